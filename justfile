@@ -1,0 +1,29 @@
+# One recipe a job; `just` alone checks everything.
+
+default: check
+
+# lint, strict types, layers, tests
+check: lint types layers test
+
+lint:
+    uv run --group check ruff check
+    uv run --group check ruff format --check
+    uv run --group check codespell
+
+types:
+    uv run --group check basedpyright
+
+layers:
+    uv run --group check lint-imports
+
+test *arguments:
+    uv run pytest {{arguments}}
+
+# put code in order
+format:
+    uv run --group check ruff check --fix
+    uv run --group check ruff format
+
+# rewrite golden files and generated reference pages from what the code says now
+update:
+    uv run pytest --update-goldens

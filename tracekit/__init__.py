@@ -1,0 +1,1 @@
+"""Record, read and judge Metal traces."""

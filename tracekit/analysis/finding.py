@@ -1,0 +1,37 @@
+"""What a rule finds: a fact, its evidence, what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding matters: errors make numbers void, warnings cost time."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A window of a table where the finding can be seen; times in ns of the trace."""
+
+    table: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fact that a rule found.
+
+    `saving` is the time that could be won in the window the rule looked at, in ns; None where
+    it cannot be estimated.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    advice: str
+    evidence: tuple[Evidence, ...] = ()
+    saving: int | None = None

@@ -1,0 +1,55 @@
+"""Every error a user can meet.
+
+    TracekitError                 3   something failed; the base of all
+    ├── UsageError                2   the command line, a parameter or a configuration is wrong
+    ├── ToolError                 3   a program that tracekit drives failed (xctrace, a worker)
+    ├── RecordingError            3   a run's folder lacks what a stage needs, or cannot be written
+    ├── InputError                3   a file to read is damaged, hostile or of an unknown kind
+    ├── InconclusiveError         4   nothing failed, but the data do not allow an answer
+    └── InterruptedRunError     130   a person or the system asked to stop; the folder says how far
+
+A message states a fact, a hint says what to do, the exit code tells scripts what happened.
+"""
+
+from typing import ClassVar
+
+
+class TracekitError(Exception):
+    """Something a user can act on: told in words, never in a traceback."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(TracekitError):
+    """The command line, a parameter or a configuration is wrong."""
+
+    exit_code = 2
+
+
+class ToolError(TracekitError):
+    """A program that tracekit drives failed; its own words are quoted in the message."""
+
+
+class RecordingError(TracekitError):
+    """A run's folder lacks what a stage needs, or cannot be written."""
+
+
+class InputError(TracekitError):
+    """A file to read is damaged, hostile or of an unknown kind."""
+
+
+class InconclusiveError(TracekitError):
+    """Nothing failed, but the data do not allow an answer."""
+
+    exit_code = 4
+
+
+class InterruptedRunError(TracekitError):
+    """A person or the system asked to stop; the run's folder says how far it came."""
+
+    exit_code = 130

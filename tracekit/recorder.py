@@ -1,0 +1,99 @@
+"""The protocol that both recorders fit, and which of them serves here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from tracekit.recording import Overhead, Process, Recording
+
+# Told in a few words what goes on; the command line shows it, a script ignores it.
+Progress = Callable[[str], None]
+
+
+def quiet(_: str) -> None:
+    """Be the progress of those who do not want to hear of it."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Start a program and record it.
+
+    `journal` is the file in which a worker of ours marks its phases and steps; None for a
+    program that is not ours.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    journal: Path | None = None
+
+
+@dataclass(frozen=True)
+class Attach:
+    """Record a program that runs already."""
+
+    pid: int
+
+
+Target = Launch | Attach
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to record, and how. `time_limit` is in seconds; `counters` is auto, on or off."""
+
+    target: Target
+    time_limit: float
+    templates: tuple[str, ...] = ("Metal System Trace",)
+    instruments: tuple[str, ...] = ()
+    counters: str = "auto"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recorder says of a finished recording.
+
+    Attributes:
+        targets: The processes whose rows count as the target's.
+        command_lines: The command lines that were run, in order.
+        started: When recording began, ISO 8601.
+        ended: When it ended, ISO 8601.
+        end_reason: Why it ended, in the recorder's words.
+        clock: How to lay monotonic time on the trace's; {"origin": ns of trace time 0} if known.
+        overhead: What recording cost the workload; None where it was not measured.
+        interrupted: A person or the system asked to stop; what was recorded is kept.
+        failure: Why the recording cannot count as whole; empty if it can.
+        warnings: What a user must know besides.
+    """
+
+    targets: tuple[Process, ...] = ()
+    command_lines: tuple[tuple[str, ...], ...] = ()
+    started: str = ""
+    ended: str = ""
+    end_reason: str = ""
+    clock: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    overhead: Overhead | None = None
+    interrupted: bool = False
+    failure: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Recorder(Protocol):
+    """A way to record a program: `xctrace` on a Mac, the host recorder everywhere."""
+
+    @property
+    def name(self) -> str:
+        """Return "xctrace" or "host"."""
+        ...
+
+    def version(self) -> str:
+        """Return the recorder's version and build, as it prints them."""
+        ...
+
+    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+        """Record the target into the bundle of `recording`; raise ToolError if nothing came."""
+        ...
+
+    def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
+        """Write the bundle's TOC and tables into `recording.exports`; return warnings."""
+        ...

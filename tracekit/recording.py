@@ -1,0 +1,194 @@
+"""One run's folder: the names of the files in it, and where they come from."""
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracekit.errors import InputError, RecordingError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far one stage came: `state` is running, done, interrupted or failed."""
+
+    state: str
+    at: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as the trace names it."""
+
+    pid: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What recording cost the workload: medians of interleaved steps, recorded and unrecorded.
+
+    `ratio` is recorded / unrecorded - 1; `spread` is the half-width of a 95 % interval of it,
+    in the same unit. Both are None where they could not be measured, and `reason` says why.
+    """
+
+    ratio: float | None = None
+    spread: float | None = None
+    recorded: int = 0
+    unrecorded: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a run comes from: all that is needed to trust it and to repeat it.
+
+    Saved as `recording.json`. It may name people and machines; `redaction` makes the
+    version that results and pages show. Times are ISO 8601, durations seconds.
+    """
+
+    format: int = FORMAT
+    tracekit: str = ""
+    created: str = ""
+    recorder: str = ""
+    recorder_version: str = ""
+    workload: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    command_lines: tuple[tuple[str, ...], ...] = ()
+    targets: tuple[Process, ...] = ()
+    target_reason: str = ""
+    templates: tuple[str, ...] = ()
+    instruments: tuple[str, ...] = ()
+    counters: str = "auto"
+    time_limit: float | None = None
+    started: str = ""
+    ended: str = ""
+    duration: float | None = None
+    end_reason: str = ""
+    machine: dict[str, Any] = field(default_factory=dict[str, Any])
+    git_commit: str = ""
+    clock: dict[str, Any] = field(default_factory=dict[str, Any])
+    overhead: Overhead | None = None
+    stages: dict[str, Stage] = field(default_factory=dict[str, Stage])
+    warnings: tuple[str, ...] = ()
+    redacted: bool = False
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The folder of one run and the names of the files in it."""
+
+    folder: Path
+
+    @property
+    def provenance_file(self) -> Path:
+        """What was recorded, how, where and when."""
+        return self.folder / "recording.json"
+
+    @property
+    def workload_file(self) -> Path:
+        """What the workload says of itself."""
+        return self.folder / "workload.json"
+
+    @property
+    def journal_file(self) -> Path:
+        """The workload's marks as they happen; folded into `workload.json` at the end."""
+        return self.folder / "workload.jsonl"
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle of `xctrace`, which Instruments opens."""
+        return self.folder / "recording.trace"
+
+    @property
+    def host_bundle(self) -> Path:
+        """The raw samples of the host recorder, which Instruments cannot open."""
+        return self.folder / "recording.host"
+
+    @property
+    def exports(self) -> Path:
+        """The tables as XML, and the TOC."""
+        return self.folder / "exports"
+
+    @property
+    def toc_file(self) -> Path:
+        """The table of contents that came with the exports; absent where there was none."""
+        return self.exports / "toc.xml"
+
+    @property
+    def tables(self) -> Path:
+        """The Parquet cache of the exports."""
+        return self.folder / "tables"
+
+    @property
+    def result_file(self) -> Path:
+        """Metrics, findings and checks."""
+        return self.folder / "result.json"
+
+    @property
+    def report_file(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    def provenance(self) -> Provenance:
+        """Read `recording.json`; raise RecordingError where there is none that can be read."""
+        try:
+            text = self.provenance_file.read_bytes()
+        except FileNotFoundError:
+            raise RecordingError(
+                f"{self.folder} is not a run's folder: it has no recording.json.",
+                hint="`tracekit capture` makes one, `tracekit import` makes one of exports.",
+            ) from None
+        try:
+            provenance = msgspec.json.decode(text, type=Provenance)
+        except msgspec.MsgspecError as error:
+            raise InputError(f"{self.provenance_file} cannot be read: {error}") from error
+        if provenance.format > FORMAT:
+            raise InputError(
+                f"{self.provenance_file} has format {provenance.format}; "
+                f"this tracekit reads up to {FORMAT}.",
+                hint="Use the tracekit that wrote it, or a newer one.",
+            )
+        return provenance
+
+    def save_provenance(self, provenance: Provenance) -> None:
+        """Write `recording.json`, whole or not at all."""
+        save(self.provenance_file, provenance)
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def save(path: Path, value: object) -> None:
+    """Write `value` as indented JSON, whole or not at all; raise RecordingError if it cannot."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    write_whole(path, text)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
+    handle, temporary = None, None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise RecordingError(
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Make room or name another folder with --output.",
+        ) from error

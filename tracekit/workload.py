@@ -1,0 +1,146 @@
+"""Work to record: a function that prepares it, and the step that is repeated and measured.
+
+A workload is a file with one decorated function. Its parameters, with their types, defaults
+and help, are the options of `tracekit capture --workload NAME`:
+
+    @workload
+    def gemm(size: Annotated[int, typer.Option(min=1, help="Rows and columns.")] = 1024) -> Step:
+        '''Multiply two square matrices.'''
+        a, b = ...
+        return Step(submit=lambda: mx.matmul(a, b), ...)
+"""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tracekit.errors import InputError, UsageError
+from tracekit.shipped import shipped
+
+# What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.
+Submitted = Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is repeated and measured.
+
+    Attributes:
+        submit: Build the work and hand it to the device, without waiting for it.
+        wait: Block until what `submit` returned is complete.
+        backend: Where the work runs: "metal" or "cpu".
+        tokens: Tokens that one step produces; 0 where the word has no meaning.
+        bytes_read: Bytes that one step must read, counting every access.
+        bytes_unique: Bytes that one step must read from memory, each one counted once.
+        bytes_written: Bytes that one step writes.
+        flops: Floating-point operations of one step.
+        dispatches: GPU dispatches to expect in one step; None where it is not known.
+        specializations: Names of the pipelines that the workload has made so far.
+        results: What else the workload measured while it was prepared, such as its error.
+    """
+
+    submit: Callable[[], Submitted]
+    wait: Callable[[Submitted], None]
+    backend: str
+    tokens: int = 0
+    bytes_read: int = 0
+    bytes_unique: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    dispatches: int | None = None
+    specializations: Callable[[], frozenset[str]] = frozenset
+    results: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+Prepare = Callable[..., Step]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Work to record: its name, the file it comes from and the function that prepares it."""
+
+    name: str
+    file: Path
+    prepare: Prepare
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.prepare) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The function's parameters: what a user may choose."""
+        return inspect.signature(self.prepare, eval_str=True).parameters
+
+
+_MARK = "__tracekit_workload__"
+
+
+def workload(prepare: Prepare) -> Prepare:
+    """Mark the function of a file that prepares its workload; the function's name is its name."""
+    setattr(prepare, _MARK, prepare.__name__)
+    return prepare
+
+
+def folders(extra: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders that are searched for workloads, a user's own first."""
+    return (shipped("workloads"),) if extra is None else (extra, shipped("workloads"))
+
+
+def find(name: str, extra: Path | None = None) -> Workload:
+    """Load the workload `name`; raise UsageError where no searched folder has it."""
+    for folder in folders(extra):
+        file = folder / f"{name.replace('-', '_')}.py"
+        if file.is_file():
+            return load(file)
+    names = sorted(file.stem for folder in folders(extra) for file in _files(folder))
+    raise UsageError(
+        f"There is no workload {name!r}.",
+        hint=f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own.",
+    )
+
+
+def all_workloads(extra: Path | None = None) -> list[Workload]:
+    """Load every workload of the searched folders; of one name, a user's own counts."""
+    found: dict[str, Workload] = {}
+    for folder in folders(extra):
+        for file in _files(folder):
+            loaded = load(file)
+            found.setdefault(loaded.name, loaded)
+    return sorted(found.values(), key=lambda one: one.name)
+
+
+def load(file: Path) -> Workload:
+    """Load the one workload of `file`; raise InputError where it has none, or several."""
+    module = _execute(file)
+    marked = [value for value in vars(module).values() if hasattr(value, _MARK)]
+    if len(marked) != 1:
+        raise InputError(
+            f"{file} has {len(marked)} functions marked @workload; it must have one.",
+            hint="from tracekit import workload; then write @workload above the function.",
+        )
+    return Workload(getattr(marked[0], _MARK).replace("_", "-"), file, marked[0])
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    yield from sorted(file for file in folder.glob("*.py") if not file.stem.startswith("_"))
+
+
+def _execute(file: Path) -> ModuleType:
+    name = f"tracekit.workloads.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"The workload {file} cannot be loaded: {error!r}.") from error
+    return module
