@@ -1,1 +1,19 @@
-"""analysis/rules."""
+"""All rules, in the order in which checks are listed."""
+
+from tracekit.analysis.rule import Rule
+from tracekit.analysis.rules.bubbles import bubbles
+from tracekit.analysis.rules.capture_empty import capture_empty
+from tracekit.analysis.rules.gpu_contended import gpu_contended
+from tracekit.analysis.rules.low_occupancy import low_occupancy
+from tracekit.analysis.rules.pipeline_churn import pipeline_churn
+
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        capture_empty,
+        gpu_contended,
+        pipeline_churn,
+        bubbles,
+        low_occupancy,
+    )
+}

@@ -1,0 +1,78 @@
+"""The signature is the declaration: hand a function the tables that it names."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import pandas as pd
+
+from tracekit.errors import TracekitError, UsageError
+
+
+class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
+    """A metric or a rule cannot know; the message says why and what would help."""
+
+
+def required_tables(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the tables without which the function cannot be called."""
+    return tuple(name for name, parameter in _tables(function) if not _may_be_none(parameter))
+
+
+def thresholds(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the thresholds that a user may set, with their defaults."""
+    return {
+        name: parameter.default
+        for name, parameter in _parameters(function).items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+
+
+def inject(
+    function: Callable[..., Any],
+    tables: Mapping[str, pd.DataFrame],
+    settings: Mapping[str, Any] | None = None,
+) -> Any:
+    """Call the function with the tables it names and the thresholds that were set.
+
+    A parameter of type `DataFrame | None` is None where the table is missing; without a
+    parameter of type DataFrame, Unavailable is raised, with the reason that the tables give.
+    """
+    arguments: dict[str, Any] = {}
+    for name, parameter in _tables(function):
+        try:
+            arguments[name] = tables[name]
+        except KeyError as missing:
+            if not _may_be_none(parameter):
+                raise Unavailable(_reason(name, missing)) from missing
+            arguments[name] = None
+    return function(**arguments, **_known(function, settings or {}))
+
+
+def _known(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = sorted(set(settings) - set(thresholds(function)))
+    if unknown:
+        known = ", ".join(thresholds(function)) or "none"
+        raise UsageError(f"There is no threshold {unknown[0]!r}.", hint=f"There are: {known}.")
+    return settings
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function, eval_str=True).parameters
+
+
+def _tables(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
+    return [
+        (name, parameter)
+        for name, parameter in _parameters(function).items()
+        if parameter.default is inspect.Parameter.empty
+    ]
+
+
+def _may_be_none(parameter: inspect.Parameter) -> bool:
+    return type(None) in get_args(parameter.annotation)
+
+
+def _reason(name: str, missing: KeyError) -> str:
+    if isinstance(missing, TracekitError):
+        return missing.message
+    return f"there is no table {name}."

@@ -1,0 +1,69 @@
+"""How fast the workload went, by its own marks, in the steady window."""
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import spans
+from tracekit.analysis.metric import metric
+from tracekit.analysis.result import Better
+
+
+@metric("1/s", Better.HIGHER)
+def step_rate(steps: pd.DataFrame) -> float:
+    """Steps per second, from the start of the first steady step to the end of the last."""
+    steady = steady_steps(steps)
+    return len(steady) / _seconds(steady)
+
+
+@metric("tokens/s", Better.HIGHER)
+def tokens_per_second(steps: pd.DataFrame) -> float:
+    """Tokens of the steady steps per second, over the same time."""
+    steady = steady_steps(steps)
+    tokens = int(steady["tokens"].fillna(0).sum())
+    if tokens == 0:
+        raise Unavailable("the workload produces no tokens.")
+    return tokens / _seconds(steady)
+
+
+@metric("ns", Better.LOWER)
+def step_p50(steps: pd.DataFrame) -> float:
+    """Median duration of a steady step, from building it until it was seen complete."""
+    return float(np.quantile(_durations(steps), 0.50))
+
+
+@metric("ns", Better.LOWER)
+def step_p99(steps: pd.DataFrame) -> float:
+    """99th percentile of that duration, linear between ranks."""
+    return float(np.quantile(_durations(steps), 0.99))
+
+
+@metric("bytes/s", Better.HIGHER)
+def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
+    """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
+    model = step_models.iloc[0]
+    moved = int(model["bytes_unique"]) + int(model["bytes_written"])
+    if moved == 0:
+        raise Unavailable("the workload does not say how many bytes a step moves.")
+    return moved / (float(np.quantile(_durations(steps), 0.50)) / 1e9)
+
+
+def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps of the steady phase; raise Unavailable where there are none."""
+    steady = steps[steps["phase"] == "steady"]
+    if steady.empty:
+        raise Unavailable("the workload made no step in its steady phase.")
+    return steady
+
+
+def _seconds(steady: pd.DataFrame) -> float:
+    starts, ends = spans(steady)
+    length = int(ends.max() - starts.min())
+    if length <= 0:
+        raise Unavailable("the steady steps have no length.")
+    return length / 1e9
+
+
+def _durations(steps: pd.DataFrame) -> np.ndarray:
+    starts, ends = spans(steady_steps(steps))
+    return ends - starts

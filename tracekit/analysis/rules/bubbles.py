@@ -1,0 +1,68 @@
+"""`bubbles`: the device waits for work of the target."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.intervals import gaps, spans, steady_window
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target
+
+_ADVICE = (
+    "Submit ahead, so that the next step is queued before this one is done: evaluate "
+    "asynchronously, read results back less often, build arguments and tables outside the loop, "
+    "and batch small steps. Look at what the host does in the longest gaps."
+)
+
+
+@rule
+def bubbles(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    *,
+    limit: float = 0.05,
+    shortest: int = 10_000,
+) -> Iterator[Finding]:
+    """The device had nothing of the target to do.
+
+    What it looks for:
+        Gaps between the target's device intervals in the whole steady window, its lead-in and
+        tail included. Gaps shorter than `shortest` (10 µs) are not counted. It fires when the
+        rest covers more than `limit` of the window (default 5 %).
+
+    Why it matters:
+        In a steady decode loop the device should never wait for the host. Idle time is the
+        distance between the tokens per second that you get and those the kernel allows.
+
+    What to do:
+        Submit ahead, read back less often, move set-up out of the loop, batch small steps.
+
+    When it abstains:
+        When the target is not known or has no device intervals.
+    """
+    own = of_target(gpu_intervals, targets)
+    window = steady_window(phases, own)
+    assert window is not None
+    starts, ends = gaps(*spans(own), window.start, window.end)
+    long = ends - starts >= shortest
+    starts, ends = starts[long], ends[long]
+    idle = int((ends - starts).sum())
+    if window.length == 0 or idle <= limit * window.length:
+        return
+    device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
+    yield Finding(
+        rule="bubbles",
+        severity=Severity.WARNING,
+        message=(
+            f"The {device} had nothing of the target to do for {idle / window.length:.1%} of the "
+            f"steady window ({idle / 1e6:.2f} ms of {window.length / 1e6:.2f} ms), in "
+            f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
+            f"the longest lasted {int((ends - starts).max()) / 1e6:.3f} ms."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", starts, ends),
+        saving=idle,
+    )

@@ -1,0 +1,87 @@
+"""`gpu-contended`: other processes used the GPU meanwhile."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.intervals import (
+    Window,
+    busy,
+    clip,
+    overlap,
+    spans,
+    steady_window,
+    union,
+)
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target, on_gpu
+
+_ADVICE = (
+    "Close what else draws or computes (browsers, video calls, a second model), let the display "
+    "sleep for a nightly run, and record again: device-wide counters and idle times are shared "
+    "with these processes, and so are the clock and the heat."
+)
+
+
+@rule
+def gpu_contended(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    *,
+    limit: float = 0.05,
+) -> Iterator[Finding]:
+    """Other processes used the GPU while the target ran.
+
+    What it looks for:
+        Intervals of other processes in the steady window. It fires when they cover more than
+        `limit` of that window (default 5 %).
+
+    Why it matters:
+        The table holds every process, the window server too. Their work delays the target's,
+        and counters cannot tell one process from another.
+
+    What to do:
+        Close what else uses the GPU and record again; in a nightly run let the display sleep.
+
+    When it abstains:
+        When the target is not known or has no rows, and where a CPU did the work.
+    """
+    own = of_target(on_gpu(gpu_intervals), targets)
+    window = steady_window(phases, own)
+    assert window is not None
+    if window.length == 0:
+        return
+    others = gpu_intervals[~gpu_intervals["target"]]
+    starts, ends = clip(*spans(others), window.start, window.end)
+    taken = busy(starts, ends)
+    if taken <= limit * window.length:
+        return
+    shared = overlap(*clip(*spans(own), window.start, window.end), starts, ends)
+    yield Finding(
+        rule="gpu-contended",
+        severity=Severity.WARNING,
+        message=(
+            f"Other processes used the GPU for {taken / window.length:.1%} of the steady window "
+            f"({taken / 1e6:.2f} ms of {window.length / 1e6:.2f} ms), "
+            f"{shared / 1e6:.2f} ms of it while the target's work ran: {_who(others, window)}."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", *union(starts, ends)),
+    )
+
+
+def _who(others: pd.DataFrame, window: Window) -> str:
+    shares: dict[str, int] = {}
+    names = others["process"].fillna("unknown process").astype(str)
+    pids = others["pid"].astype("string").fillna("no pid")
+    for who, rows in others.groupby(names + " (" + pids + ")"):
+        covered = busy(*clip(*spans(rows), window.start, window.end))
+        if covered:
+            shares[str(who)] = covered
+    ranked = sorted(shares.items(), key=lambda one: (-one[1], one[0]))
+    words = [f"{who} {covered / 1e6:.2f} ms" for who, covered in ranked[:4]]
+    rest = len(ranked) - len(words)
+    return ", ".join(words) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,115 @@
+"""`pipeline-churn`: pipelines are still compiled in the steady window."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.evidence import longest_rows
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window, busy, spans, steady_window
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target
+
+_ADVICE = (
+    "Make every pipeline before the loop: run each shape, dtype and template value once while "
+    "warming up, and keep them the same afterwards. In MLX a kernel is made anew for each new "
+    "set of template values, input dtypes and input sizes below 8 elements (pad short inputs), "
+    "and for each change of its source."
+)
+_NAMED = 3
+
+
+@rule
+def pipeline_churn(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    specializations: pd.DataFrame | None,
+    *,
+    limit: int = 0,
+) -> Iterator[Finding]:
+    """Pipelines are still compiled after warm-up.
+
+    What it looks for:
+        Activity of the shader compiler for the target that starts in the steady window, and
+        pipelines that the workload itself first used there. It fires above `limit` (0).
+
+    Why it matters:
+        A compilation takes from a millisecond to seconds and stalls the step that waits for
+        it. In a decode loop every pipeline should exist before the first token.
+
+    What to do:
+        Warm up every specialization before the loop; keep template values, dtypes and small
+        input sizes constant.
+
+    When it abstains:
+        When compiler activity was not exported and the workload does not count its pipelines;
+        on a CPU, which compiles none.
+    """
+    own = of_target(gpu_intervals, targets)
+    if (own["clock"] == "host").any():
+        raise Unavailable("the work ran on the CPU, which compiles no pipelines.")
+    if compiler_activity is None and specializations is None:
+        raise Unavailable(
+            "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
+            "did the workload count its pipelines."
+        )
+    window = steady_window(phases, own)
+    assert window is not None
+    if compiler_activity is not None:
+        yield from _compiled(compiler_activity, window, limit)
+    if specializations is not None:
+        yield from _first_used(specializations, window, limit)
+
+
+def _compiled(activity: pd.DataFrame, window: Window, limit: int) -> Iterator[Finding]:
+    inside = activity[(activity["start"] >= window.start) & (activity["start"] < window.end)]
+    own = inside[inside["target"]]
+    if len(own) > limit:
+        time = busy(*spans(own))
+        yield Finding(
+            rule="pipeline-churn",
+            severity=Severity.WARNING,
+            message=(
+                f"The shader compiler worked {len(own):,} times for the target in the steady "
+                f"window, {time / 1e6:.2f} ms in all."
+            ),
+            advice=_ADVICE,
+            evidence=longest_rows("compiler_activity", own),
+            saving=time,
+        )
+    elif len(inside) > limit:
+        names = ", ".join(sorted(set(inside["process"].fillna("unknown").astype(str))))
+        yield Finding(
+            rule="pipeline-churn",
+            severity=Severity.NOTE,
+            message=(
+                f"The shader compiler worked {len(inside):,} times in the steady window, all "
+                f"under other names ({names}); whether it did so for the target, the trace does "
+                "not say."
+            ),
+            advice="Compare with a recording of the same machine without the target.",
+            evidence=longest_rows("compiler_activity", inside),
+        )
+
+
+def _first_used(made: pd.DataFrame, window: Window, limit: int) -> Iterator[Finding]:
+    late = made[(made["time"] >= window.start) & (made["time"] < window.end)]
+    if len(late) <= limit:
+        return
+    names = list(late["name"].astype(str))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    yield Finding(
+        rule="pipeline-churn",
+        severity=Severity.WARNING,
+        message=(
+            f"The workload first used {len(names):,} of its pipelines in the steady window: "
+            f"{', '.join(names[:_NAMED])}{more}."
+        ),
+        advice=_ADVICE,
+        evidence=tuple(
+            Evidence("specializations", int(time), int(time)) for time in late["time"][:20]
+        ),
+    )
