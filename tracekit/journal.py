@@ -8,18 +8,20 @@ counts mach ticks and so can be laid on a trace's own time.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import msgspec
+
+from tracekit.errors import RecordingError
 
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of a workload's life: prepare, warm-up, steady, overhead."""
+    """A stretch of a workload's life: prepare, warm-up, waiting, steady, overhead."""
 
     name: str
     start: int
@@ -34,6 +36,16 @@ class StepMark:
     start: int
     submitted: int
     completed: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some steps in a row, all recorded or all unrecorded, to see what recording costs."""
+
+    recorded: bool
+    start: int
+    end: int
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -73,14 +85,17 @@ class ClockAnchor:
 class WorkloadReport:
     """All that a workload says of itself; saved as `workload.json`.
 
-    `state` is preparing, warming, steady, done, interrupted or failed: the last thing that is
-    known. `complete` tells whether the worker itself closed its account.
+    `state` is preparing, warming, waiting, steady, done, interrupted or failed: the last thing
+    that is known. `complete` tells whether the worker itself closed its account. Of a failed
+    one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
+    that could not be understood, such as one cut in half by a crash.
     """
 
     format: int = FORMAT
     workload: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     pid: int = 0
+    thread: int = 0
     process: str = ""
     backend: str = ""
     device: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -88,73 +103,124 @@ class WorkloadReport:
     state: str = "preparing"
     complete: bool = False
     error: str = ""
+    hint: str = ""
+    exit_code: int | None = None
     model: Model = field(default_factory=Model)
     anchors: tuple[ClockAnchor, ...] = ()
     phases: tuple[Phase, ...] = ()
     steps: tuple[StepMark, ...] = ()
+    blocks: tuple[Block, ...] = ()
     specializations: tuple[Specialization, ...] = ()
     results: dict[str, float] = field(default_factory=dict[str, float])
+    warnings: tuple[str, ...] = ()
+    unreadable: int = 0
 
 
 class Journal:
     """The worker's side: append marks to a file, one write a mark, nothing buffered."""
 
     def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("ab", buffering=0)
+        self.path = path
+        try:
+            self._file: BinaryIO = path.open("ab", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
 
     def write(self, mark: str, **values: Any) -> None:
-        """Append one mark, such as `write("phase", name="steady", start=...)`."""
-        self._file.write(msgspec.json.encode({"mark": mark, **values}) + b"\n")
+        """Append one mark, such as `write("phase", name="steady", start=...)`.
+
+        Raises:
+            RecordingError: The file cannot take it, as on a full disk; earlier marks are safe.
+        """
+        line = msgspec.json.encode({"mark": mark, **values}, enc_hook=str) + b"\n"
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise RecordingError(f"{self.path} cannot be written: {error.strerror}.") from error
+        if written != len(line):
+            raise RecordingError(f"{self.path} cannot be written: the disk is full.")
 
     def close(self) -> None:
         """Close the file; what was written is safe without it."""
         self._file.close()
 
 
+# Marks that are kept as they come, and the field of the report that holds them.
+_KEPT: dict[str, tuple[str, type]] = {
+    "step": ("steps", StepMark),
+    "block": ("blocks", Block),
+    "specialization": ("specializations", Specialization),
+    "anchor": ("anchors", ClockAnchor),
+}
+_ABOUT = {one.name for one in fields(WorkloadReport)} - {name for name, _ in _KEPT.values()}
+
+
 def fold(path: Path) -> WorkloadReport:
-    """Turn the journal into a report; a last line cut in half is left out."""
-    report = WorkloadReport()
+    """Turn a journal into a report: whole or cut short, every readable mark counts.
+
+    A mark of an unknown kind was written by a newer worker and is left out; a line that cannot
+    be understood is counted in `unreadable`. No journal at all gives the empty report.
+    """
+    kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
     phases: list[Phase] = []
-    steps: list[StepMark] = []
-    specializations: list[Specialization] = []
-    anchors: list[ClockAnchor] = []
-    for mark, values in _marks(path):
-        match mark:
-            case "phase":
-                if phases:
-                    phases[-1] = replace(phases[-1], end=values["start"])
-                phases.append(Phase(values["name"], values["start"]))
-            case "step":
-                steps.append(msgspec.convert(values, StepMark))
-            case "specialization":
-                specializations.append(msgspec.convert(values, Specialization))
-            case "anchor":
-                anchors.append(msgspec.convert(values, ClockAnchor))
-            case "end":
-                if phases:
-                    phases[-1] = replace(phases[-1], end=values["at"])
-            case "model":
-                report = replace(report, model=msgspec.convert(values, Model))
-            case "about":
-                report = replace(report, **values)
-            case _:  # written by a newer worker: what is not known is left out
-                continue
-    if phases and phases[-1].end is None:
-        last = steps[-1].completed if steps else phases[-1].start
-        phases[-1] = replace(phases[-1], end=max(last, phases[-1].start))
+    warnings: list[str] = []
+    report = WorkloadReport()
+    unreadable = 0
+    for line in _lines(path):
+        try:
+            values = msgspec.json.decode(line, type=dict[str, Any])
+            match values.pop("mark", None):
+                case str(mark) if mark in _KEPT:
+                    name, kind = _KEPT[mark]
+                    kept[name].append(msgspec.convert(values, kind))
+                case "phase":
+                    phases = _entered(phases, msgspec.convert(values, Phase))
+                case "end":
+                    phases = _left(phases, msgspec.convert(values["at"], int))
+                case "warning":
+                    warnings.append(msgspec.convert(values["text"], str))
+                case "model":
+                    report = replace(report, model=msgspec.convert(values, Model))
+                case "about":
+                    report = _told(report, values)
+                case _:
+                    continue
+        except (msgspec.MsgspecError, KeyError):
+            unreadable += 1
+    last = kept["steps"][-1].completed if kept["steps"] else 0
+    phases = _left(phases, last) if phases and phases[-1].end is None else phases
+    lists = {name: tuple(values) for name, values in kept.items()}
     return replace(
-        report,
-        phases=tuple(phases),
-        steps=tuple(steps),
-        specializations=tuple(specializations),
-        anchors=tuple(anchors),
+        report, phases=tuple(phases), warnings=tuple(warnings), unreadable=unreadable, **lists
     )
 
 
-def _marks(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in path.read_bytes().splitlines():
-        try:
-            values = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.MsgspecError:
-            continue
-        yield values.pop("mark", ""), values
+def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
+    """Say in an account that its worker never closed why it did not."""
+    if report.complete:
+        return report
+    return replace(report, state="failed", error=report.error or error)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from (line for line in file if not line.isspace())
+    except FileNotFoundError:
+        return
+
+
+def _told(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
+    known = {name: value for name, value in values.items() if name in _ABOUT}
+    checked = msgspec.convert(known, WorkloadReport)
+    return replace(report, **{name: getattr(checked, name) for name in known})
+
+
+def _entered(phases: list[Phase], phase: Phase) -> list[Phase]:
+    return [*_left(phases, phase.start), phase]
+
+
+def _left(phases: list[Phase], at: int) -> list[Phase]:
+    if not phases:
+        return phases
+    return [*phases[:-1], replace(phases[-1], end=max(at, phases[-1].start))]

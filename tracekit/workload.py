@@ -10,6 +10,7 @@ and help, are the options of `tracekit capture --workload NAME`:
         return Step(submit=lambda: mx.matmul(a, b), ...)
 """
 
+import difflib
 import importlib.util
 import inspect
 import sys
@@ -17,7 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
 
 from tracekit.errors import InputError, UsageError
 from tracekit.shipped import shipped
@@ -78,6 +81,26 @@ class Workload:
         """The function's parameters: what a user may choose."""
         return inspect.signature(self.prepare, eval_str=True).parameters
 
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Turn values as JSON or a command line knows them into the function's own types.
+
+        Bounds that a parameter states in `typer.Option(min=…, max=…)` hold here too.
+
+        Raises:
+            UsageError: A name is unknown or missing, or a value does not fit its type or bounds.
+        """
+        parameters = self.parameters
+        for name in given:
+            if name not in parameters:
+                raise UsageError(
+                    f"The workload {self.name} has no parameter {name!r}.",
+                    hint=_nearest(name, tuple(parameters)),
+                )
+        for name, parameter in parameters.items():
+            if parameter.default is parameter.empty and name not in given:
+                raise UsageError(f"The workload {self.name} needs {_option(name)}.")
+        return {name: _converted(parameters[name], value) for name, value in given.items()}
+
 
 _MARK = "__tracekit_workload__"
 
@@ -126,6 +149,39 @@ def load(file: Path) -> Workload:
             hint="from tracekit import workload; then write @workload above the function.",
         )
     return Workload(getattr(marked[0], _MARK).replace("_", "-"), file, marked[0])
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _nearest(name: str, names: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean {near[0]}?" if near else f"It has: {', '.join(names) or 'none'}."
+
+
+def _converted(parameter: inspect.Parameter, value: Any) -> Any:
+    kind: Any = Any if parameter.annotation is parameter.empty else parameter.annotation
+    bounds: tuple[Any, ...] = ()
+    if get_origin(kind) is Annotated:
+        kind, *rest = get_args(kind)
+        bounds = tuple(rest)
+    option = _option(parameter.name)
+    try:
+        converted = msgspec.convert(value, kind, strict=False, dec_hook=_build)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
+    for bound in bounds:
+        least, most = getattr(bound, "min", None), getattr(bound, "max", None)
+        if least is not None and converted < least:
+            raise UsageError(f"{option} must be at least {least}; it is {converted}.")
+        if most is not None and converted > most:
+            raise UsageError(f"{option} must be at most {most}; it is {converted}.")
+    return converted
+
+
+def _build(kind: type, value: Any) -> Any:
+    return kind(value)
 
 
 def _files(folder: Path) -> Iterator[Path]:

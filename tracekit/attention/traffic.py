@@ -1,0 +1,75 @@
+"""What one decode call must move and compute: pure arithmetic, no arrays of the device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes and floating-point operations of one call.
+
+    `read` counts every access, `unique` each byte once: the first is what caches see, the
+    second what memory must deliver.
+    """
+
+    read: int
+    unique: int
+    written: int
+    flops: int
+
+    @property
+    def intensity(self) -> float:
+        """Floating-point operations for each byte that memory must move."""
+        return self.flops / (self.unique + self.written)
+
+
+def traffic(
+    context_lens: Sequence[int],
+    *,
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    block_size: int,
+    itemsize: int,
+    rereads: int = 1,
+    block_tables: Sequence[Sequence[int]] | None = None,
+) -> Traffic:
+    """Model one decode call over contexts of these lengths.
+
+    A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table
+    entry of 4 bytes for each of its ceil(L / block_size) pages and its length; it writes its
+    output; and it takes 4 L q_heads head_dim operations, a multiplication and an addition for
+    each element of the scores and of the weighted sum.
+
+    Args:
+        context_lens: Tokens of each sequence.
+        q_heads: Query heads.
+        kv_heads: Heads of K and V.
+        head_dim: Elements of one head.
+        block_size: Tokens of one page.
+        itemsize: Bytes of an element.
+        rereads: How often the kernel reads each row of K and V: q_heads / kv_heads for one
+            that treats each q head by itself.
+        block_tables: Pages of each sequence; where given, rows of a page that sequences
+            share are unique once. Without it all pages are taken to be disjoint.
+    """
+    row = 2 * kv_heads * head_dim * itemsize
+    tokens = sum(context_lens)
+    rows = tokens if block_tables is None else _rows(context_lens, block_tables, block_size)
+    query = len(context_lens) * q_heads * head_dim * itemsize
+    tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
+    return Traffic(
+        read=rereads * tokens * row + query + tables,
+        unique=rows * row + query + tables,
+        written=query,
+        flops=4 * q_heads * head_dim * tokens,
+    )
+
+
+def _rows(lens: Sequence[int], tables: Sequence[Sequence[int]], block_size: int) -> int:
+    used: dict[int, int] = {}
+    for length, pages in zip(lens, tables, strict=True):
+        for number, start in enumerate(range(0, length, block_size)):
+            page = pages[number]
+            used[page] = max(used.get(page, 0), min(block_size, length - start))
+    return sum(used.values())

@@ -1,0 +1,76 @@
+"""The program: `python -m tracekit.worker SPEC.json`.
+
+Exit codes: 0 done; 130 asked to stop by SIGINT or SIGTERM, after the current step; those of
+`tracekit.errors` for a failure, whose sentence goes to stderr and into the journal.
+"""
+
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+from tracekit.errors import InterruptedRunError, TracekitError, UsageError
+from tracekit.worker.account import Account
+from tracekit.worker.loop import Stop
+from tracekit.worker.phases import run
+from tracekit.worker.spec import Spec
+
+
+def main(arguments: list[str]) -> int:
+    """Run the worker that `arguments` describe; return its exit code."""
+    begun = time.monotonic_ns()
+    stop = _listen()
+    try:
+        if len(arguments) != 1:
+            raise UsageError("A worker takes one argument: the file that tells it what to do.")
+        spec = Spec.load(Path(arguments[0]))
+        account = Account(spec.journal, spec.report)
+    except TracekitError as error:
+        return _complain(error)
+    try:
+        run(spec, account, stop, begun)
+        account.end("interrupted" if stop.requested else "done")
+    except BaseException as error:  # noqa: BLE001 - whatever a workload raises is told
+        return _fail(account, error)
+    return InterruptedRunError.exit_code if stop.requested else 0
+
+
+def _listen() -> Stop:
+    stop = Stop()
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        stop.requested = True
+
+    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGTERM, ask)
+    return stop
+
+
+def _fail(account: Account, error: BaseException) -> int:
+    if isinstance(error, TracekitError):
+        told, code = error, error.exit_code
+    else:
+        traceback.print_exception(error)
+        told, code = TracekitError(f"The workload failed: {_words(error)}"), 3
+    with suppress(TracekitError):  # where the disk is full, stderr must do
+        account.end("failed", error=told.message, hint=told.hint, exit_code=code)
+    return _complain(told)
+
+
+def _words(error: BaseException) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _complain(error: TracekitError) -> int:
+    sys.stderr.write(f"error: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

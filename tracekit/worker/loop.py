@@ -1,0 +1,63 @@
+"""The hot loop: step, mark, look whether to go on."""
+
+import time
+from dataclasses import dataclass, field
+
+from tracekit.worker.account import Account
+from tracekit.workload import Step
+
+FEWEST = 3  # steps that are made whatever the clock says
+
+
+@dataclass
+class Stop:
+    """Whether somebody asked to stop; set by a signal, read between steps."""
+
+    requested: bool = False
+
+
+@dataclass
+class Loop:
+    """A step, and what is known of it so far."""
+
+    step: Step
+    account: Account
+    stop: Stop
+    known: set[str] = field(default_factory=set[str])
+    last: int = 0  # ns that the last step took
+
+    def run(self, phase: str, most: int, deadline: int) -> int:
+        """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many."""
+        clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
+        mark, stop = self.account.mark, self.stop
+        made = 0
+        while made < most and not stop.requested:
+            start = clock()
+            if start >= deadline and made >= FEWEST:
+                break
+            work = submit()
+            submitted = clock()
+            wait(work)
+            completed = clock()
+            mark("step", phase=phase, start=start, submitted=submitted, completed=completed)
+            self.last = completed - start
+            made += 1
+            self.look()
+        return made
+
+    def run_unrecorded(self, steps: int) -> None:
+        """Make `steps` steps and tell nobody."""
+        submit, wait = self.step.submit, self.step.wait
+        for _ in range(steps):
+            wait(submit())
+
+    def look(self) -> bool:
+        """Mark the pipelines that are new since the last look; return whether there are any."""
+        names = self.step.specializations()
+        if len(names) == len(self.known):
+            return False
+        at = time.monotonic_ns()
+        for name in sorted(names - self.known):
+            self.account.mark("specialization", name=name, at=at)
+        self.known |= names
+        return True

@@ -1,0 +1,51 @@
+"""Steps recorded and unrecorded in turn, so that the cost of recording can be told.
+
+Unrecorded means: no marks, and the recorder, which reads them, pauses its sampling. Blocks
+stand in the order ABBA ABBA …, which cancels a drift that is linear over four of them.
+"""
+
+import math
+import time
+
+from tracekit.worker.loop import Loop
+from tracekit.worker.spec import Spec
+
+FEWEST_PAIRS = 6
+_BLOCK = 0.05  # seconds that a block lasts at least
+_MOST = 6.0  # seconds that the fewest pairs may take
+
+
+def budget(spec: Spec) -> float:
+    """Return the seconds that the measurement may take: a tenth of the limit, at least one."""
+    return max(1.0, (spec.seconds or 0.0) / 10)
+
+
+def measure(loop: Loop, spec: Spec) -> None:
+    """Run the blocks and mark them; mark a warning instead where they would take too long."""
+    last = max(loop.last, 1) / 1e9
+    steps = max(1, math.ceil(_BLOCK / last))
+    pair = 2 * (steps * last + spec.settle)
+    pairs = max(FEWEST_PAIRS, int(budget(spec) / pair))
+    if FEWEST_PAIRS * pair > max(_MOST, budget(spec)):
+        loop.account.mark(
+            "warning",
+            text=f"Steps of {last:.1f} s are too long to measure what recording costs.",
+        )
+        return
+    for number in range(2 * pairs):
+        if loop.stop.requested:
+            break
+        _block(loop, spec, steps, recorded=number % 4 in (0, 3))
+    loop.account.mark("sampling", on=True, at=time.monotonic_ns())
+
+
+def _block(loop: Loop, spec: Spec, steps: int, *, recorded: bool) -> None:
+    loop.account.mark("sampling", on=recorded, at=time.monotonic_ns())
+    time.sleep(spec.settle)
+    start = time.monotonic_ns()
+    if recorded:
+        loop.run("overhead", steps, 2**63 - 1)
+    else:
+        loop.run_unrecorded(steps)
+    end = time.monotonic_ns()
+    loop.account.mark("block", recorded=recorded, start=start, end=end, steps=steps)

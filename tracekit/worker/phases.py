@@ -1,0 +1,125 @@
+"""The phases of a worker's life, one function each."""
+
+import gc
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+import psutil
+
+from tracekit.errors import RecordingError
+from tracekit.worker.account import Account
+from tracekit.worker.loop import Loop, Stop
+from tracekit.worker.overhead import budget, measure
+from tracekit.worker.spec import Spec
+from tracekit.workload import Step, load
+
+SECOND = 1_000_000_000
+_MOST_WARMUP = 60 * SECOND
+_NEVER = 2**63 - 1
+
+
+def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
+    """Live one worker's life; `begun` is when it was launched, in monotonic ns."""
+    step = prepare(spec, account)
+    loop = Loop(step, account, stop)
+    loop.look()
+    end = _end(spec, begun)
+    warm_up(spec, loop, end)
+    if spec.go_file is not None:
+        wait_for_go(spec, account, stop)
+    if stop.requested:
+        return
+    gc.collect()
+    gc.freeze()
+    account.enter("steady", "steady")
+    deadline = _deadline(spec, end)
+    loop.run("steady", spec.repeats or _NEVER, deadline)
+    if spec.measure_overhead and not stop.requested:
+        account.mark("phase", name="overhead", start=time.monotonic_ns())
+        measure(loop, spec)
+
+
+def prepare(spec: Spec, account: Account) -> Step:
+    """Load and prepare the workload; say what it is, where it runs and what a step does."""
+    account.anchor()
+    account.mark(
+        "about",
+        workload=spec.name,
+        parameters=spec.parameters,
+        pid=os.getpid(),
+        thread=threading.get_native_id(),
+        process=psutil.Process().name(),
+    )
+    account.enter("prepare", "preparing")
+    workload = load(spec.file)
+    step = workload.prepare(**workload.bind(spec.parameters))
+    version, device = _mlx()
+    results = dict(step.results)
+    account.mark("about", backend=step.backend, mlx=version, device=device, results=results)
+    account.mark(
+        "model",
+        tokens=step.tokens,
+        bytes_read=step.bytes_read,
+        bytes_unique=step.bytes_unique,
+        bytes_written=step.bytes_written,
+        flops=step.flops,
+        dispatches=step.dispatches,
+    )
+    return step
+
+
+def warm_up(spec: Spec, loop: Loop, end: int) -> None:
+    """Step until `warmup` steps in a row brought no new pipeline; bounded in steps and time."""
+    loop.account.enter("warm-up", "warming")
+    now = time.monotonic_ns()
+    deadline = now + min(_MOST_WARMUP, max(0, end - now) // 2)
+    calm, most = 0, max(64, 8 * spec.warmup)
+    for _ in range(most):
+        if calm >= spec.warmup or loop.stop.requested:
+            return
+        before = len(loop.known)
+        loop.run("warm-up", 1, _NEVER)
+        calm = calm + 1 if len(loop.known) == before else 0
+        if time.monotonic_ns() >= deadline:
+            break
+    if calm < spec.warmup:
+        loop.account.mark(
+            "warning",
+            text=f"The warm-up ended before {spec.warmup} steps in a row brought no new pipeline.",
+        )
+
+
+def wait_for_go(spec: Spec, account: Account, stop: Stop) -> None:
+    """Wait until somebody makes the go file; raise RecordingError when nobody does in time."""
+    assert spec.go_file is not None
+    account.enter("waiting", "waiting")
+    deadline = time.monotonic() + spec.go_timeout
+    while not spec.go_file.exists() and not stop.requested:
+        if time.monotonic() >= deadline:
+            raise RecordingError(
+                f"The worker was ready, but no recorder said go within {spec.go_timeout:g} s."
+            )
+        time.sleep(0.01)
+
+
+def _end(spec: Spec, begun: int) -> int:
+    if spec.seconds is None or spec.limit_from == "steady":
+        return _NEVER
+    return begun + round(max(spec.seconds - 1, spec.seconds / 2) * SECOND)
+
+
+def _deadline(spec: Spec, end: int) -> int:
+    if spec.seconds is None:
+        return _NEVER
+    if spec.limit_from == "steady":
+        return time.monotonic_ns() + round(spec.seconds * SECOND)
+    return end - (round(budget(spec) * SECOND) if spec.measure_overhead else 0)
+
+
+def _mlx() -> tuple[str, dict[str, Any]]:
+    """Say which MLX the workload has loaded, if any, and what device it runs on."""
+    core: Any = sys.modules.get("mlx.core")
+    return ("", {}) if core is None else (core.__version__, dict(core.device_info()))
