@@ -1,1 +1,1 @@
-"""commands."""
+"""The commands: each reads arguments, calls one stage, and says what happened."""

@@ -38,7 +38,8 @@ def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterato
     if targets.empty:
         raise Unavailable(UNKNOWN)
     if not gpu_intervals["target"].any():
-        rows = f"all {len(gpu_intervals):,} belong to others" if len(gpu_intervals) else "none"
+        others = f"all {len(gpu_intervals):,} belong to others"
+        rows = others if len(gpu_intervals) else "the table has no rows at all"
         yield Finding(
             rule="capture-empty",
             severity=Severity.ERROR,

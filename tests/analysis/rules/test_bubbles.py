@@ -1,0 +1,84 @@
+"""`bubbles`: gaps of the target in its steady window."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.finding import Evidence, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rules import RULES
+
+Make = Callable[..., pd.DataFrame]
+judge = RULES["bubbles"].judge
+MS = 1_000_000
+
+
+def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals([(12 * MS, 30 * MS), (50 * MS, 50 * MS)])
+    [finding] = judge(frame, targets, phases(10 * MS, 100 * MS))
+    assert finding.severity is Severity.WARNING
+    assert finding.saving == 20 * MS
+    assert "20.0%" in finding.message
+    assert "3 gaps" in finding.message
+    assert finding.evidence == (
+        Evidence("gpu_intervals", 10 * MS, 12 * MS),
+        Evidence("gpu_intervals", 42 * MS, 50 * MS),
+        Evidence("gpu_intervals", 100 * MS, 110 * MS),
+    )
+
+
+def test_without_marks_the_window_is_the_span_of_the_target(
+    intervals: Make, targets: pd.DataFrame
+) -> None:
+    [finding] = judge(intervals([(0, 5 * MS), (15 * MS, 5 * MS)]), targets, None)
+    assert finding.saving == 10 * MS
+
+
+def test_work_of_others_does_not_fill_a_gap(intervals: Make, targets: pd.DataFrame) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(5 * MS, 10 * MS)])
+    [finding] = judge(frame, targets, None)
+    assert finding.saving == 10 * MS
+
+
+def test_overlapping_channels_leave_no_gap(intervals: Make, targets: pd.DataFrame) -> None:
+    assert not list(judge(intervals([(0, 6 * MS), (4 * MS, 6 * MS)]), targets, None))
+
+
+def test_gaps_below_the_shortest_do_not_count(intervals: Make, targets: pd.DataFrame) -> None:
+    frame = intervals([(step * 20_000, 11_000) for step in range(100)])
+    assert not list(judge(frame, targets, None))
+    [finding] = judge(frame, targets, None, shortest=9_000)
+    assert finding.saving == 99 * 9_000
+
+
+@pytest.mark.parametrize(("limit", "found"), [(0.05, 1), (0.5, 0), (0.6, 0)])
+def test_the_limit_is_a_share_of_the_window(
+    limit: float, found: int, intervals: Make, targets: pd.DataFrame
+) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
+    assert len(list(judge(frame, targets, None, limit=limit))) == found
+
+
+def test_at_most_twenty_windows_are_shown_the_longest(
+    intervals: Make, targets: pd.DataFrame
+) -> None:
+    frame = intervals([(step * step * MS, MS // 10) for step in range(1, 40)])
+    [finding] = judge(frame, targets, None)
+    lengths = [one.end - one.start for one in finding.evidence]
+    assert len(lengths) == 20
+    assert min(lengths) == 39 * MS - MS // 10
+    assert [one.start for one in finding.evidence] == sorted(one.start for one in finding.evidence)
+
+
+def test_on_a_cpu_it_speaks_of_the_cpu(intervals: Make, targets: pd.DataFrame) -> None:
+    [finding] = judge(intervals([(0, MS), (9 * MS, MS)], clock="host"), targets, None)
+    assert "CPU" in finding.message
+    assert "GPU" not in finding.message
+
+
+def test_it_abstains_without_a_known_target(intervals: Make, nobody: pd.DataFrame) -> None:
+    with pytest.raises(Unavailable, match="target is not known"):
+        list(judge(intervals([(0, MS)]), nobody, None))

@@ -1,0 +1,51 @@
+"""Functions get the tables that they name."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.inject import Unavailable, inject, required_tables, thresholds
+from tracekit.errors import UsageError
+
+A = pd.DataFrame({"start": [1]})
+B = pd.DataFrame({"start": [2]})
+
+
+def both(a: pd.DataFrame, b: pd.DataFrame | None, *, limit: float = 0.5) -> Iterator[object]:
+    yield a
+    yield b
+    yield limit
+
+
+def test_tables_come_by_name() -> None:
+    first, second, limit = inject(both, {"a": A, "b": B})
+    assert first is A
+    assert second is B
+    assert limit == 0.5
+
+
+def test_a_table_that_may_be_missing_is_none() -> None:
+    _, second, _ = inject(both, {"a": A})
+    assert second is None
+
+
+def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
+    with pytest.raises(Unavailable, match="no table a"):
+        inject(both, {"b": B})
+
+
+def test_thresholds_can_be_set() -> None:
+    _, _, limit = inject(both, {"a": A}, {"limit": 0.1})
+    assert limit == 0.1
+
+
+def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="no threshold 'most'") as error:
+        inject(both, {"a": A}, {"most": 1})
+    assert error.value.hint == "There are: limit."
+
+
+def test_the_signature_is_the_declaration() -> None:
+    assert required_tables(both) == ("a",)
+    assert thresholds(both) == {"limit": 0.5}

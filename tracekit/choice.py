@@ -1,0 +1,46 @@
+"""Which recorder serves: xctrace where it is, the host recorder everywhere else."""
+
+from tracekit.errors import RecordingError, ToolError
+from tracekit.host.recorder import HostRecorder
+from tracekit.recorder import Recorder
+from tracekit.recording import Recording
+from tracekit.xctrace.recorder import XctraceRecorder
+from tracekit.xctrace.tool import find_xctrace
+
+RECORDERS = ("auto", "xctrace", "host")
+
+
+def choose(name: str) -> Recorder:
+    """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
+
+    Raises:
+        ToolError: xctrace was asked for by name, and is not here.
+    """
+    tool = find_xctrace() if name in {"auto", "xctrace"} else None
+    if tool is not None:
+        return XctraceRecorder(tool)
+    if name == "xctrace":
+        raise ToolError(
+            "There is no xctrace on this machine.",
+            hint="It comes with Xcode, on macOS. `--recorder host` measures on the CPU instead.",
+        )
+    return HostRecorder()
+
+
+def recorder_for(recording: Recording) -> Recorder:
+    """Return the recorder that can export the run's bundle.
+
+    Raises:
+        RecordingError: The run has no bundle: it was imported, or recording never began.
+        ToolError: The bundle is one of xctrace, which is not here.
+    """
+    if recording.host_bundle.is_dir():
+        return HostRecorder()
+    if recording.bundle.exists():
+        return choose("xctrace")
+    raise RecordingError(
+        f"{recording.folder} has no bundle to export.",
+        hint="An imported run has its exports already: go on with `tracekit analyze`."
+        if recording.exports.is_dir()
+        else "Nothing was recorded; record again.",
+    )

@@ -1,0 +1,86 @@
+"""The command line: which commands there are, and how errors become words and exit codes."""
+
+import errno
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from tracekit.commands import reading, stages
+from tracekit.commands.planning import named_workload, planned
+from tracekit.errors import RecordingError, TracekitError
+
+_FILE_SYSTEM = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO}
+
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line, with the options of the workload that the arguments name."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        # Plain help starts in a third of the time.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    recording = bool(arguments) and arguments[0] in {"capture", "record"}
+    workload = named_workload(arguments[1:]) if recording else None
+    app.command("capture")(planned(stages.capture, workload))
+    app.command("record")(planned(stages.record, workload))
+    app.command("export")(stages.export)
+    app.command("analyze")(stages.analyze)
+    app.command("report")(stages.report)
+    app.command("import")(stages.import_)
+    app.command("tables")(reading.tables)
+    app.command("convert")(reading.convert)
+    app.command("workloads")(reading.workloads)
+    app.command("rules")(reading.rules)
+    app.callback()(_global_options)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; what a user can act on is told in words, not in a traceback."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        application(arguments)(arguments, prog_name="tracekit")
+    except TracekitError as error:
+        _fail(error)
+    except OSError as error:
+        if error.errno not in _FILE_SYSTEM:
+            raise
+        message = f"{error.filename or 'A file'}: {error.strerror}."
+        _fail(RecordingError(message, hint="Make room, or choose a place where you may write."))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"tracekit {version('tracekit')}")
+        raise typer.Exit
+
+
+def _global_options(
+    *,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+    ),
+) -> None:
+    """Record, read and judge Metal traces."""
+
+
+def _fail(error: TracekitError) -> None:
+    from tracekit.console import show_error
+
+    show_error(error.message, error.hint)
+    sys.exit(error.exit_code)
+
+
+def _interrupt(*_: Any) -> None:
+    """Treat a polite request to end like Ctrl-C."""
+    raise KeyboardInterrupt

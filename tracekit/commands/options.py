@@ -1,0 +1,57 @@
+"""The options that several commands share, written once."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+WorkloadName = Annotated[
+    str | None,
+    typer.Option("--workload", metavar="NAME", help="Workload to run; its parameters follow."),
+]
+Workloads = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder with workloads of your own.", file_okay=False),
+]
+RecorderName = Annotated[
+    Literal["auto", "xctrace", "host"],
+    typer.Option(help="auto is xctrace where it is, else host: this machine's CPU."),
+]
+Template = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME|PATH",
+        help="Template of Instruments; may be given again.  [default: Metal System Trace]",
+    ),
+]
+Counters = Annotated[
+    Literal["auto", "on", "off"], typer.Option(help="GPU counters: ask for them or not.")
+]
+TimeLimit = Annotated[
+    str, typer.Option(metavar="TIME", help="Longest time to record: 10s, 1500ms, 2m.")
+]
+Warmup = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Steps without a new pipeline before recording.")
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Stop after N steady steps.  [default: time limit]"),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="New folder for the run.  [default: bench/traces/TIME-NAME]"),
+]
+AttachPid = Annotated[
+    int | None, typer.Option("--attach", min=1, metavar="PID", help="Record a running process.")
+]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- COMMAND ARGS…]", help="Record any program.", show_default=False),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+Json = Annotated[bool, typer.Option("--json", help="Print result.json instead of words.")]
+NoRedact = Annotated[
+    bool,
+    typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
+]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]

@@ -1,0 +1,113 @@
+"""From a command line to a plan: what `capture` and `record` have in common.
+
+The options of these two commands come from three signatures: `plan_of`, the command's own, and
+the function of the workload that the command line names.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tracekit.commands import options
+from tracekit.errors import InputError
+from tracekit.plan import METAL_SYSTEM_TRACE, Plan, seconds
+from tracekit.workload import Workload, find
+
+Command = Callable[..., None]
+
+
+def plan_of(
+    *,
+    command: options.Command = None,
+    workload: options.WorkloadName = None,
+    attach: options.AttachPid = None,
+    recorder: options.RecorderName = "auto",
+    template: options.Template = None,
+    counters: options.Counters = "auto",
+    time_limit: options.TimeLimit = "10s",
+    warmup: options.Warmup = 5,
+    repeats: options.Repeats = None,
+    output: options.Output = None,
+    workloads: options.Workloads = None,
+    **parameters: Any,
+) -> Plan:
+    """Return the plan that a command line asks for."""
+    return Plan(
+        workload=find(workload, workloads) if workload else None,
+        parameters={name: _plain(value) for name, value in parameters.items()},
+        command=tuple(command or ()),
+        attach=attach,
+        recorder=recorder,
+        templates=tuple(template or (METAL_SYSTEM_TRACE,)),
+        counters=counters,
+        time_limit=seconds(time_limit),
+        warmup=warmup,
+        repeats=repeats,
+        output=output,
+    )
+
+
+def planned(command: Command, workload: Workload | None) -> Command:
+    """Return a command that takes all three signatures' options and hands over a Plan."""
+    of_plan = _options(plan_of)
+    own = [one for one in _options(command) if one.name != "plan"]
+    added = _of_workload(workload, {one.name for one in [*of_plan, *own]}) if workload else []
+
+    @functools.wraps(command)
+    def wrapper(**values: Any) -> None:
+        kept = {one.name: values.pop(one.name) for one in own}
+        command(plan_of(**values), **kept)
+
+    everything = [*of_plan, *own, *added]
+    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    wrapper.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {one.name: one.annotation for one in everything}
+    return wrapper
+
+
+def named_workload(arguments: Sequence[str]) -> Workload | None:
+    """Return the workload that a command line names with --workload, before it is parsed."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    name = _value_of("--workload", arguments[:end])
+    folder = _value_of("--workloads", arguments[:end])
+    return find(name, Path(folder) if folder else None) if name else None
+
+
+def _options(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    named = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    return [one.replace(kind=one.KEYWORD_ONLY) for one in named]
+
+
+def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
+    parameters = _options(workload.prepare)
+    for one in parameters:
+        if one.name in taken:
+            raise InputError(
+                f"The workload {workload.name} has a parameter {one.name!r}, which is an option "
+                "of tracekit itself.",
+                hint=f"Give it another name in {workload.file}.",
+            )
+        if one.annotation is one.empty or one.default is one.empty:
+            lacking = "type" if one.annotation is one.empty else "default"
+            raise InputError(
+                f"The parameter {one.name!r} of the workload {workload.name} lacks its {lacking}.",
+                hint=f"Write it like `{one.name}: int = 1` in {workload.file}.",
+            )
+    return parameters
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, Path) else value
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    values = [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
+    values += [value for name, value in pairwise(arguments) if name == option]
+    return values[-1] if values else None

@@ -1,0 +1,91 @@
+"""Commands that show and convert: tables, convert, workloads, rules."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracekit.commands import options
+from tracekit.recording import Recording
+
+
+def tables(
+    run: options.RunFolder,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Table to show.", show_default=False)
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+) -> None:
+    """List, show or write the tables of a run."""
+    from tracekit import console, pipeline
+    from tracekit.errors import UsageError
+    from tracekit.tables import write_table
+
+    there = pipeline.tables_of(Recording(run))
+    if name is None and output is not None:
+        raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
+    if name is None:
+        console.show_tables(there)
+    elif output is not None:
+        write_table(there[name], output)
+        console.show_file(output)
+    else:
+        console.show_frame(there[name], rows)
+    console.show_warnings(there.warnings)
+
+
+def convert(
+    export: Annotated[Path, typer.Argument(metavar="EXPORT.xml", help="Export of xctrace.")],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write: .parquet, .csv or .feather.")
+    ],
+    *,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
+    ] = None,
+) -> None:
+    """Turn an export into a flat table.
+
+    One row for each row, one column for each mnemonic, in order. Of a damaged export the rows
+    before the damage are written, and the exit code is 3.
+    """
+    from tracekit import console, outcome
+    from tracekit.tables import write_table
+
+    frame, damage = outcome.read_what_there_is(export, schema)
+    write_table(frame, output)
+    console.show_file(output)
+    outcome.require_whole(damage)
+
+
+def workloads(*, workloads: options.Workloads = None) -> None:
+    """List the workloads that can be recorded."""
+    from tracekit import console
+    from tracekit.workload import all_workloads
+
+    console.table(
+        ("workload", "what it does"), [(w.name, w.summary) for w in all_workloads(workloads)]
+    )
+
+
+def rules(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[RULE]", help="Rule to explain.", show_default=False)
+    ] = None,
+) -> None:
+    """List the rules, or explain one."""
+    from tracekit import console
+    from tracekit.analysis.rules import RULES
+    from tracekit.errors import UsageError
+
+    if name is None:
+        console.table(("rule", "finds"), [(rule.name, rule.title) for rule in RULES.values()])
+    elif name in RULES:
+        console.show_rule(RULES[name])
+    else:
+        raise UsageError(f"There is no rule {name!r}.", hint=f"There are: {', '.join(RULES)}.")

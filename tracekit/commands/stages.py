@@ -1,0 +1,111 @@
+"""`capture` and its stages: record, export, analyze, report; and `import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracekit.commands import options
+from tracekit.plan import Plan
+from tracekit.recording import Recording
+
+
+def capture(
+    plan: Plan,
+    *,
+    open_page: options.OpenPage = False,
+    json: options.Json = False,
+    no_redact: options.NoRedact = False,
+) -> None:
+    """Record a workload and write a page about it.
+
+    Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
+    its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
+    """
+    from tracekit import console, outcome, pipeline
+
+    with console.progress("record") as progress:
+        recording = pipeline.record(plan, progress)
+    with console.progress("export") as progress:
+        pipeline.export(recording, progress)
+    with console.progress("analyze") as progress:
+        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+    with console.progress("report") as progress:
+        pipeline.report(recording, progress, redacted=not no_redact)
+    console.show(result, recording, json=json)
+    if open_page:
+        typer.launch(recording.report_file.resolve().as_uri())
+    outcome.require_rows(result)
+
+
+def record(plan: Plan) -> None:
+    """Record a workload, a program or a process."""
+    from tracekit import console, pipeline
+
+    with console.progress("record") as progress:
+        recording = pipeline.record(plan, progress)
+    console.show_folders([recording], "export")
+
+
+def export(run: options.RunFolder) -> None:
+    """Write the tables of a recording as XML."""
+    from tracekit import console, pipeline
+
+    with console.progress("export") as progress:
+        pipeline.export(Recording(run), progress)
+    console.show_folders([Recording(run)], "analyze")
+
+
+def analyze(
+    run: options.RunFolder, *, json: options.Json = False, no_redact: options.NoRedact = False
+) -> None:
+    """Measure and judge a run's tables.
+
+    The result is written to result.json in the run's folder.
+    """
+    from tracekit import console, outcome, pipeline
+
+    recording = Recording(run)
+    with console.progress("analyze") as progress:
+        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+    console.show(result, recording, json=json)
+    outcome.require_rows(result)
+
+
+def report(
+    run: options.RunFolder,
+    *,
+    open_page: options.OpenPage = False,
+    no_redact: options.NoRedact = False,
+) -> None:
+    """Write the page about a run's result."""
+    from tracekit import console, pipeline
+
+    with console.progress("report") as progress:
+        page = pipeline.report(Recording(run), progress, redacted=not no_redact)
+    console.show_file(page)
+    if open_page:
+        typer.launch(page.resolve().as_uri())
+
+
+def import_(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="Exports, their TOC, folders, .trace.")
+    ],
+    *,
+    output: options.Output = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
+    ] = None,
+) -> None:
+    """Make a run out of someone's exports.
+
+    Exports come with or without their TOC; of a folder with several TOCs, each becomes a run.
+    A .trace bundle is exported first, where there is an xctrace to do it.
+    """
+    from tracekit import console, pipeline
+
+    with console.progress("import") as progress:
+        recordings = pipeline.import_(paths, output, target, progress)
+    console.show_folders(recordings, "analyze")

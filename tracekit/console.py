@@ -1,0 +1,162 @@
+"""What a person sees: progress on stderr, results on stdout. Nothing else prints."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+import msgspec
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tracekit.analysis.result import Result, Status
+from tracekit.analysis.rule import Rule
+from tracekit.recorder import Progress, quiet
+from tracekit.recording import Recording
+from tracekit.report.units import quantity
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_FIRST_METRICS = (
+    "tokens_per_second",
+    "step_rate",
+    "step_p50",
+    "step_p99",
+    "gpu_busy",
+    "gpu_idle_ratio",
+    "start_latency_p50",
+    "host_idle_ratio",
+)
+
+_out = Console(highlight=False, soft_wrap=True)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(stage: str) -> Iterator[Progress]:
+    """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
+    if not _err.is_terminal:
+        yield quiet
+        return
+    began = monotonic()
+    with _err.status(f"{stage} …") as status:
+        yield lambda text: status.update(Text(f"{stage} · {text}"))
+    _err.print(f"[green]✓[/green] {stage} [dim]{monotonic() - began:.1f} s[/dim]")
+
+
+def show(result: Result, recording: Recording, *, json: bool = False) -> None:
+    """Print the result: the numbers, the findings in words, and where everything is."""
+    if json:
+        text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+        sys.stdout.write(text.decode() + "\n")
+        return
+    _show_metrics(result)
+    _show_findings(result)
+    _show_checks(result)
+    show_warnings(result.provenance.warnings)
+    _show_paths(recording)
+
+
+def show_folders(recordings: Sequence[Recording], follow: str) -> None:
+    """Print each run's folder, and the command that goes on."""
+    for recording in recordings:
+        sys.stdout.write(f"{recording.folder}\n")
+    for recording in recordings:
+        _err.print(Text(f"Go on with: tracekit {follow} {recording.folder}", style="dim"))
+
+
+def show_file(path: Path) -> None:
+    """Print a file that was written."""
+    sys.stdout.write(f"{path}\n")
+
+
+def show_tables(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Print the tables that a run has, with their rows and columns."""
+    rows = [(name, f"{len(frame):,}", ", ".join(frame.columns)) for name, frame in tables.items()]
+    table(("table", "rows", "columns"), rows)
+
+
+def show_frame(frame: pd.DataFrame, rows: int) -> None:
+    """Print the first rows of a table, tab-separated where nobody looks."""
+    shown = frame.head(rows)
+    cells = [
+        ["" if pd.isna(cell) else str(cell) for cell in row]
+        for row in shown.itertuples(index=False)
+    ]
+    table(tuple(frame.columns), cells)
+    if len(frame) > rows:
+        _err.print(Text(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
+
+
+def show_rule(rule: Rule) -> None:
+    """Print what a rule says of itself."""
+    _out.print(Text.assemble((rule.name, "bold"), f"  {rule.title}"))
+    for head, text in rule.sections.items():
+        _out.print(Text.assemble("\n", (head, "bold"), f"\n  {text}"))
+
+
+def show_error(message: str, hint: str) -> None:
+    """Print an error and its hint on stderr."""
+    _err.print(Text.assemble(("error: ", "bold red"), message))
+    if hint:
+        _err.print(Text.assemble(("hint: ", "bold"), hint))
+
+
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print warnings on stderr, each one once."""
+    for warning in dict.fromkeys(warnings):
+        _err.print(Text.assemble(("warning: ", "yellow"), warning))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; without its head and tab-separated where nobody looks."""
+    if not _out.is_terminal:
+        sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
+        return
+    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    _out.print(grid)
+
+
+def _show_metrics(result: Result) -> None:
+    measured = [one for name in _FIRST_METRICS if (one := result.metric(name)) is not None]
+    width = max(len(one.name) for one in measured)
+    for one in measured:
+        if one.value is not None:
+            words = quantity(one.value, one.unit)
+            _out.print(Text.assemble(f"{one.name:<{width}}  ", (words, "bold")))
+
+
+def _show_findings(result: Result) -> None:
+    _out.print()
+    if not result.findings:
+        _out.print("No finding.")
+    for finding in result.findings:
+        head = (f"{finding.severity}", _STYLES[finding.severity])
+        _out.print(Text.assemble(head, "  ", (finding.rule, "bold")))
+        _out.print(Text(f"  {finding.message}"))
+        _out.print(Text(f"  → {finding.advice}", style="dim"))
+
+
+def _show_checks(result: Result) -> None:
+    unknown = [one for one in result.checks if one.status in {Status.ABSTAINED, Status.FAILED}]
+    passed = [one.rule for one in result.checks if one.status is Status.PASSED]
+    _out.print()
+    _out.print(Text(f"passed       {', '.join(passed) or 'none'}"))
+    for check in unknown:
+        _out.print(Text(f"not checked  {check.rule}: {check.reason}"))
+
+
+def _show_paths(recording: Recording) -> None:
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    _out.print()
+    _out.print(Text(f"folder       {recording.folder}"))
+    if recording.report_file.exists():
+        _out.print(Text(f"page         {recording.report_file}"))
+        _out.print(Text(f"open it      {opener} {recording.report_file}"))
+    if recording.bundle.exists():
+        _out.print(Text(f"trace        {recording.bundle} (private: it names machine and user)"))
+        _out.print(Text(f"open it      open -a Instruments {recording.bundle}"))

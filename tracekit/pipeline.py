@@ -1,0 +1,166 @@
+"""The stages, one function each: a stage reads what the one before left in the run's folder."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from tracekit import machine, redaction
+from tracekit.analysis.analyze import analyze as judge
+from tracekit.analysis.result import Result, load
+from tracekit.analysis.rule import Settings
+from tracekit.choice import choose, recorder_for
+from tracekit.errors import ToolError
+from tracekit.imports import bring
+from tracekit.marks import export_own_marks
+from tracekit.plan import Plan, check, new_folder
+from tracekit.recorder import Progress, Recorded, Recorder, quiet
+from tracekit.recording import Provenance, Recording, now, save, write_whole
+from tracekit.report import render
+from tracekit.requests import request_for
+from tracekit.stage import stage
+from tracekit.tables import Tables
+from tracekit.toc import read_toc
+
+
+def record(plan: Plan, progress: Progress = quiet) -> Recording:
+    """Record what the plan says into a folder of its own.
+
+    Raises:
+        UsageError: The plan says nothing to record, or a parameter is wrong.
+        ToolError: Nothing was recorded, or the workload died; what was measured is kept.
+        InterruptedRunError: Someone asked to stop; what was recorded is kept.
+    """
+    check(plan)
+    recorder = choose(plan.recorder)
+    recording = new_folder(plan)
+    recording.save_provenance(_provenance(plan, recorder))
+    with stage(recording, "record"):
+        recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
+        recording.save_provenance(_with(recording.provenance(), recorded))
+        if recorded.interrupted:
+            raise KeyboardInterrupt("recording was stopped early")
+        if recorded.failure:
+            raise ToolError(recorded.failure, hint=f"What was measured is in {recording.folder}.")
+    return recording
+
+
+def export(recording: Recording, progress: Progress = quiet) -> None:
+    """Write the bundle's tables as XML, and the workload's own marks beside them."""
+    recorder = recorder_for(recording)
+    with stage(recording, "export"):
+        warn(recording, recorder.export(recording, progress))
+        warn(recording, export_own_marks(recording))
+
+
+def analyze(
+    recording: Recording,
+    progress: Progress = quiet,
+    *,
+    settings: Settings | None = None,
+    redacted: bool = True,
+) -> Result:
+    """Measure and judge the tables; write `result.json`."""
+    with stage(recording, "analyze"):
+        provenance = recording.provenance()
+        tables = tables_of(recording)
+        progress("measuring and judging")
+        result = judge(tables, provenance, settings)
+        warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
+        result = replace(result, provenance=replace(provenance, warnings=warnings))
+        if redacted:
+            result = redact_result(result, redaction_of(recording))
+        save(recording.result_file, result)
+    return result
+
+
+def report(recording: Recording, progress: Progress = quiet, *, redacted: bool = True) -> Path:
+    """Write the page of the run's result."""
+    with stage(recording, "report"):
+        result = load(recording.result_file)
+        redact = redaction_of(recording)
+        if redacted and not result.provenance.redacted:
+            result = redact_result(result, redact)
+        progress("drawing the page")
+        page = render(result, tables_of(recording), redact=redact if redacted else _as_it_is)
+        write_whole(recording.report_file, page.encode())
+    return recording.report_file
+
+
+def import_(
+    paths: Sequence[Path],
+    output: Path | None = None,
+    target: str | None = None,
+    progress: Progress = quiet,
+) -> list[Recording]:
+    """Make a run's folder of each recording that someone else made; see `tracekit.imports`."""
+    return bring(paths, output, target, progress)
+
+
+def tables_of(recording: Recording) -> Tables:
+    """Return the run's normalized tables, with the target's rows marked."""
+    targets = frozenset(one.pid for one in recording.provenance().targets)
+    return Tables(recording.exports, targets, cache=recording.tables)
+
+
+def redaction_of(recording: Recording) -> redaction.Redaction:
+    """Return the redaction of this machine's names and of those in the recording's TOC."""
+    private: list[tuple[str, str]] = []
+    if recording.toc_file.exists():
+        for run in read_toc(recording.toc_file).runs:
+            private.append((run.device.get("name", ""), "<device>"))
+            private.append((run.device.get("uuid", ""), "<uuid>"))
+    return redaction.redaction(private)
+
+
+def redact_result(result: Result, redact: redaction.Redaction) -> Result:
+    """Return the result without what names a person or a machine."""
+    return replace(
+        result,
+        provenance=redaction.redact_provenance(result.provenance, redact),
+        metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
+        findings=tuple(replace(one, message=redact(one.message)) for one in result.findings),
+        checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
+    )
+
+
+def warn(recording: Recording, warnings: Sequence[str]) -> None:
+    """Add warnings to `recording.json`, each one once."""
+    provenance = recording.provenance()
+    together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
+    recording.save_provenance(replace(provenance, warnings=together))
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
+    return Provenance(
+        tracekit=version("tracekit"),
+        created=now(),
+        recorder=recorder.name,
+        recorder_version=recorder.version(),
+        workload=plan.workload.name if plan.workload else "",
+        parameters=dict(plan.parameters),
+        command=plan.command,
+        templates=plan.templates if recorder.name == "xctrace" else (),
+        counters=plan.counters,
+        time_limit=plan.time_limit,
+        machine=machine.describe(),
+        git_commit=machine.git_commit(Path.cwd()),
+    )
+
+
+def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
+    return replace(
+        provenance,
+        targets=recorded.targets,
+        command_lines=recorded.command_lines,
+        started=recorded.started,
+        ended=recorded.ended,
+        end_reason=recorded.end_reason,
+        clock=dict(recorded.clock),
+        overhead=recorded.overhead,
+        warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
+    )

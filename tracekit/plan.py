@@ -1,0 +1,106 @@
+"""What a user asked to record, before a recorder is chosen."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tracekit.errors import UsageError
+from tracekit.recording import Recording
+from tracekit.workload import Workload
+
+TRACES = Path("bench") / "traces"
+METAL_SYSTEM_TRACE = "Metal System Trace"
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to record, and how.
+
+    Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
+    `recorder` is auto, xctrace or host; `counters` is auto, on or off; `repeats` is the number
+    of steady steps after which the workload stops, None for the time limit alone.
+    """
+
+    workload: Workload | None = None
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    attach: int | None = None
+    recorder: str = "auto"
+    templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    counters: str = "auto"
+    time_limit: float = 10.0
+    warmup: int = 5
+    repeats: int | None = None
+    output: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What the run's folder is called after: the workload, the program or the pid."""
+        if self.workload is not None:
+            return self.workload.name
+        if self.command:
+            return re.sub(r"[^\w.-]+", "-", Path(self.command[0]).name) or "command"
+        return f"pid-{self.attach}"
+
+
+def check(plan: Plan) -> None:
+    """Raise UsageError unless the plan says just one thing to record."""
+    given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
+    if sum(given) != 1:
+        raise UsageError(
+            "Say what to record: a workload, a command after `--`, or a running process"
+            + ("; one of them, not several." if sum(given) else "."),
+            hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
+            "`tracekit workloads` lists the workloads.",
+        )
+
+
+def seconds(text: str) -> float:
+    """Turn a time limit such as 10s, 1500ms, 2m or 1h into seconds; raise UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
+    if match is None or float(match[1]) == 0:
+        raise UsageError(
+            f"{text!r} is not a time limit.", hint="Write 10s, 1500ms, 2m or 1h; more than 0."
+        )
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def new_folder(plan: Plan) -> Recording:
+    """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
+    return Recording(claim(plan.output, plan.name))
+
+
+def claim(output: Path | None, name: str) -> Path:
+    """Make a folder for a run; raise UsageError if `output` holds something already."""
+    if output is None:
+        return _claim_new(TRACES, f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(
+            f"{output} exists and is not an empty folder.",
+            hint="Name a new folder: a recording never goes over another one.",
+        )
+    _make(output)
+    return output
+
+
+def _claim_new(parent: Path, name: str) -> Path:
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        folder = parent / f"{name}{suffix}"
+        if not folder.exists():
+            _make(folder)
+            return folder
+    raise UsageError(f"There are too many runs named {name} in {parent}.")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The folder {folder} cannot be made: {error.strerror}.",
+            hint="Name a folder that you may write to with --output.",
+        ) from error

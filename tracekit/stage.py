@@ -1,0 +1,45 @@
+"""How far a run came: each stage leaves its state in `recording.json`."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tracekit.errors import InterruptedRunError, TracekitError
+from tracekit.recording import Recording, Stage, now
+
+NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": "analyze"}
+
+
+@contextlib.contextmanager
+def stage(recording: Recording, name: str) -> Iterator[None]:
+    """Mark the stage as running, and then as done, interrupted or failed.
+
+    KeyboardInterrupt becomes InterruptedRunError, which says how to go on.
+    """
+    mark(recording, name, "running")
+    try:
+        yield
+    except (KeyboardInterrupt, InterruptedRunError) as stop:
+        with contextlib.suppress(TracekitError):
+            mark(recording, name, "interrupted", str(stop))
+        raise InterruptedRunError(
+            f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there is.",
+            hint=f"Go on with `tracekit {_resume(name)} {recording.folder}`.",
+        ) from stop
+    except BaseException as error:
+        with contextlib.suppress(TracekitError):
+            mark(recording, name, "failed", str(error))
+        raise
+    mark(recording, name, "done")
+
+
+def mark(recording: Recording, name: str, state: str, message: str = "") -> None:
+    """Write the state of one stage into `recording.json`."""
+    provenance = recording.provenance()
+    stages = {**provenance.stages, name: Stage(state, now(), message)}
+    recording.save_provenance(replace(provenance, stages=stages))
+
+
+def _resume(name: str) -> str:
+    """Return the command that goes on: after a recording its export, else the same again."""
+    return NEXT[name] if name in {"record", "import"} else name
