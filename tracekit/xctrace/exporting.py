@@ -1,0 +1,108 @@
+"""A bundle's tables as XML files: the TOC first, then one table a call."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracekit.errors import ToolError
+from tracekit.recorder import Progress
+from tracekit.recording import Recording
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.toc import TocRun, read_toc
+from tracekit.xctrace.tool import Xctrace
+
+log = logging.getLogger(__name__)
+
+GPU_INTERVALS = "metal-gpu-intervals"
+GPU_COUNTER_INTERVALS = "metal-gpu-counter-intervals"
+TIME_INFO = "time-info"
+
+_HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
+_ADVICE_IF_EMPTY = {
+    GPU_INTERVALS: "No work of any process on the GPU was recorded: see whether the target was "
+    "awake and used Metal.",
+    GPU_COUNTER_INTERVALS: "GPU counters are not available from this recording: the template "
+    "leaves them off, or this chip and Xcode do not support its counter set.",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One table to export: `place` chooses among tables of one schema, None if it is alone."""
+
+    schema: str
+    place: int | None
+    file: str
+
+
+def schemas() -> frozenset[str]:
+    """Return the schemas that the normalized tables are made of, and the trace's clock."""
+    sources = (source for schema in SCHEMAS.values() for source in schema.sources)
+    return frozenset(source.schema for source in sources if source.clock == "gpu") | {TIME_INFO}
+
+
+def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
+    """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
+    schemas = frozenset(schemas)
+    listed = [table.schema for table in run.tables if table.schema in schemas]
+    counts, seen = Counter(listed), Counter[str]()
+    tables: list[Wanted] = []
+    for schema in listed:
+        seen[schema] += 1
+        place = seen[schema]
+        suffix = "" if place == 1 else f"-{place}"
+        alone = counts[schema] == 1
+        tables.append(Wanted(schema, None if alone else place, f"{schema}{suffix}.xml"))
+    return tuple(tables)
+
+
+def export(tool: Xctrace, recording: Recording, progress: Progress) -> tuple[str, ...]:
+    """Export the TOC and the wanted tables of the last run; return warnings.
+
+    A table that fails leaves the others alone.
+
+    Raises:
+        ToolError: The TOC cannot be exported, or no table could.
+    """
+    progress("table of contents")
+    tool.toc(recording.bundle, recording.toc_file)
+    runs = read_toc(recording.toc_file).runs
+    if not runs:
+        raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
+    tables = wanted(runs[-1], schemas())
+    errors: list[ToolError] = []
+    warnings: list[str] = []
+    for number, table in enumerate(tables, 1):
+        progress(f"{table.file} ({number} of {len(tables)})")
+        try:
+            warnings += _export_one(tool, recording, runs[-1].number, table)
+        except ToolError as error:
+            log.warning("%s", error)
+            errors.append(error)
+    if tables and len(errors) == len(tables):
+        raise errors[0]
+    listed = {table.schema for table in tables}
+    return (*warnings, *(str(error) for error in errors), *_missing(listed))
+
+
+def _export_one(tool: Xctrace, recording: Recording, number: int, table: Wanted) -> Iterator[str]:
+    output = recording.exports / table.file
+    tool.export_table(recording.bundle, number, table.schema, output, table.place)
+    if table.schema in _ADVICE_IF_EMPTY and not has_rows(output):
+        yield f"{table.schema} has no rows. {_ADVICE_IF_EMPTY[table.schema]}"
+
+
+def _missing(listed: set[str]) -> Iterator[str]:
+    if GPU_INTERVALS not in listed:
+        yield (
+            f"The recording has no table {GPU_INTERVALS}: its template does not trace the GPU, "
+            "so nothing can be said of GPU work."
+        )
+
+
+def has_rows(export: Path) -> bool:
+    """Tell whether an exported table has rows, by its first megabyte."""
+    with export.open("rb") as file:
+        return b"<row" in file.read(_HEAD)

@@ -1,0 +1,128 @@
+"""What a recording says of itself, line by line, and what follows from it.
+
+Nothing here starts or waits: lines go in, an account of the recording comes out.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+
+class State(IntEnum):
+    """How far a recording has come; it never goes back."""
+
+    LAUNCHED = 0  # xctrace was started and has said nothing yet
+    ANNOUNCED = 1  # it named its template; the target is not yet started or attached to
+    STARTED = 2  # it records: only the line on Ctrl-C proves that
+    STOPPING = 3  # it said why it stops
+    SAVING = 4  # it writes the bundle; this can take minutes
+    SAVED = 5  # it said that the bundle is written
+    EXITED = 6  # its process has ended
+
+
+class Stop(IntEnum):
+    """Why a recording stopped, as its stop line says."""
+
+    UNSAID = 0
+    TIME_LIMIT = 1
+    TARGET_EXITED = 2
+    ASKED = 3
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One entry of the block of run issues: `severity` is Error or Warning."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that a recording has said so far.
+
+    Attributes:
+        state: How far it has come.
+        stop: Why it stopped, from its stop line.
+        stop_line: That line.
+        failed: It said that the recording failed with errors.
+        issues: Errors and warnings, each once.
+        foreign: Its lines were not in English and are read by their order alone.
+        output: Its lines on standard output.
+        complaints: Its lines on standard error.
+    """
+
+    state: State = State.LAUNCHED
+    stop: Stop = Stop.UNSAID
+    stop_line: str = ""
+    failed: bool = False
+    issues: tuple[Issue, ...] = ()
+    foreign: bool = False
+    output: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All lines, complaints first."""
+        return "\n".join((*self.complaints, *self.output))
+
+
+_KEPT_LINES = 400
+_ISSUE = re.compile(r"^\s*\* \[(Error|Warning)\] (.+)$")
+_MARKS: tuple[tuple[re.Pattern[str], State, Stop], ...] = (
+    (re.compile(r"^Starting recording with "), State.ANNOUNCED, Stop.UNSAID),
+    (re.compile(r"^Ctrl-C to stop the recording"), State.STARTED, Stop.UNSAID),
+    (re.compile(r"^Reached specified time limit"), State.STOPPING, Stop.TIME_LIMIT),
+    (re.compile(r"^Target app exited"), State.STOPPING, Stop.TARGET_EXITED),
+    (re.compile(r"^Stopping recording"), State.STOPPING, Stop.ASKED),
+    (re.compile(r"^Recording (completed|failed with errors)"), State.SAVING, Stop.UNSAID),
+    (re.compile(r"^Output file saved as: "), State.SAVED, Stop.UNSAID),
+)
+
+
+def hear_output(account: Account, line: str) -> Account:
+    """Return the account after one line of standard output."""
+    line = line.rstrip()
+    account = replace(account, output=(*account.output, line)[-_KEPT_LINES:])
+    for pattern, state, stop in _MARKS:
+        if pattern.match(line):
+            account = _advance(account, state, stop, line)
+            return replace(account, failed=account.failed or "failed with errors" in line)
+    return _hear_foreign(account, line)
+
+
+def hear_complaint(account: Account, line: str) -> Account:
+    """Return the account after one line of standard error."""
+    line = line.rstrip()
+    account = replace(account, complaints=(*account.complaints, line)[-_KEPT_LINES:])
+    found = _ISSUE.match(line)
+    if found is None:
+        return account
+    issue = Issue(found.group(1), found.group(2).strip())
+    if issue in account.issues:
+        return account
+    return replace(account, issues=(*account.issues, issue))
+
+
+def _advance(account: Account, state: State, stop: Stop, line: str) -> Account:
+    first = account.stop is Stop.UNSAID and stop is not Stop.UNSAID
+    reached = account.state if not account.foreign else State.LAUNCHED
+    return replace(
+        account,
+        state=max(reached, state),
+        stop=stop if first else account.stop,
+        stop_line=line if first else account.stop_line,
+        foreign=False,
+    )
+
+
+def _hear_foreign(account: Account, line: str) -> Account:
+    """Take the first two lines for "announced" and "started" if none is in words that are known.
+
+    The words may follow the system's language, their order does not. Nothing beyond "started"
+    is concluded from lines that are not understood.
+    """
+    silent = account.state is State.LAUNCHED
+    if not line or not (account.foreign or silent) or account.state >= State.STARTED:
+        return account
+    return replace(account, state=State(account.state + 1), foreign=True)

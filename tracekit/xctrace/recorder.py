@@ -1,0 +1,164 @@
+"""The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
+
+import time
+from collections.abc import Sequence
+
+import psutil
+
+from tracekit.errors import InterruptedRunError, RecordingError, TracekitError, UsageError
+from tracekit.journal import WorkloadReport
+from tracekit.recorder import Attach, Launch, Progress, Recorded, Request
+from tracekit.recording import Process, Recording, now
+from tracekit.toc import TocRun, read_toc
+from tracekit.xctrace import exporting
+from tracekit.xctrace.attempts import Attempt, Manner, attempts, worker_report
+from tracekit.xctrace.clock import align
+from tracekit.xctrace.command_line import record_line
+from tracekit.xctrace.family import Family
+from tracekit.xctrace.leftovers import end_leftovers
+from tracekit.xctrace.outcome import judge, nothing_came
+from tracekit.xctrace.selection import GPU_COUNTERS, Selection, select
+from tracekit.xctrace.staging import size
+from tracekit.xctrace.tool import Xctrace
+
+MANNER = Manner()
+
+
+class XctraceRecorder:
+    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes."""
+
+    name = "xctrace"
+
+    def __init__(self, tool: Xctrace, manner: Manner = MANNER) -> None:
+        self._tool = tool
+        self._manner = manner
+
+    def version(self) -> str:
+        """Return what `xctrace version` prints; the build in brackets is what counts."""
+        return self._tool.version.text
+
+    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+        """Record the target into the run's bundle, and check that the bundle can be opened.
+
+        Raises:
+            UsageError: A template, an instrument, a program or a process does not exist.
+            ToolError: Nothing came of it; xctrace's own words say why.
+            RecordingError: The folder holds a bundle already.
+            InterruptedRunError: It was stopped before anything was recorded.
+        """
+        _check(request, recording)
+        selection = select(request, self._tool)
+        output = recording.folder / "target-output.txt"
+        argv = record_line(
+            self._tool, request, selection, bundle=recording.bundle, target_output=output
+        )
+        since, began = time.time(), now()
+        attempt = attempts(argv, request, recording, progress, self._manner)
+        report = worker_report(request)
+        if report is not None:
+            end_leftovers([report.pid], since)
+        run = self._open(attempt, recording, progress)
+        if isinstance(request.target, Launch) and run.target is not None:
+            end_leftovers([run.target.pid], since)
+        return _recorded(request, selection, attempt, run, report, began=began)
+
+    def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
+        """Export the TOC and the tables that tracekit reads; return warnings.
+
+        Raises:
+            RecordingError: The run has no bundle.
+            ToolError: The bundle cannot be exported.
+        """
+        if not recording.bundle.exists():
+            raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
+        return exporting.export(self._tool, recording, progress)
+
+    def _open(self, attempt: Attempt, recording: Recording, progress: Progress) -> TocRun:
+        why = f"There is no bundle at {recording.bundle}."
+        if recording.bundle.exists():
+            progress("checking the bundle")
+            try:
+                self._tool.toc(recording.bundle, recording.toc_file)
+                runs = read_toc(recording.toc_file).runs
+            except TracekitError as error:
+                why = error.message
+            else:
+                if runs:
+                    return runs[-1]
+                why = f"{recording.bundle} holds no run."
+        if attempt.ended.interrupted:
+            raise InterruptedRunError("Stopped before anything was recorded.")
+        raise nothing_came(attempt.ended, attempt.argv, why)
+
+
+def _check(request: Request, recording: Recording) -> None:
+    if recording.bundle.exists():
+        raise RecordingError(
+            f"{recording.bundle} exists already.", hint="Record into a new folder."
+        )
+    target = request.target
+    if isinstance(target, Attach) and not psutil.pid_exists(target.pid):
+        raise UsageError(f"There is no process {target.pid} to attach to.")
+
+
+def _recorded(
+    request: Request,
+    selection: Selection,
+    attempt: Attempt,
+    run: TocRun,
+    report: WorkloadReport | None,
+    *,
+    began: str,
+) -> Recorded:
+    launched = isinstance(request.target, Launch)
+    outcome = judge(attempt.ended, run, launched=launched, report=report)
+    return Recorded(
+        targets=_targets(request, run, attempt.family, report),
+        command_lines=(attempt.argv,),
+        started=run.start_date or began,
+        ended=run.end_date or now(),
+        end_reason=run.end_reason or attempt.ended.account.stop_line,
+        clock=align(run.start_date, report.anchors if report else ()),
+        interrupted=attempt.ended.interrupted,
+        failure=outcome.failure,
+        warnings=(
+            *selection.warnings,
+            *outcome.warnings,
+            *_counter_warnings(selection, run),
+            *_staging_warnings(attempt),
+        ),
+    )
+
+
+def _targets(
+    request: Request, run: TocRun, family: Family, report: WorkloadReport | None
+) -> tuple[Process, ...]:
+    if run.target is not None:
+        first = run.target
+    elif isinstance(request.target, Attach):
+        first = Process(request.target.pid)
+    elif report is not None and report.pid:
+        first = Process(report.pid, report.process)
+    else:
+        return ()
+    return (first, *family.descendants(first.pid))
+
+
+def _counter_warnings(selection: Selection, run: TocRun) -> tuple[str, ...]:
+    sets = _counter_sets(run.settings.get(GPU_COUNTERS, ()))
+    if not selection.counters or any("(null)" not in line for line in sets):
+        return ()
+    why = "not available on this chip and Xcode"
+    return (f"The instrument {GPU_COUNTERS} recorded no counter set: GPU counters are {why}.",)
+
+
+def _counter_sets(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line.startswith("Counter Set:")]
+
+
+def _staging_warnings(attempt: Attempt) -> tuple[str, ...]:
+    if not attempt.left_staging:
+        return ()
+    names = ", ".join(str(path) for path in sorted(attempt.left_staging))
+    megabytes = size(attempt.left_staging) / 1e6
+    return (f"xctrace left {megabytes:.0f} MB of staging files behind: {names}.",)

@@ -1,0 +1,110 @@
+"""Which template and which instruments a recording uses, and whether this Xcode has them."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracekit.errors import ToolError, UsageError
+from tracekit.recorder import Request
+from tracekit.xctrace.tool import Xctrace
+
+METAL_SYSTEM_TRACE = "Metal System Trace"
+GPU_COUNTERS = "Metal GPU Counters"
+
+_COUNTER_REQUESTS = {"gpu counters", "metal gpu counters"}
+_COUNTER_MODES = ("auto", "on", "off")
+_AUTO_LEAVES_OUT = (
+    "GPU counters were not asked for: many chips reject them without an error, so "
+    "`--counters auto` leaves them out. `--counters on` records them and checks for rows."
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One template, by name or by absolute path, and the instruments besides."""
+
+    template: str
+    instruments: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def counters(self) -> bool:
+        """Tell whether GPU counters are to be recorded."""
+        return GPU_COUNTERS in self.instruments
+
+
+def select(request: Request, tool: Xctrace) -> Selection:
+    """Choose what to record with; a wish for counters becomes the instrument that has them.
+
+    Xctrace takes one template a recording, the last one given. There is no template of GPU
+    counters in any Xcode; "Metal GPU Counters" is an instrument, added to a template.
+
+    Raises:
+        UsageError: Several templates, or one that this Xcode does not have.
+        ToolError: This xctrace does not know instruments.
+    """
+    if request.counters not in _COUNTER_MODES:
+        raise UsageError(f"Counters are auto, on or off, not {request.counters!r}.")
+    wishes = [name for name in request.templates if name.casefold() in _COUNTER_REQUESTS]
+    template = _only_template([name for name in request.templates if name not in wishes])
+    instruments = list(request.instruments)
+    warnings: list[str] = []
+    if (wishes or request.counters == "on") and GPU_COUNTERS not in instruments:
+        instruments.append(GPU_COUNTERS)
+    if request.counters == "off" and GPU_COUNTERS in instruments:
+        raise UsageError("GPU counters are both asked for and switched off.")
+    if request.counters == "auto" and GPU_COUNTERS not in instruments:
+        warnings.append(_AUTO_LEAVES_OUT)
+    _check_instruments(instruments, tool)
+    return Selection(_checked_template(template, tool), tuple(instruments), tuple(warnings))
+
+
+def _only_template(templates: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(templates))
+    if len(distinct) > 1:
+        raise UsageError(
+            f"xctrace records with one template, and {len(distinct)} were given: "
+            f"{', '.join(distinct)}.",
+            hint="Choose one. Instruments saves any set of instruments as a template file, "
+            "which --template takes by its path.",
+        )
+    return distinct[0] if distinct else METAL_SYSTEM_TRACE
+
+
+def _checked_template(template: str, tool: Xctrace) -> str:
+    if "/" in template or template.endswith(".tracetemplate"):
+        path = Path(template).expanduser().resolve()
+        if not path.exists():
+            raise UsageError(f"There is no template file {path}.")
+        return str(path)
+    names = tool.list_templates().names
+    if names and template not in names:
+        raise UsageError(
+            f"This Xcode has no template {template!r}.",
+            hint=f"It has: {closest(template, names)}. A template file is given by its path.",
+        )
+    return template
+
+
+def _check_instruments(instruments: Sequence[str], tool: Xctrace) -> None:
+    if not instruments:
+        return
+    if not tool.knows("record", "--instrument"):
+        raise ToolError(
+            f"{tool.version.text} cannot add instruments to a template.",
+            hint="Xcode 14 and later can.",
+        )
+    names = tool.list_instruments().names
+    for instrument in instruments:
+        if names and instrument not in names:
+            raise UsageError(
+                f"This Xcode has no instrument {instrument!r}.",
+                hint=f"It has: {closest(instrument, names)}.",
+            )
+
+
+def closest(name: str, names: Sequence[str]) -> str:
+    """Say which names there are: those that are near, else all."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return ", ".join(near or names)
