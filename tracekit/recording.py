@@ -104,6 +104,11 @@ class Recording:
         return self.folder / "workload.jsonl"
 
     @property
+    def spec_file(self) -> Path:
+        """What the worker was told to do."""
+        return self.folder / "worker.json"
+
+    @property
     def bundle(self) -> Path:
         """The bundle of `xctrace`, which Instruments opens."""
         return self.folder / "recording.trace"

@@ -38,10 +38,10 @@ class Redaction:
 
     def __call__(self, text: str) -> str:
         """Return the text without what names a person or a machine."""
-        for name, substitute in self.names:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", substitute, text)
         for pattern, substitute in _PATTERNS:
             text = pattern.sub(substitute, text)
+        for name, substitute in self.names:
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", substitute, text)
         return text
 
 

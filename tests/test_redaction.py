@@ -1,0 +1,71 @@
+"""What names a person or a machine stays out of results and pages."""
+
+import pytest
+
+from tracekit.recording import Process, Provenance
+from tracekit.redaction import Redaction, redact_provenance, redaction
+
+PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>"))
+redact = Redaction(PRIVATE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("/Users/ada/kernels/x.metal", "~/kernels/x.metal", id="mac-home"),
+        pytest.param("/home/ada/x", "~/x", id="linux-home"),
+        pytest.param('open "/Users/grace/a b"', 'open "~/a b"', id="another-home"),
+        pytest.param("on Ada's MacBook now", "on <device> now", id="device-name"),
+        pytest.param("ada-mac.local", "<host>.local", id="host"),
+        pytest.param("by ada", "by <user>", id="user"),
+        pytest.param("adaptive and Canada", "adaptive and Canada", id="not-inside-of-words"),
+        pytest.param("id 1A2B3C4D-0000-1111-2222-333344445555 ok", "id <uuid> ok", id="uuid"),
+        pytest.param("phone 00008130-00045D9E30E1401C", "phone <udid>", id="udid"),
+        pytest.param("/private/var/folders/ab/cd9x/T/x", "<temporary>/T/x", id="mac-temporary"),
+        pytest.param("gpu_intervals took 3 ms", "gpu_intervals took 3 ms", id="nothing-private"),
+    ],
+)
+def test_names_are_left_out_and_the_rest_is_kept(text: str, expected: str) -> None:
+    assert redact(text) == expected
+
+
+def test_redacting_twice_changes_nothing_more() -> None:
+    once = redact("/Users/ada/x on ada-mac")
+    assert redact(once) == once
+
+
+def test_values_of_environment_variables_are_left_out_of_command_lines() -> None:
+    provenance = Provenance(
+        command_lines=(
+            ("xctrace", "record", "--env", "TOKEN=secret", "--env=KEY=other", "--launch", "a=b"),
+        ),
+    )
+    [line] = redact_provenance(provenance, redact).command_lines
+    assert line == ("xctrace", "record", "--env", "TOKEN=…", "--env=KEY=…", "--launch", "a=b")
+
+
+def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
+    provenance = Provenance(
+        command=("/Users/ada/bin/bench",),
+        machine={"model": "MacBook Air", "python": {"executable": "/Users/ada/v/bin/python"}},
+        targets=(Process(7, "ada"),),
+        warnings=("disk of ada-mac is full",),
+    )
+    shown = redact_provenance(provenance, redact)
+    assert shown.redacted
+    assert shown.command == ("~/bin/bench",)
+    assert shown.machine == {"model": "MacBook Air", "python": {"executable": "~/v/bin/python"}}
+    assert shown.targets == (Process(7, "<user>"),)
+    assert shown.warnings == ("disk of <host> is full",)
+    assert provenance.command == ("/Users/ada/bin/bench",)
+
+
+def test_words_that_name_nobody_are_never_left_out() -> None:
+    assert redaction([("root", "<user>"), ("mac", "<host>"), ("", "<device>")])("root of mac") == (
+        "root of mac"
+    )
+
+
+def test_longer_names_go_first() -> None:
+    found = redaction([("grace-mini", "<host>"), ("grace", "<user>")])
+    assert found("grace-mini of grace") == "<host> of <user>"
