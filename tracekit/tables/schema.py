@@ -37,10 +37,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """A schema of an export, and whose clock its times are read from."""
+    """A schema of an export, and whose clock its times are read from.
+
+    `unused` names columns that the export is known to have and the table leaves out; what is
+    in neither is new, and the reader says so.
+    """
 
     schema: str
     clock: str
+    unused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,9 @@ class Schema:
     columns: tuple[Column, ...]
 
 
-def gpu(schema: str) -> Source:
+def gpu(schema: str, unused: str = "") -> Source:
     """Name a schema of Apple's, with times on the trace's clock."""
-    return Source(schema, "gpu")
+    return Source(schema, "gpu", frozenset(unused.split()))
 
 
 def host(schema: str) -> Source:

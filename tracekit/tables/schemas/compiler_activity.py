@@ -16,7 +16,9 @@ from tracekit.tables.schema import (
 compiler_activity = Schema(
     name="compiler_activity",
     meaning="One row for each stretch in which a shader compiler worked for a process.",
-    sources=(gpu("graphics-compiler-activity-intervals"),),
+    sources=(
+        gpu("graphics-compiler-activity-intervals", unused="event-plane event-priority color"),
+    ),
     columns=(
         START,
         DURATION,

@@ -18,7 +18,12 @@ from tracekit.tables.schema import (
 driver_intervals = Schema(
     name="driver_intervals",
     meaning="Work of the GPU driver, such as processing a command buffer or wiring memory.",
-    sources=(gpu("metal-driver-intervals"),),
+    sources=(
+        gpu(
+            "metal-driver-intervals",
+            unused="event-priority connection-UUID color thread object-id lane",
+        ),
+    ),
     columns=(
         START,
         DURATION,

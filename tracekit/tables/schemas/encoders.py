@@ -20,7 +20,12 @@ from tracekit.tables.schema import (
 encoders = Schema(
     name="encoders",
     meaning="One row for each encoder, with the CPU time between its first and its last call.",
-    sources=(gpu("metal-application-encoders-list"),),
+    sources=(
+        gpu(
+            "metal-application-encoders-list",
+            unused="thread cmdbuffer-label-indexed encoder-label-indexed",
+        ),
+    ),
     columns=(
         START,
         DURATION,

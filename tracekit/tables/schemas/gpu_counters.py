@@ -8,7 +8,12 @@ gpu_counters = Schema(
         "One row for each sample of a counter, in long form. Counters are device-wide: they "
         "count all processes. Key by name: a counter's id differs between chips."
     ),
-    sources=(gpu("metal-gpu-counter-intervals"),),
+    sources=(
+        gpu(
+            "metal-gpu-counter-intervals",
+            unused="counter-id percent-value color group-index ring-buffer-index",
+        ),
+    ),
     columns=(
         START,
         DURATION,

@@ -24,7 +24,13 @@ gpu_intervals = Schema(
         "overlap, so busy time is the union of rows, not their sum. From the host recorder: "
         "from hand-over to observed completion, on the host's clock."
     ),
-    sources=(gpu("metal-gpu-intervals"), host("host-intervals")),
+    sources=(
+        gpu(
+            "metal-gpu-intervals",
+            unused="connection-UUID color channel-subtitle iosurface-accesses",
+        ),
+        host("host-intervals"),
+    ),
     columns=(
         START,
         DURATION,

@@ -5,7 +5,7 @@ from tracekit.tables.schema import CLOCK, DEVICE, DURATION, START, Column, Kind,
 gpu_states = Schema(
     name="gpu_states",
     meaning="Stretches in which the device was active or idle, whoever used it.",
-    sources=(gpu("metal-gpu-state-intervals"),),
+    sources=(gpu("metal-gpu-state-intervals", unused="color"),),
     columns=(
         START,
         DURATION,

@@ -16,7 +16,7 @@ from tracekit.tables.schema import (
 shaders = Schema(
     name="shaders",
     meaning="One row for each shader, at the moment when the trace first saw it.",
-    sources=(gpu("metal-shader-profiler-shader-list"),),
+    sources=(gpu("metal-shader-profiler-shader-list", unused="pc-start pc-end"),),
     columns=(
         MOMENT,
         Column("name", "name", Kind.TEXT, "name of the function"),

@@ -23,7 +23,13 @@ submissions = Schema(
         "One row for each event in the life of a command buffer on the CPU's side. From the "
         "host recorder: from the call that builds a step to its return."
     ),
-    sources=(gpu("metal-application-command-buffer-submissions"), host("host-submissions")),
+    sources=(
+        gpu(
+            "metal-application-command-buffer-submissions",
+            unused="track-label thread event-icon encoder-time-label frame-number color",
+        ),
+        host("host-submissions"),
+    ),
     columns=(
         START,
         DURATION,

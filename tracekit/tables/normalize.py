@@ -1,0 +1,169 @@
+"""From an export's flat table to the columns that a schema of ours declares."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from tracekit.errors import InputError
+from tracekit.tables.schema import Column, Kind, Schema, Source
+
+_NONE = 2**64 - 1
+_LARGEST_SIGNED = 2**63 - 1
+_UNSIGNED = ("uint64", "UInt64")
+
+
+def normalize(
+    frame: pd.DataFrame, schema: Schema, source: Source, targets: frozenset[int]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table with the schema's columns and dtypes, and what is to be said about it.
+
+    Args:
+        frame: The flat table of the export; it is left as it is.
+        schema: The table to make.
+        source: The export's schema, one of the schema's sources.
+        targets: The pids of the recorded processes.
+
+    Raises:
+        InputError: A required column is missing, or one holds what its kind does not allow.
+    """
+    warnings = _drift(frame, schema, source)
+    columns = {column.name: _column(frame, column, source, targets) for column in schema.columns}
+    table = pd.DataFrame(columns, index=frame.index)
+    placed = table[_times(schema)].notna().all(axis="columns")
+    if not placed.all():
+        warnings.append(f"{source.schema}: {(~placed).sum()} rows without a time are left out")
+        table = table[placed].reset_index(drop=True)
+    return table.astype(dict.fromkeys(_times(schema), "int64")), warnings
+
+
+def _times(schema: Schema) -> list[str]:
+    return [column.name for column in schema.columns if column.kind is Kind.TIME]
+
+
+def _drift(frame: pd.DataFrame, schema: Schema, source: Source) -> list[str]:
+    known = {column.source for column in schema.columns} | set(source.unused)
+    known |= {name for name in map(str, frame.columns) if name.rpartition(".")[0] in known}
+    unknown = [str(name) for name in frame.columns if name not in known]
+    missing = [
+        column.source
+        for column in schema.columns
+        if column.source and column.source not in frame and source.clock == "gpu"
+    ]
+    return [
+        f"{source.schema}: {words}: {', '.join(dict.fromkeys(names))}"
+        for words, names in (
+            ("columns that tracekit does not know", unknown),
+            ("columns that the export lacks", missing),
+        )
+        if names
+    ]
+
+
+def _column(
+    frame: pd.DataFrame, column: Column, source: Source, targets: frozenset[int]
+) -> pd.Series:
+    if column.kind is Kind.CLOCK:
+        return pd.Series(source.clock, index=frame.index, dtype="string")
+    if column.source not in frame:
+        if column.required or column.kind is Kind.TARGET:
+            raise InputError(
+                f"The export of {source.schema} has no column {column.source}, "
+                f"which says {column.meaning}.",
+                hint="Export it again, with all its columns.",
+            )
+        return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
+    values = frame[column.source]
+    if column.kind is Kind.TARGET:
+        return values.isin(targets).astype("bool")
+    if column.kind is Kind.PROCESS:
+        return _names(values, frame.get(f"{column.source}.pid"))
+    try:
+        return _CONVERT[column.kind](values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"The column {column.source} of {source.schema} holds what is no {column.kind}."
+        ) from error
+
+
+def _signed(values: pd.Series) -> pd.Series:
+    integers = _integers(values)
+    if integers.dtype == "Int64":
+        return integers
+    known = integers.mask(integers == _NONE)
+    if (known > _LARGEST_SIGNED).any():
+        raise OverflowError
+    return known.astype("Int64")
+
+
+def _identifier(values: pd.Series) -> pd.Series:
+    integers = _integers(values)
+    known = integers.mask(integers == (-1 if integers.dtype == "Int64" else _NONE))
+    if (known < 0).any():
+        raise OverflowError
+    return known.astype("UInt64")
+
+
+def _integers(values: pd.Series) -> pd.Series:
+    if values.isna().all():
+        return pd.Series(pd.NA, index=values.index, dtype="Int64")
+    if not pd.api.types.is_integer_dtype(values.dtype):
+        raise TypeError(values.dtype)
+    return values.astype("UInt64" if values.dtype in _UNSIGNED else "Int64")
+
+
+def _number(values: pd.Series) -> pd.Series:
+    if values.isna().all():
+        return pd.Series(pd.NA, index=values.index, dtype="Float64")
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        raise TypeError(values.dtype)
+    return values.astype("Float64")
+
+
+def _flag(values: pd.Series) -> pd.Series:
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return values.astype("boolean")
+    return _integers(values).ne(0).astype("boolean")
+
+
+def _text(values: pd.Series) -> pd.Series:
+    return values.astype("string")
+
+
+def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
+    """Take the " (pid)" off that `fmt` adds to a process's name, where it is that very pid."""
+    texts = _text(values)
+    if pids is None:
+        return texts
+    suffixes = " (" + pids.astype("string") + ")"
+    pairs = pd.DataFrame({"text": texts, "suffix": suffixes})
+    distinct = pairs.drop_duplicates().dropna()
+    names = {
+        (text, suffix): text.removesuffix(suffix)
+        for text, suffix in distinct.itertuples(index=False, name=None)
+    }
+    found = [
+        names.get((text, suffix), text)
+        for text, suffix in zip(pairs["text"], pairs["suffix"], strict=True)
+    ]
+    return pd.Series(found, index=values.index, dtype="string")
+
+
+_CONVERT: dict[Kind, Callable[[pd.Series], pd.Series]] = {
+    Kind.TIME: _signed,
+    Kind.DURATION: _signed,
+    Kind.INTEGER: _signed,
+    Kind.IDENTIFIER: _identifier,
+    Kind.NUMBER: _number,
+    Kind.TEXT: _text,
+    Kind.FLAG: _flag,
+}
+_DTYPES: dict[Kind, str] = {
+    Kind.TIME: "Int64",
+    Kind.DURATION: "Int64",
+    Kind.INTEGER: "Int64",
+    Kind.IDENTIFIER: "UInt64",
+    Kind.NUMBER: "Float64",
+    Kind.TEXT: "string",
+    Kind.FLAG: "boolean",
+    Kind.PROCESS: "string",
+}

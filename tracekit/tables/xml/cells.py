@@ -1,0 +1,130 @@
+"""What a cell says: the definitions of an export, and the repeats that point at them.
+
+An element with an `id` defines a value, an element with a `ref` repeats it, a sentinel is null.
+A definition is known when its own element ends, so that a repeat may point into a compound
+that is still open. Within a document a new definition takes the place of an old one.
+"""
+
+from typing import NamedTuple
+
+# The classes of lxml's elements have no public name.
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+from tracekit.tables.values import FORMS, Form
+
+SENTINEL = "sentinel"
+_DEEPEST = 64
+
+
+class MalformedError(Exception):
+    """The export breaks its own grammar; what was read before stays valid."""
+
+
+class Identity(NamedTuple):
+    """A process or a thread: its readable text and its ids, as text."""
+
+    text: str | None
+    pid: str | None = None
+    tid: str | None = None
+
+
+Cell = str | Identity | None
+
+
+class Definitions:
+    """The values that a document has defined so far, by id, with the tags they stand under."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, Cell]] = {}
+
+    def cells(self, row: Element) -> tuple[list[str], list[Cell]]:
+        """Return the tags and the values of a row's cells, by position.
+
+        Raises:
+            MalformedError: A cell is no value, or repeats one that was not defined.
+        """
+        known = self._known
+        tags: list[str] = []
+        cells: list[Cell] = []
+        for element in row:
+            tag, ref = str(element.tag), element.get("ref")
+            tags.append(tag)
+            if ref is None:
+                if not (tag == SENTINEL or element.keys() or element.text or len(element)):
+                    raise MalformedError(f"<{tag}> holds no value")
+                cells.append(self._define(element, tag, 0))
+                continue
+            entry = known.get(ref)
+            if entry is None or entry[0] != tag or element.text or len(element):
+                raise _bad_repeat(tag, ref, entry)
+            cells.append(entry[1])
+        return tags, cells
+
+    def _value(self, element: Element, depth: int) -> tuple[str, Cell]:
+        tag, ref = str(element.tag), element.get("ref")
+        if ref is None:
+            return tag, self._define(element, tag, depth)
+        entry = self._known.get(ref)
+        if entry is None or entry[0] != tag:
+            raise _bad_repeat(tag, ref, entry)
+        return entry
+
+    def _define(self, element: Element, tag: str, depth: int) -> Cell:
+        if depth > _DEEPEST:
+            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
+        if len(element):
+            value = _compound(element, tag, [self._value(part, depth + 1) for part in element])
+        elif tag == SENTINEL:
+            value = None
+        else:
+            value = element.text or _textless(element, tag)
+        key = element.get("id")
+        if key is not None:
+            self._known[key] = (tag, value)
+        return value
+
+
+def _compound(element: Element, tag: str, parts: list[tuple[str, Cell]]) -> Cell:
+    text = element.get("fmt")
+    if tag == "process":
+        return Identity(text, pid=_part(parts, "pid"))
+    if tag == "thread":
+        owner = next((cell for name, cell in parts if name == "process"), None)
+        pid = owner.pid if isinstance(owner, Identity) else None
+        return Identity(text, pid=pid, tid=_part(parts, "tid"))
+    if text is None:
+        return _stack(parts) or _name(element)
+    return text
+
+
+def _part(parts: list[tuple[str, Cell]], tag: str) -> str | None:
+    found = next((cell for name, cell in parts if name == tag), None)
+    return found if isinstance(found, str) else None
+
+
+def _stack(parts: list[tuple[str, Cell]]) -> str | None:
+    """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
+    frames = [cell for tag, cell in parts if tag == "frame"]
+    if frames:
+        return f"{frames[0]} ← ({len(frames) - 1} other frames)"
+    inner = (cell for tag, cell in parts if tag.endswith("backtrace"))
+    return next((cell for cell in inner if isinstance(cell, str)), None)
+
+
+def _textless(element: Element, tag: str) -> str | Identity:
+    if tag in {"process", "thread"}:
+        return Identity(element.get("fmt"))
+    readable = element.get("fmt") if FORMS.get(tag) is Form.TEXT else None
+    return readable or _name(element) or ""
+
+
+def _name(element: Element) -> str | None:
+    return element.get("name") or element.get("addr")
+
+
+def _bad_repeat(tag: str, ref: str, entry: tuple[str, Cell] | None) -> MalformedError:
+    if entry is None:
+        return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that was never defined')
+    if entry[0] != tag:
+        return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that is a <{entry[0]}>')
+    return MalformedError(f'<{tag} ref="{ref}"> repeats a value and has one of its own')

@@ -1,0 +1,48 @@
+"""What a file is, by its first bytes."""
+
+import re
+from pathlib import Path
+
+from tracekit.errors import InputError
+from tracekit.toc import unreadable
+
+ROOT = "trace-query-result"
+TOC_ROOT = "trace-toc"
+_HEAD = 1 << 14
+_PROLOG = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
+_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)[\s/>]")
+
+
+def head(path: Path) -> bytes:
+    """Return the first bytes of a file, enough to tell what it is."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def root(beginning: bytes) -> str:
+    """Return the name of the root element that a file begins with; "" where it has none."""
+    prolog = _PROLOG.match(beginning)
+    found = _ROOT.match(beginning, prolog.end() if prolog else 0)
+    return found[1].decode("ascii", "replace") if found else ""
+
+
+def not_an_export(path: Path) -> InputError:
+    """Say what a file is that should have been an export of tables."""
+    beginning = head(path)
+    name = root(beginning)
+    if not beginning.strip():
+        return InputError(f"{path} is empty.", hint="Export it again.")
+    if name == TOC_ROOT:
+        return InputError(
+            f"{path} is the table of contents of a trace, not a table.",
+            hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[@schema=…]'.",
+        )
+    if name == ROOT:
+        return InputError(f"{path} is cut before its first table.", hint="Export it again.")
+    if name:
+        return InputError(f"{path} is XML with the root <{name}>, not an export of xctrace.")
+    first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]
+    return InputError(f"{path} is not XML; it begins with {first!r}.")

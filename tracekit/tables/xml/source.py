@@ -1,0 +1,115 @@
+"""A file of XML as a stream of elements, hardened against hostile and damaged files.
+
+Entities and document types are refused, nothing is fetched, depth and lengths are bounded by
+libxml2's own limits, and memory is freed row by row.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+from tracekit.tables.xml.cells import MalformedError
+from tracekit.tables.xml.head import ROOT, not_an_export
+from tracekit.toc import declares_document_type, hostile, unreadable
+
+_BLOCK = 1 << 16
+_LONGEST_SILENCE = 1 << 26
+_TAGS = (ROOT, "node", "schema", "row")
+
+
+def elements(path: Path) -> Iterator[tuple[str, Element]]:
+    """Yield ("start" or "end", element) for the elements that make up an export's tables.
+
+    A row is cleared after its end was taken, and forgotten when the next one ends.
+
+    Raises:
+        InputError: The file cannot be opened, is not XML, or is hostile.
+        MalformedError: The XML is cut or damaged after its first element.
+    """
+    parser = etree.XMLPullParser(
+        events=("start", "end"),
+        tag=_TAGS,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
+    events = _Events(path, parser)
+    for block in _blocks(path):
+        yield from events.feed(block)
+    yield from events.close()
+
+
+class _Events:
+    def __init__(self, path: Path, parser: etree.XMLPullParser) -> None:
+        self._path = path
+        self._parser = parser
+        self._begun = False
+        self._silent = 0
+
+    def feed(self, block: bytes) -> Iterator[tuple[str, Element]]:
+        try:
+            self._parser.feed(block)
+        except etree.XMLSyntaxError as error:
+            yield from self._read()
+            raise self._explained(error) from error
+        self._silent += len(block)
+        yield from self._read()
+        if self._silent > _LONGEST_SILENCE:
+            raise MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
+
+    def close(self) -> Iterator[tuple[str, Element]]:
+        try:
+            self._parser.close()
+        except etree.XMLSyntaxError as error:
+            yield from self._read()
+            raise self._explained(error) from error
+        yield from self._read()
+        if not self._begun:
+            raise not_an_export(self._path)
+
+    def _read(self) -> Iterator[tuple[str, Element]]:
+        for event, element in self._parser.read_events():
+            assert isinstance(element, Element)
+            if not self._begun:
+                self._check_root(element)
+                self._begun = True
+            self._silent = 0
+            yield event, element
+            if event == "end":
+                _forget(element)
+
+    def _check_root(self, element: Element) -> None:
+        if element.getroottree().docinfo.internalDTD:
+            raise hostile(self._path)
+        if element.tag != ROOT or element.getparent() is not None:
+            raise not_an_export(self._path)
+
+    def _explained(self, error: etree.XMLSyntaxError) -> Exception:
+        return MalformedError(error.msg) if self._begun else not_an_export(self._path)
+
+
+def _forget(element: Element) -> None:
+    """Free what was read; the element itself must stay until its next sibling is there."""
+    element.clear(keep_tail=True)  # pyright: ignore[reportCallIssue]  # the stubs lack it
+    parent = element.getparent()
+    if parent is not None:
+        while (previous := element.getprevious()) is not None:
+            parent.remove(previous)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_BLOCK)
+            if declares_document_type(head):
+                raise hostile(path)
+            yield head
+            while block := file.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise unreadable(path, error) from error
