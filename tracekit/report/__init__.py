@@ -1,1 +1,5 @@
-"""report."""
+"""A result in, one page out."""
+
+from tracekit.report.render import render
+
+__all__ = ["render"]

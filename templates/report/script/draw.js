@@ -1,0 +1,194 @@
+// Draw the seen part: at most about as many marks as a lane has pixels.
+
+const KINDS = ["evidence", "phases", "steps", "submissions", "device", "idle", "others", "driver", "compiler"];
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+const SMALL = FONT.replace("12px", "11px");
+
+// The page's own colours, as the browser resolves them now.
+function palette(stage) {
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  stage.append(probe);
+  const read = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const names = [...KINDS, "card", "sunk", "line", "ink", "dim", "link"];
+  const colours = Object.fromEntries(names.map((name) => [name, read(name)]));
+  probe.remove();
+  return colours;
+}
+
+function draw(scene) {
+  const { pen, view, colours } = scene;
+  pen.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0);
+  pen.fillStyle = colours.card;
+  pen.fillRect(0, 0, view.width, view.height);
+  pen.textBaseline = "middle";
+  drawAxis(scene);
+  view.rows.forEach((row, index) => drawRow(scene, row, index));
+  drawBand(scene, scene.evidence, colours.evidence, 0.16);
+  drawBand(scene, scene.selection, colours.link, 0.16);
+  drawFocus(scene);
+}
+
+function drawAxis({ pen, view, colours }) {
+  const step = tickStep(view, 95);
+  pen.font = SMALL;
+  pen.textAlign = "left";
+  const far = Math.abs(view.begin) / step > 1e5;
+  const base = far ? Math.floor(view.begin / (step * 100)) * step * 100 : 0;
+  for (let at = Math.ceil(view.begin / step) * step; at <= view.end; at += step) {
+    const x = Math.round(view.x(at)) + 0.5;
+    pen.fillStyle = colours.line;
+    pen.fillRect(x, AXIS - 6, 1, view.height - AXIS);
+    pen.fillStyle = colours.dim;
+    const words = far ? `+${moment(at - base, step)}` : moment(at, step);
+    if (x + 4 + pen.measureText(words).width <= view.width) pen.fillText(words, x + 4, 11);
+  }
+  if (far && view.gutter) pen.fillText(moment(base, step * 100), 8, 11);
+}
+
+function drawRow(scene, row, index) {
+  const { pen, view, colours } = scene;
+  pen.fillStyle = colours.sunk;
+  pen.fillRect(view.gutter, row.top - 1, view.width - view.gutter, row.height + 1);
+  pen.save();
+  pen.beginPath();
+  pen.rect(view.gutter, row.top - 1, view.width - view.gutter, row.height + 2);
+  pen.clip();
+  row.track.lanes.forEach((lane, number) => drawLane(scene, row, lane, row.top + number * row.lane));
+  pen.restore();
+  drawName(scene, row, index);
+}
+
+function drawName({ pen, view, colours, focus }, row, index) {
+  const chosen = focus && focus.row === index;
+  pen.textAlign = "left";
+  pen.font = chosen ? `600 ${FONT}` : FONT;
+  pen.fillStyle = chosen ? colours.link : colours.ink;
+  const room = view.gutter ? view.gutter - 16 : view.width - 8;
+  const y = view.gutter ? row.top + Math.min(row.height, row.lane) / 2 : row.top - 8;
+  pen.fillText(fitted(pen, row.track.name, room), view.gutter ? 8 : 2, y);
+}
+
+// Wide intervals are drawn one by one; those thinner than a pixel are drawn as the share of
+// the pixel that they cover, found by binary search instead of by visiting each.
+function drawLane(scene, row, lane, top) {
+  const { pen, view } = scene;
+  const scale = view.scale();
+  const height = row.lane - 2;
+  let at = place(lane.ends, view.begin);
+  while (at < lane.size && lane.starts[at] <= view.end) {
+    const left = view.x(lane.starts[at]);
+    const wide = (lane.ends[at] - lane.starts[at]) * scale;
+    if (wide >= 1.5) {
+      drawInterval(scene, row.track, lane.first + at, Math.max(left, view.gutter - 2), Math.min(left + wide, view.width + 2), top, height);
+      at += 1;
+      continue;
+    }
+    const pixel = Math.floor(left);
+    const stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
+    const time = lane.sums[stop] - lane.sums[at];
+    pen.globalAlpha = Math.min(1, 0.3 + 0.7 * time * scale) * shade(scene, row.track, lane, at, stop);
+    pen.fillStyle = scene.colours[row.track.kind];
+    pen.fillRect(pixel, top, 1, height);
+    at = stop;
+  }
+  pen.globalAlpha = 1;
+}
+
+// What a search does not find is drawn faint.
+function shade(scene, track, lane, from, to) {
+  if (!scene.matches) return 1;
+  const last = Math.min(to, from + 64);
+  for (let at = from; at < last; at += 1) if (scene.matches[track.codes[lane.first + at]]) return 1;
+  return 0.18;
+}
+
+function drawInterval(scene, track, index, left, right, top, height) {
+  const { pen, colours } = scene;
+  const wide = right - left;
+  const inner = wide > 4 ? wide - 1 : wide;
+  pen.globalAlpha = !scene.matches || scene.matches[track.codes[index]] ? 1 : 0.18;
+  if (track.kind === "idle") drawHatched(scene, left, inner, top, height);
+  else {
+    pen.fillStyle = colours[track.kind];
+    pen.fillRect(left, top, inner, height);
+  }
+  if (wide < 32) return;
+  pen.font = SMALL;
+  pen.textAlign = "left";
+  pen.fillStyle = track.kind === "idle" ? colours.ink : colours.card;
+  const words = track.kind === "idle" ? duration(track.durations[index]) : scene.data.texts[track.codes[index]];
+  const fits = fitted(pen, words, wide - 10);
+  if (track.kind !== "idle") pen.fillText(fits, left + 5, top + height / 2 + 0.5);
+  else if (fits === words) writeOn(scene, fits, left + 5, top, height);
+}
+
+function writeOn({ pen, colours }, words, left, top, height) {
+  pen.fillStyle = colours.card;
+  pen.fillRect(left - 2, top + 2, pen.measureText(words).width + 4, height - 4);
+  pen.fillStyle = colours.ink;
+  pen.fillText(words, left, top + height / 2 + 0.5);
+}
+
+function drawHatched({ pen, colours }, left, wide, top, height) {
+  pen.fillStyle = colours.idle;
+  if (wide < 5) {
+    pen.fillRect(left, top, wide, height);
+    return;
+  }
+  pen.save();
+  pen.beginPath();
+  pen.rect(left, top, wide, height);
+  pen.clip();
+  pen.strokeStyle = colours.idle;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  for (let x = left - height - ((left - height) % 6); x < left + wide; x += 6) {
+    pen.moveTo(x, top + height);
+    pen.lineTo(x + height, top);
+  }
+  pen.stroke();
+  pen.lineWidth = 1;
+  pen.strokeRect(left + 0.5, top + 0.5, wide - 1, height - 1);
+  pen.restore();
+}
+
+function drawBand({ pen, view }, band, colour, alpha) {
+  if (!band) return;
+  const left = Math.max(view.gutter, view.x(band[0]));
+  const right = Math.min(view.width, view.x(band[1]));
+  if (right < left) return;
+  pen.fillStyle = colour;
+  pen.globalAlpha = alpha;
+  pen.fillRect(left, AXIS - 6, Math.max(1, right - left), view.height);
+  pen.globalAlpha = 0.9;
+  pen.fillRect(left, AXIS - 6, 1, view.height);
+  pen.fillRect(right - 1, AXIS - 6, 1, view.height);
+  pen.globalAlpha = 1;
+}
+
+function drawFocus({ pen, view, focus, colours }) {
+  if (!focus || focus.index === undefined) return;
+  const row = view.rows[focus.row];
+  const left = Math.max(view.gutter, view.x(row.track.starts[focus.index]));
+  const right = Math.min(view.width, view.x(row.track.starts[focus.index] + row.track.durations[focus.index]));
+  if (right < view.gutter || left > view.width) return;
+  pen.strokeStyle = colours.ink;
+  pen.lineWidth = 2;
+  pen.strokeRect(left - 1, row.top + focus.lane * row.lane - 1, Math.max(3, right - left + 1), row.lane);
+}
+
+function fitted(pen, words, room) {
+  if (pen.measureText(words).width <= room) return words;
+  let low = 0;
+  let high = words.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (pen.measureText(`${words.slice(0, middle)}…`).width <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low > 1 ? `${words.slice(0, low)}…` : "";
+}

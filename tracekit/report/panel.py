@@ -1,0 +1,32 @@
+"""A panel: one section of the page."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from tracekit.analysis.result import Result
+
+Tables = Mapping[str, pd.DataFrame]
+Context = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One section of the page.
+
+    Attributes:
+        name: Its id on the page, and the stem of its template.
+        title: Its heading.
+        context: Makes what the template shows; a pure function of a result and its tables.
+    """
+
+    name: str
+    title: str
+    context: Callable[[Result, Tables], Context]
+
+    @property
+    def template(self) -> str:
+        """The file of its template, in templates/report."""
+        return f"{self.name}.html"

@@ -1,0 +1,21 @@
+"""What passed, what could not be checked and why, what failed to run."""
+
+from tracekit.analysis.result import Check, Result, Status
+from tracekit.report.panel import Context, Panel, Tables
+
+
+def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+    """Sort the checks by how they ended."""
+    return {
+        "passed": _of(result, Status.PASSED),
+        "found": _of(result, Status.FOUND),
+        "abstained": _of(result, Status.ABSTAINED),
+        "failed": _of(result, Status.FAILED),
+    }
+
+
+def _of(result: Result, status: Status) -> list[Check]:
+    return [check for check in result.checks if check.status is status]
+
+
+checks = Panel("checks", "What was checked", context)

@@ -1,0 +1,49 @@
+"""All numbers of the run, and the reason in place of each that is missing."""
+
+from dataclasses import dataclass
+
+from tracekit.analysis.result import Better, Measurement, Result
+from tracekit.report.naming import title
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.sources import meaning, of_metric
+from tracekit.report.units import quantity, unavailable
+
+_DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric, in words."""
+
+    name: str
+    title: str
+    value: str
+    known: bool
+    direction: str
+    source: str
+    meaning: str
+
+
+def context(result: Result, tables: Tables) -> Context:
+    """Put each metric into words; those without a value come last."""
+    made = [_row(one, tables) for one in result.metrics]
+    return {
+        "known": [row for row in made if row.known],
+        "unknown": [row for row in made if not row.known],
+    }
+
+
+def _row(one: Measurement, tables: Tables) -> Row:
+    known = one.value is not None
+    return Row(
+        name=one.name,
+        title=title(one.name),
+        value=quantity(one.value, one.unit) if known else unavailable(one.reason),
+        known=known,
+        direction=_DIRECTIONS.get(one.better, ""),
+        source=of_metric(tables, one.name) if known else "",
+        meaning=meaning(one.name),
+    )
+
+
+metrics = Panel("metrics", "Metrics", context)

@@ -1,0 +1,21 @@
+"""The timeline: everything on one axis."""
+
+from tracekit.analysis.result import Result
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
+from tracekit.report.timeline.tracks import timeline as laid
+
+
+def context(result: Result, tables: Tables) -> Context:
+    """Lay the run on one axis, for the script and for readers without it."""
+    line = laid(result, tables)
+    return {
+        "line": line,
+        "strips": strips(line),
+        "ticks": ticks(line),
+        "width": WIDTH,
+        "shades": SHADES,
+    }
+
+
+timeline = Panel("timeline", "Timeline", context)

@@ -1,0 +1,109 @@
+"""A result and its tables in, one page out."""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from tracekit.analysis.result import Result
+from tracekit.report import text, units
+from tracekit.report.panel import Panel, Tables
+from tracekit.report.panels import PANELS
+from tracekit.report.timeline.packing import pack
+from tracekit.report.timeline.track import Timeline
+from tracekit.shipped import shipped
+
+Redact = Callable[[str], str]
+
+# In the order in which they build on one another; together they are one module.
+SCRIPTS = ("words.js", "unpack.js", "view.js", "draw.js", "pick.js", "controls.js", "page.js")
+
+
+def render(result: Result, tables: Tables, *, redact: Redact) -> str:
+    """Return the page: one HTML document that loads nothing and reads without script.
+
+    Args:
+        result: What the analysis says.
+        tables: The normalized tables by name; a missing one raises KeyError.
+        redact: Takes out of a string what must not be shown; every string of the page but the
+            template's own passes through it.
+
+    Returns:
+        The document. The same input gives the same characters.
+    """
+    folder = shipped("templates") / "report"
+    style = _read(folder / "page.css")
+    script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
+    environment = _environment(folder, redact)
+    return environment.get_template("page.html").render(
+        result=result,
+        sections=[(panel, _body(environment, panel, result, tables)) for panel in PANELS],
+        policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
+        style=Markup(style),  # noqa: S704  our own file, which must not be escaped
+        script=Markup(script),  # noqa: S704
+    )
+
+
+def _body(environment: jinja2.Environment, panel: Panel, result: Result, tables: Tables) -> Markup:
+    template = environment.get_template(panel.template)
+    return Markup(template.render(panel.context(result, tables)))  # noqa: S704  escaped by Jinja
+
+
+def _environment(folder: Path, redact: Redact) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalizer(redact),
+    )
+    filters: dict[str, Callable[..., str]] = {
+        "duration": units.duration,
+        "moment": units.moment,
+        "size": units.size,
+        "percent": units.percent,
+        "count": units.count,
+        "quantity": units.quantity,
+        "unavailable": units.unavailable,
+        "sentence": text.sentence,
+        "line": lambda label: text.line(redact(label)),
+        "packed": _packer(redact),
+    }
+    environment.filters.update(filters)
+    return environment
+
+
+def _finalizer(redact: Redact) -> Callable[[object], object]:
+    def finalize(value: object) -> object:
+        if isinstance(value, Markup) or not isinstance(value, str):
+            return value
+        return text.visible(redact(value))
+
+    return finalize
+
+
+def _packer(redact: Redact) -> Callable[[Timeline], Markup]:
+    def packed(timeline: Timeline) -> Markup:
+        return Markup(pack(timeline, lambda label: text.line(redact(label))))  # noqa: S704  base64
+
+    return packed
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

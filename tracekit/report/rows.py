@@ -1,0 +1,63 @@
+"""Tables as panels want them: always a frame, and the reason where it has no rows."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracekit.errors import TracekitError
+from tracekit.report.panel import Tables
+from tracekit.tables.schemas import SCHEMAS
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table; `absence` says why there are none, and is empty if there are."""
+
+    frame: pd.DataFrame
+    absence: str = ""
+
+    @property
+    def clock(self) -> str:
+        """Whose clock the times are read from: "gpu", "host", or "" where it is not known."""
+        if self.frame.empty or "clock" not in self.frame:
+            return ""
+        clocks = sorted(set(self.frame["clock"].dropna()))
+        return " and ".join(clocks)
+
+
+def rows(tables: Tables, name: str) -> Rows:
+    """Return the rows of the table `name`, whether or not the recording has it."""
+    try:
+        frame = tables[name]
+    except KeyError:
+        return Rows(_nothing(name), f"the recording has no table {name}")
+    except TracekitError as error:
+        return Rows(_nothing(name), f"the table {name} cannot be read: {error.message}")
+    if frame.empty:
+        return Rows(_nothing(name), f"the table {name} has no rows")
+    return Rows(frame)
+
+
+def of_target(tables: Tables, name: str) -> Rows:
+    """Return the target's rows of a table whose rows belong to processes."""
+    found = rows(tables, name)
+    if found.absence:
+        return found
+    own = found.frame[found.frame["target"].fillna(value=False).astype(bool)]
+    if own.empty:
+        absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
+        return Rows(_nothing(name), absence)
+    return Rows(own)
+
+
+def of_others(tables: Tables, name: str) -> Rows:
+    """Return the rows of a table that belong to other processes than the target."""
+    found = rows(tables, name)
+    if found.absence:
+        return found
+    others = found.frame[~found.frame["target"].fillna(value=False).astype(bool)]
+    return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
+
+
+def _nothing(name: str) -> pd.DataFrame:
+    return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])

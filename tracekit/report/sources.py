@@ -1,0 +1,38 @@
+"""Where a number comes from: which table, and whose clock; said beside each number."""
+
+import inspect
+
+from tracekit.analysis.metrics import METRICS
+from tracekit.report.panel import Tables
+from tracekit.report.rows import rows
+
+_MARKS = "the workload's own marks, host clock"
+_SAMPLES = "samples by the operating system, host clock"
+_TRACE = "times of the trace, GPU clock"
+_CPU = "work on the CPU, host clock; no GPU was measured"
+
+_OF_TABLE = {"steps": _MARKS, "phases": _MARKS, "process_samples": _SAMPLES}
+_OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
+
+
+def of_table(tables: Tables, name: str) -> str:
+    """Return where the times of a table come from, in words that do not pretend."""
+    found = rows(tables, name)
+    if found.absence:
+        return found.absence
+    return _OF_TABLE.get(name) or _OF_CLOCK.get(found.clock, "clock not stated")
+
+
+def of_metric(tables: Tables, name: str) -> str:
+    """Return where a metric comes from: by the first table that it asks for."""
+    known = METRICS.get(name)
+    if known is None:
+        return "source not stated"
+    return of_table(tables, next(iter(inspect.signature(known.measure).parameters)))
+
+
+def meaning(name: str) -> str:
+    """Return what a metric is, in its own words; empty for one that this version lacks."""
+    known = METRICS.get(name)
+    first = known.meaning.split("\n\n")[0] if known else ""
+    return " ".join(first.replace("`", "").split())

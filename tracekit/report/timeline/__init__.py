@@ -1,0 +1,1 @@
+"""The timeline: tracks of intervals on one axis, packed for the page, drawn without script."""

@@ -1,0 +1,119 @@
+"""The only place where numbers become words.
+
+Times are nanoseconds, sizes bytes, ratios 0 … 1. A null is never shown as a number: it is
+"not available".
+"""
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+NOT_AVAILABLE = "not available"
+
+_TIME = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+_SIZE = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_SCALE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+_DIGITS = 3
+
+Number = float | int | None
+
+
+def duration(nanoseconds: Number) -> str:
+    """Return a time in words with three significant digits, such as "1.23 ms"."""
+    return _known(nanoseconds, lambda value: _stepped(value, _TIME, "ns"))
+
+
+def moment(nanoseconds: Number) -> str:
+    """Return a point of the trace's time, exact to the microsecond: "1.204 518 s"."""
+    return _known(nanoseconds, _moment)
+
+
+def size(count_of_bytes: Number) -> str:
+    """Return a size in words, in binary units: "1.5 MiB"."""
+    return _known(count_of_bytes, lambda value: _stepped(value, _SIZE, "B"))
+
+
+def percent(ratio: Number) -> str:
+    """Return a ratio as percent: "34.5 %"; what is not nought is never shown as nought."""
+    return _known(ratio, _percent)
+
+
+def count(number: Number) -> str:
+    """Return a count with its thousands apart: "12,345"."""
+    return _known(number, lambda value: f"{value:,.0f}" if value == round(value) else _plain(value))
+
+
+def quantity(value: Number, unit: str) -> str:
+    """Return a value of any unit that a metric may have, in words.
+
+    Args:
+        value: The number, or None where there is none.
+        unit: "ns", "ratio", "bytes", "count" … ; a unit "X/s" is a rate. A unit that is not
+            known stands behind the number as it is.
+    """
+    words = _BY_UNIT.get(unit)
+    if words is not None:
+        return words(value)
+    if unit == "bytes/s":
+        return _known(value, lambda number: f"{size(number)}/s")
+    return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())
+
+
+def unavailable(reason: str) -> str:
+    """Return the sentence that stands in a value's place: "not available, because …"."""
+    reason = reason.strip().rstrip(".")
+    return (
+        f"{NOT_AVAILABLE}, because {reason}" if reason else f"{NOT_AVAILABLE}; no reason is given"
+    )
+
+
+def _known(value: Number, words: Callable[[float], str]) -> str:
+    if value is None or pd.isna(value):
+        return NOT_AVAILABLE
+    return words(value) if math.isfinite(value) else NOT_AVAILABLE
+
+
+def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> str:
+    for factor, unit in steps:
+        if abs(value) >= factor * (1 - 0.5 * 10**-_DIGITS):
+            return f"{_plain(value / factor)} {unit}"
+    return f"{_plain(value)} {least}"
+
+
+def _scaled(value: float) -> str:
+    for factor, prefix in _SCALE:
+        if abs(value) >= factor:
+            return f"{_plain(value / factor)} {prefix}"
+    return _plain(value)
+
+
+def _plain(value: float) -> str:
+    if value == 0:
+        return "0"
+    whole = math.floor(math.log10(abs(value))) + 1
+    decimals = max(0, _DIGITS - whole)
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and value == round(value) else text
+
+
+def _percent(ratio: float) -> str:
+    value = ratio * 100
+    if value != 0 and abs(value) < 0.1:  # noqa: PLR2004  the least step that one decimal shows
+        return "< 0.1 %" if value > 0 else "> -0.1 %"
+    return f"{value:.1f} %"
+
+
+def _moment(nanoseconds: float) -> str:
+    micros = round(nanoseconds / 1_000)
+    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
+    seconds, rest = divmod(micros, 1_000_000)
+    return f"{sign}{seconds}.{rest // 1_000:03d} {rest % 1_000:03d} s"
+
+
+_BY_UNIT: dict[str, Callable[[Number], str]] = {
+    "ns": duration,
+    "ratio": percent,
+    "bytes": size,
+    "count": count,
+}
