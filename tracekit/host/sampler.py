@@ -1,0 +1,187 @@
+"""Samples a process from outside: CPU time, memory, threads, context switches."""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from tracekit.errors import RecordingError, ToolError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the operating system said of a process at one moment.
+
+    `at` is in monotonic ns, `cpu` in ns of CPU time so far, `memory` in resident bytes.
+    `machine` is the CPU time in ns that all processes have used so far. None is what this
+    system does not tell.
+    """
+
+    at: int
+    cpu: int
+    memory: int
+    threads: int
+    voluntary: int
+    involuntary: int | None
+    machine: int
+
+
+class Sampler:
+    """Takes samples of one process and appends each to a file of JSON lines as it comes."""
+
+    def __init__(self, pid: int, path: Path) -> None:
+        """Begin to look at process `pid`, which must not have been reaped yet.
+
+        Raises:
+            RecordingError: The file cannot be written.
+        """
+        self._path = path
+        self._process = psutil.Process(pid)
+        self.count = 0
+        try:
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def take(self) -> bool:
+        """Take one sample; return False once the process is gone.
+
+        Raises:
+            ToolError: The process may not be looked at.
+            RecordingError: The file cannot take the sample.
+        """
+        try:
+            sample = _sample(self._process)
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            return False
+        except psutil.AccessDenied:
+            raise _refused(self.pid) from None
+        line = msgspec.json.encode(sample) + b"\n"
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise RecordingError(f"{self._path} cannot be written: {error.strerror}.") from error
+        if written != len(line):
+            raise RecordingError(f"{self._path} cannot be written: the disk is full.")
+        self.count += 1
+        return True
+
+    def close(self) -> None:
+        """Close the file; what was written is safe without it."""
+        self._file.close()
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """Read samples back; a line cut in half ends them, no file is no samples."""
+    samples: list[Sample] = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return samples
+    for line in lines:
+        try:
+            samples.append(msgspec.json.decode(line, type=Sample))
+        except msgspec.MsgspecError:
+            break
+    return samples
+
+
+def runs(pid: int) -> Callable[[], bool]:
+    """Return a function that tells whether the very process, not only its number, still runs.
+
+    Raises:
+        ToolError: There is no such process, or it may not be looked at.
+    """
+    process = _found(pid)
+
+    def running() -> bool:
+        with suppress(psutil.Error):
+            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return False
+
+    return running
+
+
+def process_name(pid: int) -> str:
+    """Return the name that the system has for a process, empty once it is gone."""
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return ""
+
+
+def _found(pid: int) -> psutil.Process:
+    try:
+        process = psutil.Process(pid)
+        process.memory_info()
+    except psutil.NoSuchProcess:
+        raise ToolError(f"There is no process {pid}.") from None
+    except psutil.AccessDenied:
+        raise _refused(pid) from None
+    return process
+
+
+def _refused(pid: int) -> ToolError:
+    return ToolError(
+        f"The process {pid} may not be looked at.", hint="Attach to a process of your own."
+    )
+
+
+def _sample(process: psutil.Process) -> Sample:
+    with process.oneshot():
+        if process.status() == psutil.STATUS_ZOMBIE:
+            raise psutil.NoSuchProcess(process.pid)
+        voluntary, involuntary = _switches(process)
+        return Sample(
+            at=time.monotonic_ns(),
+            cpu=_cpu_time(process),
+            memory=process.memory_info().rss,
+            threads=process.num_threads(),
+            voluntary=voluntary,
+            involuntary=involuntary,
+            machine=_machine_time(),
+        )
+
+
+def _cpu_time(process: psutil.Process) -> int:
+    if sys.platform == "linux":
+        # psutil counts in ticks of 10 ms, too coarse between two samples; the kernel keeps
+        # a clock for each process, numbered as clock_getcpuclockid(3) does.
+        try:
+            return time.clock_gettime_ns((~process.pid << 3) | 2)
+        except OSError:
+            raise psutil.NoSuchProcess(process.pid) from None
+    times = process.cpu_times()
+    return round((times.user + times.system) * 1e9)
+
+
+def _switches(process: psutil.Process) -> tuple[int, int | None]:
+    if sys.platform != "linux":
+        switches = process.num_ctx_switches()
+        # psutil says 0 involuntary ones on macOS, where the kernel does not tell
+        return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
+    # psutil counts those of the first thread alone, which mostly waits for the others
+    voluntary = involuntary = 0
+    for status in Path(f"/proc/{process.pid}/task").glob("*/status"):
+        with suppress(OSError):
+            *_, one, other = status.read_bytes().split(b"ctxt_switches:")
+            voluntary += int(one.split()[0])
+            involuntary += int(other.split()[0])
+    return voluntary, involuntary
+
+
+def _machine_time() -> int:
+    times = psutil.cpu_times()._asdict()
+    # Linux counts the time of guests in user and nice already
+    unused = ("idle", "iowait", "guest", "guest_nice")
+    return round(sum(times[name] for name in times if name not in unused) * 1e9)
