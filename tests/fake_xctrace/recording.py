@@ -1,0 +1,247 @@
+"""`xctrace record`: one recording, from its first line to its exit code."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import texts
+from arguments import Arguments, RefusalError, check, parse
+from scenario import Scenario
+
+TARGET_FAILED = 54
+_TICK = 0.01
+
+
+def record(options: list[str], scenario: Scenario) -> int:
+    try:
+        arguments = parse(options)
+        check(arguments, scenario)
+    except RefusalError as refusal:
+        sys.stderr.write(f"{refusal.text}\n")
+        return refusal.code
+    return Recording(arguments, scenario).run()
+
+
+class Recording:
+    """One recording: its target, its bundle, what it says and how it ends."""
+
+    def __init__(self, arguments: Arguments, scenario: Scenario) -> None:
+        self.arguments = arguments
+        self.scenario = scenario
+        self.interrupted = False
+        self.locked_out = False
+        self.child: subprocess.Popen[bytes] | None = None
+        self.bundle = Path(arguments.values.get("--output", "")).absolute()
+        if self.bundle.suffix != ".trace":
+            self.bundle = self.bundle / f"Launch_{os.getpid()}.trace"
+        self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
+
+    def run(self) -> int:
+        """Record, and return the exit code."""
+        signal.signal(signal.SIGINT, self._interrupt)
+        if self.scenario.get("deaf_to_term", True):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._say(self._announcement())
+        self._die_at("start")
+        self._hang_at("announced")
+        time.sleep(self.scenario.get("start_delay", 0))
+        if self.scenario["prompts"] and "--no-prompt" not in self.arguments.flags:
+            sys.stdin.readline()
+        lock = self._lock()
+        self._begin()
+        stop_line, reason = self._wait()
+        self._hang_at("stopping", stop_line)
+        self._say(stop_line)
+        code = self._end_child()
+        self._complain()
+        failed = any(severity == "Error" for severity, _ in self.issues)
+        self._say(texts.FAILED if failed else texts.COMPLETED)
+        self._save(reason)
+        lock.close()
+        return 2 if failed else code
+
+    def _announcement(self) -> str:
+        what = f"the {self.arguments.template} template"
+        if self.arguments.instruments:
+            what += "".join(f" and {name} Instrument" for name in self.arguments.instruments)
+        if self.arguments.command:
+            target = f"Launching process: {Path(self.arguments.command[0]).name}."
+        elif self.arguments.attach:
+            pid = self.arguments.attach
+            target = f"Attaching to: {_name_of(int(pid))} ({pid})."
+        else:
+            target = "All processes."
+        return f"Starting recording with {what}. {target}{self.arguments.announced_limit}"
+
+    def _lock(self) -> IO[str]:
+        """Take the machine-wide lock; a second recorder gets the error that the real one gets."""
+        path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
+        handle = path.open("w")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            text = "_lockKPerf: could not lock kperf. Likely another session just started."
+            self.issues.append(("Error", text))
+            self.locked_out = True
+        return handle
+
+    def _begin(self) -> None:
+        (self.bundle / "corespace").mkdir(parents=True)
+        (self.bundle / "corespace" / "raw").write_bytes(bytes(4096))
+        staging = Path(tempfile.gettempdir()) / f"instruments{os.getpid()}.ktrace"
+        if self.scenario["leaves_staging"]:
+            staging.write_bytes(bytes(1_000_000))
+        if self.arguments.command:
+            self.child = self._launch()
+        self.started = datetime.now().astimezone()
+        self._say(texts.CTRL_C)
+        if self.scenario["noise"]:
+            sys.stderr.write("noise\n" * (self.scenario["noise"] // 6))
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        inherited = dict(os.environ) if self.scenario["inherit"] else {"PATH": "/usr/bin:/bin"}
+        target_output = self.arguments.values.get("--target-stdout")
+        output = subprocess.DEVNULL
+        if target_output == "-":
+            output = None
+        elif target_output:
+            output = Path(target_output).open("wb")  # noqa: SIM115 - the child keeps it
+        return subprocess.Popen(
+            self.arguments.command,
+            env=inherited | self.arguments.env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _wait(self) -> tuple[str, str]:
+        """Record until something ends it; return the stop line and the TOC's end reason."""
+        end = None
+        if self.arguments.limit is not None and not self.scenario["ignores_limit"]:
+            end = time.monotonic() + self.arguments.limit
+        while True:
+            if self.scenario["hang"] == "recording":
+                time.sleep(_TICK)
+                continue
+            if self.interrupted or self.locked_out:
+                return texts.STOPPING, "User stopped recording"
+            if self.child is not None and self.child.poll() is not None:
+                return texts.TARGET_EXITED, "Target app exited"
+            if end is not None and time.monotonic() >= end:
+                return texts.LIMIT_REACHED, "Time limit reached"
+            time.sleep(_TICK)
+
+    def _end_child(self) -> int:
+        if self.child is None:
+            return 0
+        if self.child.poll() is None:
+            if self.scenario["leaves_target"]:
+                return TARGET_FAILED
+            self.child.kill()
+        return TARGET_FAILED if self.child.wait() else 0
+
+    def _complain(self) -> None:
+        if not self.issues:
+            return
+        lines = [texts.ISSUES]
+        for severity, text in self.issues:
+            first, *nested = text.split("\n")
+            lines += [f"* [{severity}] {first}", ""]
+            lines += [f"\t* [{severity}] {line}" for line in nested]
+        sys.stderr.write("\n".join(lines) + "\n")
+        sys.stderr.flush()
+
+    def _save(self, reason: str) -> None:
+        self._die_at("saving")
+        self._hang_at("saving")
+        for _ in range(int(self.scenario.get("save_delay", 0) / _TICK)):
+            time.sleep(_TICK)
+            with (self.bundle / "corespace" / "raw").open("ab") as raw:
+                raw.write(bytes(1000))
+        if self.scenario.get("saves", True):
+            self._write_document(reason)
+        else:
+            for path in sorted(self.bundle.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+            self.bundle.rmdir()
+            return
+        if not self.scenario["silent_save"]:
+            stop = "." if self.scenario["full_stop"] else ""
+            self._say(f"Output file saved as: {self.bundle.name}{stop}")
+        self._hang_at("saved")
+
+    def _write_document(self, reason: str) -> None:
+        ended = datetime.now().astimezone()
+        failed = any(severity == "Error" for severity, _ in self.issues)
+        state = {
+            "template": self.arguments.template,
+            "instruments": self.arguments.instruments,
+            "limit": self.arguments.limit,
+            "started": self.scenario.get(
+                "start_date", self.started.isoformat(timespec="milliseconds")
+            ),
+            "ended": ended.isoformat(timespec="milliseconds"),
+            "duration": 0.0 if failed else (ended - self.started).total_seconds(),
+            "reason": reason,
+            "target": None if failed else self._target(),
+            "counter_set": self.scenario.get("counter_set", "Performance Limiters"),
+        }
+        (self.bundle / "form.template").write_text(json.dumps(state))
+
+    def _target(self) -> dict[str, object] | None:
+        if self.child is not None:
+            code = self.child.returncode
+            why = f"exit({code})" if code is not None and code >= 0 else f"signal({-(code or 0)})"
+            return {
+                "type": "launched",
+                "pid": self.child.pid,
+                "name": Path(self.arguments.command[0]).name,
+                "status": max(code or 0, 0),
+                "why": why,
+            }
+        if self.arguments.attach:
+            pid = int(self.arguments.attach)
+            return {"type": "attached", "pid": pid, "name": _name_of(pid)}
+        return None
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self.interrupted = True
+
+    def _die_at(self, moment: str) -> None:
+        die = self.scenario["die"]
+        if not die or die["at"] != moment or not self.scenario.still("die", die.get("times")):
+            return
+        if self.child is not None:
+            self.child.kill()
+        os._exit(die["code"])
+
+    def _hang_at(self, moment: str, *lines: str) -> None:
+        if self.scenario["hang"] != moment:
+            return
+        for line in lines:
+            self._say(line)
+        while True:
+            time.sleep(_TICK)
+
+    def _say(self, line: str) -> None:
+        line = self.scenario.get("translate", {}).get(line.partition(" with ")[0], line)
+        for _ in range(2 if self.scenario["repeat_lines"] else 1):
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,36 @@
+"""The scenario that the fake follows, and counts that outlive one call."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+class Scenario:
+    """What the scenario file says; nothing is asked of it without one."""
+
+    def __init__(self) -> None:
+        name = os.environ.get("FAKE_XCTRACE_SCENARIO", "")
+        self._path = Path(name) if name else None
+        self._keys: dict[str, Any] = json.loads(self._path.read_text()) if self._path else {}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._keys.get(key)
+
+    def get(self, key: str, default: Any) -> Any:
+        """Return what the scenario says of `key`."""
+        return self._keys.get(key, default)
+
+    def count(self, what: str) -> int:
+        """Return how often this was asked before, over all calls that follow this scenario."""
+        if self._path is None:
+            return 0
+        file = self._path.with_suffix(f".{what}.count")
+        before = len(file.read_bytes()) if file.exists() else 0
+        with file.open("ab") as handle:
+            handle.write(b".")
+        return before
+
+    def still(self, what: str, times: int | None) -> bool:
+        """Tell whether something that happens so many times (None: always) happens once more."""
+        return times is None or self.count(what) < times
