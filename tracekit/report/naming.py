@@ -1,8 +1,12 @@
 """Names of work, so that equal work has equal names."""
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
+
+from tracekit.report.units import NOT_AVAILABLE
 
 UNLABELLED = "unlabelled"
 
@@ -29,6 +33,18 @@ def title(name: str) -> str:
     words = [_SPELLED.get(word, word) for word in name.split("_")]
     heading = " ".join(words)
     return heading[:1].upper() + heading[1:]
+
+
+def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
+    """Yield nested values as lines: ("mlx version", "0.32")."""
+    for key, value in values.items():
+        name = f"{within} {key}".strip().replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from flat(value, name)
+        elif isinstance(value, (list, tuple)):
+            yield name, ", ".join(str(one) for one in value)
+        else:
+            yield name, NOT_AVAILABLE if value is None else str(value)
 
 
 _SPELLED = {"gpu": "GPU", "cpu": "CPU"}

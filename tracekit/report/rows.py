@@ -21,7 +21,7 @@ class Rows:
         """Whose clock the times are read from: "gpu", "host", or "" where it is not known."""
         if self.frame.empty or "clock" not in self.frame:
             return ""
-        clocks = sorted(set(self.frame["clock"].dropna()))
+        clocks = sorted(str(one) for one in self.frame["clock"].dropna().unique())
         return " and ".join(clocks)
 
 
@@ -43,7 +43,7 @@ def of_target(tables: Tables, name: str) -> Rows:
     found = rows(tables, name)
     if found.absence:
         return found
-    own = found.frame[found.frame["target"].fillna(value=False).astype(bool)]
+    own = found.frame[found.frame["target"].astype(bool)]
     if own.empty:
         absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
         return Rows(_nothing(name), absence)
@@ -55,7 +55,7 @@ def of_others(tables: Tables, name: str) -> Rows:
     found = rows(tables, name)
     if found.absence:
         return found
-    others = found.frame[~found.frame["target"].fillna(value=False).astype(bool)]
+    others = found.frame[~found.frame["target"].astype(bool)]
     return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
 
 

@@ -8,11 +8,18 @@ from tracekit.report.rows import rows
 
 _MARKS = "the workload's own marks, host clock"
 _SAMPLES = "samples by the operating system, host clock"
-_TRACE = "times of the trace, GPU clock"
+_GPU = "GPU times, from the trace"
+_TRACE = "CPU times, on the trace's clock"
 _CPU = "work on the CPU, host clock; no GPU was measured"
 
-_OF_TABLE = {"steps": _MARKS, "phases": _MARKS, "process_samples": _SAMPLES}
+_OF_TABLE = {
+    "steps": _MARKS,
+    "phases": _MARKS,
+    "specializations": _MARKS,
+    "process_samples": _SAMPLES,
+}
 _OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
+_ON_DEVICE = {"gpu_intervals", "gpu_states", "gpu_counters"}
 
 
 def of_table(tables: Tables, name: str) -> str:
@@ -20,6 +27,8 @@ def of_table(tables: Tables, name: str) -> str:
     found = rows(tables, name)
     if found.absence:
         return found.absence
+    if found.clock == "gpu" and name in _ON_DEVICE:
+        return _GPU
     return _OF_TABLE.get(name) or _OF_CLOCK.get(found.clock, "clock not stated")
 
 

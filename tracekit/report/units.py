@@ -55,6 +55,8 @@ def quantity(value: Number, unit: str) -> str:
     words = _BY_UNIT.get(unit)
     if words is not None:
         return words(value)
+    if unit == "1/s":
+        return _known(value, lambda number: f"{_scaled(number)} per s")
     if unit == "bytes/s":
         return _known(value, lambda number: f"{size(number)}/s")
     return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())

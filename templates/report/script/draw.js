@@ -27,8 +27,8 @@ function draw(scene) {
   pen.textBaseline = "middle";
   drawAxis(scene);
   view.rows.forEach((row, index) => drawRow(scene, row, index));
-  drawBand(scene, scene.evidence, colours.evidence, 0.16);
-  drawBand(scene, scene.selection, colours.link, 0.16);
+  drawBand(scene, scene.evidence, colours.evidence, 0.1);
+  drawBand(scene, scene.selection, colours.link, 0.13);
   drawFocus(scene);
 }
 
@@ -90,7 +90,7 @@ function drawLane(scene, row, lane, top) {
     const pixel = Math.floor(left);
     const stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
     const time = lane.sums[stop] - lane.sums[at];
-    pen.globalAlpha = Math.min(1, 0.3 + 0.7 * time * scale) * shade(scene, row.track, lane, at, stop);
+    pen.globalAlpha = Math.min(1, 0.4 + 0.6 * time * scale) * shade(scene, row.track, lane, at, stop);
     pen.fillStyle = scene.colours[row.track.kind];
     pen.fillRect(pixel, top, 1, height);
     at = stop;

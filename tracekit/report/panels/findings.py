@@ -19,6 +19,7 @@ class Shown:
     finding: Finding
     sign: str
     windows: tuple[Evidence, ...]
+    tables: tuple[str, ...]
     more: int
 
 
@@ -38,7 +39,8 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 def _shown(finding: Finding) -> Shown:
     windows = finding.evidence[:MOST_WINDOWS]
     more = len(finding.evidence) - len(windows)
-    return Shown(finding, _SIGNS[finding.severity], windows, more)
+    tables = tuple(dict.fromkeys(one.table for one in finding.evidence))
+    return Shown(finding, _SIGNS[finding.severity], windows, tables, more)
 
 
 findings = Panel("findings", "Findings", context)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tracekit.analysis.result import Result
+from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
@@ -39,7 +40,7 @@ def context(result: Result, tables: Tables) -> Context:
         "warnings": provenance.warnings,
         "overhead": provenance.overhead,
         "stages": provenance.stages,
-        "clock": provenance.clock,
+        "clock": list(flat(provenance.clock)),
         "end_reason": provenance.end_reason,
         "target_reason": provenance.target_reason,
         "targets": provenance.targets,

@@ -1,11 +1,11 @@
 """Where it ran, and the command lines to run it again."""
 
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from tracekit.analysis.result import Result
 from tracekit.recording import Provenance
+from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.units import NOT_AVAILABLE
 
@@ -21,18 +21,6 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "parameters": list(flat(provenance.parameters)),
         "redacted": provenance.redacted,
     }
-
-
-def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
-    """Yield nested values as lines: ("mlx version", "0.32")."""
-    for key, value in values.items():
-        name = f"{within} {key}".strip().replace("_", " ")
-        if isinstance(value, Mapping):
-            yield from flat(value, name)
-        elif isinstance(value, (list, tuple)):
-            yield name, ", ".join(str(one) for one in value)
-        else:
-            yield name, NOT_AVAILABLE if value is None else str(value)
 
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
