@@ -16,7 +16,7 @@ _NAME = re.compile(rb"""\s+([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 
 
 @dataclass(frozen=True)
-class Identity:
+class Content:
     """What a file is: a table of contents, tables with their schemas, or neither."""
 
     kind: Literal["toc", "tables", "unknown"]
@@ -31,7 +31,7 @@ class ExportIndex:
     tocs: tuple[Path, ...] = ()
 
 
-def identify(path: Path) -> Identity:
+def identify(path: Path) -> Content:
     """Tell what a file is by its beginning, and for tables by a scan for their headers.
 
     Raises:
@@ -39,11 +39,11 @@ def identify(path: Path) -> Identity:
     """
     match root(head(path)):
         case name if name == TOC_ROOT:
-            return Identity("toc")
+            return Content("toc")
         case name if name == ROOT:
-            return Identity("tables", tuple(dict.fromkeys(_schemas(path))))
+            return Content("tables", tuple(dict.fromkeys(_schemas(path))))
         case _:
-            return Identity("unknown")
+            return Content("unknown")
 
 
 def index(folder: Path) -> ExportIndex:
@@ -51,10 +51,10 @@ def index(folder: Path) -> ExportIndex:
     schemas: dict[str, tuple[Path, ...]] = {}
     tocs: list[Path] = []
     for path in sorted(folder.glob("*.xml")):
-        identity = identify(path)
-        if identity.kind == "toc":
+        content = identify(path)
+        if content.kind == "toc":
             tocs.append(path)
-        for schema in identity.schemas:
+        for schema in content.schemas:
             schemas[schema] = (*schemas.get(schema, ()), path)
     return ExportIndex(schemas, tuple(tocs))
 
@@ -67,9 +67,7 @@ def _schemas(path: Path) -> Iterator[str]:
                 text = rest + block
                 for found in _SCHEMA.finditer(text):
                     yield from _name(found[1])
-                begun = text.rfind(b"<schema")
-                rest = b"" if begun < 0 or _SCHEMA.match(text, begun) else text[begun:][-_BLOCK:]
-                rest = rest or text[-len(b"<schema") :]
+                rest = text[text.rfind(b"<") :][:_BLOCK]
     except OSError as error:
         raise unreadable(path, error) from error
 

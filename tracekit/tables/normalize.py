@@ -73,11 +73,11 @@ def _column(
             )
         return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
     values = frame[column.source]
-    if column.kind is Kind.TARGET:
-        return values.isin(targets).astype("bool")
     if column.kind is Kind.PROCESS:
         return _names(values, frame.get(f"{column.source}.pid"))
     try:
+        if column.kind is Kind.TARGET:
+            return _signed(values).isin(targets).astype("bool")
         return _CONVERT[column.kind](values)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(

@@ -14,6 +14,7 @@ from tracekit.tables.values import FORMS, Form
 
 SENTINEL = "sentinel"
 _DEEPEST = 64
+_IDENTITIES = frozenset({"process", "thread"})
 
 
 class MalformedError(Exception):
@@ -47,21 +48,56 @@ class Definitions:
         tags: list[str] = []
         cells: list[Cell] = []
         for element in row:
-            tag, ref = str(element.tag), element.get("ref")
-            tags.append(tag)
+            tag, ref = element.tag, element.get("ref")
             if ref is None:
-                if not (tag == SENTINEL or element.keys() or element.text or len(element)):
-                    raise MalformedError(f"<{tag}> holds no value")
                 cells.append(self._define(element, tag, 0))
-                continue
-            entry = known.get(ref)
-            if entry is None or entry[0] != tag or element.text or len(element):
-                raise _bad_repeat(tag, ref, entry)
-            cells.append(entry[1])
+            else:
+                entry = known.get(ref)
+                if entry is None or entry[0] != tag:
+                    raise _bad_repeat(tag, ref, entry)
+                cells.append(entry[1])
+            tags.append(tag)
         return tags, cells
 
-    def _value(self, element: Element, depth: int) -> tuple[str, Cell]:
-        tag, ref = str(element.tag), element.get("ref")
+    def _define(self, element: Element, tag: str, depth: int) -> Cell:
+        key = element.get("id")
+        if len(element):
+            value = self._compound(element, tag, depth)
+        elif tag == SENTINEL:
+            value = None
+        else:
+            value = element.text or _textless(element, tag, nested=depth > 0)
+        if key is not None:
+            self._known[key] = (tag, value)
+        return value
+
+    def _compound(self, element: Element, tag: str, depth: int) -> Cell:
+        if depth == _DEEPEST:
+            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
+        text = element.get("fmt")
+        if text is not None and tag not in _IDENTITIES:
+            self._meet(element, depth + 1)
+            return text
+        parts = [self._part(part, depth + 1) for part in element]
+        if tag == "process":
+            return Identity(text, pid=_text_of(parts, "pid"))
+        if tag == "thread":
+            owner = next((cell for name, cell in parts if name == "process"), None)
+            pid = owner.pid if isinstance(owner, Identity) else None
+            return Identity(text, pid=pid, tid=_text_of(parts, "tid"))
+        return _stack(parts) or _name(element)
+
+    def _meet(self, element: Element, depth: int) -> None:
+        """Take the definitions within a compound that speaks for itself."""
+        for part in element:
+            ref = part.get("ref")
+            if ref is None:
+                self._define(part, part.tag, depth)
+            elif ref not in self._known:
+                raise _bad_repeat(part.tag, ref, None)
+
+    def _part(self, element: Element, depth: int) -> tuple[str, Cell]:
+        tag, ref = element.tag, element.get("ref")
         if ref is None:
             return tag, self._define(element, tag, depth)
         entry = self._known.get(ref)
@@ -69,35 +105,8 @@ class Definitions:
             raise _bad_repeat(tag, ref, entry)
         return entry
 
-    def _define(self, element: Element, tag: str, depth: int) -> Cell:
-        if depth > _DEEPEST:
-            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
-        if len(element):
-            value = _compound(element, tag, [self._value(part, depth + 1) for part in element])
-        elif tag == SENTINEL:
-            value = None
-        else:
-            value = element.text or _textless(element, tag)
-        key = element.get("id")
-        if key is not None:
-            self._known[key] = (tag, value)
-        return value
 
-
-def _compound(element: Element, tag: str, parts: list[tuple[str, Cell]]) -> Cell:
-    text = element.get("fmt")
-    if tag == "process":
-        return Identity(text, pid=_part(parts, "pid"))
-    if tag == "thread":
-        owner = next((cell for name, cell in parts if name == "process"), None)
-        pid = owner.pid if isinstance(owner, Identity) else None
-        return Identity(text, pid=pid, tid=_part(parts, "tid"))
-    if text is None:
-        return _stack(parts) or _name(element)
-    return text
-
-
-def _part(parts: list[tuple[str, Cell]], tag: str) -> str | None:
+def _text_of(parts: list[tuple[str, Cell]], tag: str) -> str | None:
     found = next((cell for name, cell in parts if name == tag), None)
     return found if isinstance(found, str) else None
 
@@ -111,11 +120,13 @@ def _stack(parts: list[tuple[str, Cell]]) -> str | None:
     return next((cell for cell in inner if isinstance(cell, str)), None)
 
 
-def _textless(element: Element, tag: str) -> str | Identity:
-    if tag in {"process", "thread"}:
-        return Identity(element.get("fmt"))
-    readable = element.get("fmt") if FORMS.get(tag) is Form.TEXT else None
-    return readable or _name(element) or ""
+def _textless(element: Element, tag: str, *, nested: bool) -> Cell:
+    readable = element.get("fmt")
+    if not (nested or readable is not None or element.get("id") is not None):
+        raise MalformedError(f"a <{tag}> holds no value")
+    if tag in _IDENTITIES:
+        return Identity(readable)
+    return (readable if FORMS.get(tag) is Form.TEXT else None) or _name(element) or ""
 
 
 def _name(element: Element) -> str | None:
@@ -125,6 +136,4 @@ def _name(element: Element) -> str | None:
 def _bad_repeat(tag: str, ref: str, entry: tuple[str, Cell] | None) -> MalformedError:
     if entry is None:
         return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that was never defined')
-    if entry[0] != tag:
-        return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that is a <{entry[0]}>')
-    return MalformedError(f'<{tag} ref="{ref}"> repeats a value and has one of its own')
+    return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that is a <{entry[0]}>')

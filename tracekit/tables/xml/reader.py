@@ -34,8 +34,8 @@ def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
     """
     document = _Document(path, {} if toc is None else _names(toc))
     try:
-        for event, element in elements(path):
-            document.take(event, element)
+        for element in elements(path):
+            document.take(element)
     except MalformedError as error:
         return document.nodes_before(str(error).rstrip("."))
     return document.nodes
@@ -51,20 +51,15 @@ class _Document:
         self._last = ""
         self._node: Element | None = None
         self._table: NodeBuilder | None = None
-        self._row: Element | None = None
 
-    def take(self, event: str, element: Element) -> None:
-        match event, str(element.tag):
-            case "end", "row":
+    def take(self, element: Element) -> None:
+        match element.tag:
+            case "row":
                 self._read_row(element)
-            case "start", "row":
-                self._enter_row(element)
-            case "start", "node":
-                self._enter_node(element)
-            case "end", "node":
-                self._leave_node(element)
-            case "end", "schema":
+            case "schema":
                 self._read_header(element)
+            case "node":
+                self._leave_node(element)
             case _:
                 pass
 
@@ -78,57 +73,57 @@ class _Document:
             )
         return [*self.nodes[:-1], replace(self.nodes[-1], damage=damage)]
 
-    def _enter_node(self, node: Element) -> None:
-        if self._node is not None:
-            raise MalformedError("a <node> stands within another")
-        self._node = node
-
-    def _leave_node(self, node: Element) -> None:
-        table = self._table or self._inheriting(node)
-        self.nodes.append(table.build())
-        self._node = self._table = None
-
-    def _enter_row(self, row: Element) -> None:
-        if self._row is not None or self._node is None or row.getparent() is not self._node:
-            raise MalformedError("a <row> stands where none belongs")
-        self._row = row
-
     def _read_row(self, row: Element) -> None:
-        assert self._node is not None
-        if self._table is None:
+        if self._table is None or row.getparent() is not self._node:
+            self._enter_node(row)
             self._refuse_details(row)
-            self._table = self._inheriting(self._node)
+            self._table = self._table or self._inheriting()
         self._table.add(row, self._definitions)
-        self._row = None
 
     def _read_header(self, schema: Element) -> None:
-        if self._node is None or schema.getparent() is not self._node or self._table is not None:
-            raise MalformedError("a <schema> stands where none belongs")
+        self._enter_node(schema)
+        if self._table is not None:
+            raise MalformedError("a table has a second header")
         header = _header(schema)
         self._headers[header.schema] = header
         self._last = header.schema
-        self._table = NodeBuilder(header, self._node.get("xpath", ""))
+        self._table = NodeBuilder(header, self._xpath)
 
-    def _inheriting(self, node: Element) -> NodeBuilder:
-        xpath = node.get("xpath", "")
-        place = _PLACE.search(xpath)
+    def _leave_node(self, node: Element) -> None:
+        if self._node is None:
+            self._node = node
+        if node is not self._node:
+            raise MalformedError("a <node> stands within another")
+        self.nodes.append((self._table or self._inheriting()).build())
+        self._node = self._table = None
+
+    def _enter_node(self, child: Element) -> None:
+        node = child.getparent()
+        root = None if node is None else node.getparent()
+        if node is None or root is None or node.tag != "node" or root.getparent() is not None:
+            raise MalformedError(f"a <{child.tag}> stands where none belongs")
+        if self._node is not None and node is not self._node:
+            raise MalformedError("a <node> stands within another")
+        self._node = node
+
+    @property
+    def _xpath(self) -> str:
+        return "" if self._node is None else self._node.get("xpath", "")
+
+    def _inheriting(self) -> NodeBuilder:
+        place = _PLACE.search(self._xpath)
         named = self._names.get((int(place[1]), int(place[2]))) if place else None
         header = self._headers.get(named or self._last)
         if header is None:
-            raise MalformedError(f"the table {named or xpath} has no header")
-        return NodeBuilder(header, xpath)
+            raise MalformedError(f"the table {named or self._xpath} has no header")
+        return NodeBuilder(header, self._xpath)
 
     def _refuse_details(self, row: Element) -> None:
-        if not self._headers and row.keys() and "/tracks/" in _xpath_of(row):
+        if self._table is None and row.keys():
             raise InputError(
                 f"{self._path} holds a track's details, not a table.",
                 hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[…]'.",
             )
-
-
-def _xpath_of(row: Element) -> str:
-    parent = row.getparent()
-    return "" if parent is None else parent.get("xpath", "")
 
 
 def _header(schema: Element) -> Header:

@@ -19,17 +19,17 @@ _LONGEST_SILENCE = 1 << 26
 _TAGS = (ROOT, "node", "schema", "row")
 
 
-def elements(path: Path) -> Iterator[tuple[str, Element]]:
-    """Yield ("start" or "end", element) for the elements that make up an export's tables.
+def elements(path: Path) -> Iterator[Element]:
+    """Yield the elements that make up an export's tables, each one when it ends.
 
-    A row is cleared after its end was taken, and forgotten when the next one ends.
+    An element is emptied once it was taken, and forgotten when the next one ends.
 
     Raises:
         InputError: The file cannot be opened, is not XML, or is hostile.
         MalformedError: The XML is cut or damaged after its first element.
     """
     parser = etree.XMLPullParser(
-        events=("start", "end"),
+        events=("end",),
         tag=_TAGS,
         resolve_entities=False,
         no_network=True,
@@ -51,7 +51,7 @@ class _Events:
         self._begun = False
         self._silent = 0
 
-    def feed(self, block: bytes) -> Iterator[tuple[str, Element]]:
+    def feed(self, block: bytes) -> Iterator[Element]:
         try:
             self._parser.feed(block)
         except etree.XMLSyntaxError as error:
@@ -62,7 +62,7 @@ class _Events:
         if self._silent > _LONGEST_SILENCE:
             raise MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
 
-    def close(self) -> Iterator[tuple[str, Element]]:
+    def close(self) -> Iterator[Element]:
         try:
             self._parser.close()
         except etree.XMLSyntaxError as error:
@@ -72,21 +72,21 @@ class _Events:
         if not self._begun:
             raise not_an_export(self._path)
 
-    def _read(self) -> Iterator[tuple[str, Element]]:
-        for event, element in self._parser.read_events():
+    def _read(self) -> Iterator[Element]:
+        for _, element in self._parser.read_events():
             assert isinstance(element, Element)
             if not self._begun:
                 self._check_root(element)
                 self._begun = True
             self._silent = 0
-            yield event, element
-            if event == "end":
-                _forget(element)
+            yield element
+            _forget(element)
 
     def _check_root(self, element: Element) -> None:
-        if element.getroottree().docinfo.internalDTD:
+        tree = element.getroottree()
+        if tree.docinfo.internalDTD:
             raise hostile(self._path)
-        if element.tag != ROOT or element.getparent() is not None:
+        if tree.getroot().tag != ROOT:
             raise not_an_export(self._path)
 
     def _explained(self, error: etree.XMLSyntaxError) -> Exception:

@@ -1,0 +1,52 @@
+"""Exports written by hand: a header in short, rows as they stand in a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
+END = "</trace-query-result>\n"
+
+
+def node_text(schema: str, columns: str, rows: tuple[str, ...], table: int) -> str:
+    """Write a node; `columns` is "mnemonic:engineering-type …"."""
+    header = "".join(
+        f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic.title()}</name>"
+        f"<engineering-type>{engineering_type}</engineering-type></col>"
+        for mnemonic, engineering_type in (one.split(":") for one in columns.split())
+    )
+    return (
+        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table}]'>"
+        f'<schema name="{schema}">{header}</schema>' + "\n".join(rows) + "\n</node>"
+    )
+
+
+@pytest.fixture
+def node() -> Callable[..., str]:
+    def make(columns: str, *rows: str, schema: str = "table", table: int = 1) -> str:
+        return node_text(schema, columns, rows, table)
+
+    return make
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Callable[..., Path]:
+    """Write nodes into a file that is whole."""
+
+    def make(*nodes: str, name: str = "export.xml") -> Path:
+        path = tmp_path / name
+        path.write_text(PROLOG + "".join(nodes) + END, encoding="utf-8")
+        return path
+
+    return make
+
+
+@pytest.fixture
+def export(document: Callable[..., Path]) -> Callable[..., Path]:
+    """Write an export with one table."""
+
+    def make(columns: str, *rows: str, schema: str = "table", name: str = "export.xml") -> Path:
+        return document(node_text(schema, columns, rows, 1), name=name)
+
+    return make

@@ -1,0 +1,173 @@
+"""Every real export, cell for cell, against a decoder of another make.
+
+The oracle reads the whole document into a tree first, finds all ids in it, and knows nothing
+of the reader: neither its types nor its text. What a column must be follows from what its
+cells hold.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pandas as pd
+import pytest
+
+from tracekit.tables import Tables, read_table
+from tracekit.tables.exports import identify
+from tracekit.toc import read_toc
+
+pytestmark = pytest.mark.corpus
+
+STRINGS = {
+    "string", "gpu-channel-name", "gpu-state", "metal-object-label", "metal-device-name",
+    "gpu-driver-name", "metal-event-name", "thread-state", "category", "subsystem",
+    "signpost-name", "format-string", "event-type", "hang-type", "display-name",
+    "display-event-name", "vsync-event", "app-period", "event-concept", "metal-memory-level-event",
+}  # fmt: skip
+
+
+def exports(corpus: Path, kind: str) -> Iterator[Path]:
+    for path in sorted(corpus.rglob("*.xml")):
+        if ".trace" not in str(path.relative_to(corpus)) and identify(path).kind == kind:
+            yield path
+
+
+def resolve(element: ET.Element, ids: dict[str, ET.Element]) -> ET.Element:
+    return ids[element.get("ref", "")] if element.get("ref") else element
+
+
+def readable(element: ET.Element, ids: dict[str, ET.Element]) -> str:
+    if len(element) == 0:
+        return element.text or ""
+    fmt = element.get("fmt")
+    if fmt is not None:
+        return fmt
+    frames = [resolve(frame, ids) for frame in element.findall("frame")]
+    return f"{frames[0].get('name')} ← ({len(frames) - 1} other frames)"
+
+
+def pid_of(cell: ET.Element, ids: dict[str, ET.Element]) -> int:
+    owner = resolve(cell.find("process"), ids) if cell.tag == "thread" else cell
+    return int(resolve(owner.find("pid"), ids).text)
+
+
+def decode(node: ET.Element, ids: dict[str, ET.Element]) -> dict[str, list[object]]:
+    """Decode a table: strings stay strings, all other leaves are numbers."""
+    table: dict[str, list[object]] = {}
+    columns = [(c.findtext("mnemonic"), c.findtext("engineering-type")) for c in node.iter("col")]
+    for k, (mnemonic, engineering_type) in enumerate(columns):
+        cells = [
+            None if row[k].tag == "sentinel" else resolve(row[k], ids)
+            for row in node.findall("row")
+        ]
+        assert all(cell is None or cell.tag == engineering_type for cell in cells)
+        table[mnemonic] = [None if cell is None else value(cell, ids) for cell in cells]
+        if engineering_type == "thread":
+            table[f"{mnemonic}.tid"] = [
+                None if cell is None else int(resolve(cell.find("tid"), ids).text) for cell in cells
+            ]
+        if engineering_type in {"process", "thread"}:
+            table[f"{mnemonic}.pid"] = [
+                None if cell is None else pid_of(cell, ids) for cell in cells
+            ]
+    return table
+
+
+def value(cell: ET.Element, ids: dict[str, ET.Element]) -> object:
+    text = readable(cell, ids)
+    if len(cell) or cell.tag in STRINGS:
+        return text
+    number = Decimal(text)
+    if cell.tag == "boolean":
+        return number != 0
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def listed(series: pd.Series) -> list[object]:
+    return [None if pd.isna(one) else one for one in series.tolist()]
+
+
+def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
+    files = rows = cells = 0
+    for path in exports(corpus, "tables"):
+        root = ET.parse(path).getroot()  # noqa: S314  # files of our own choice
+        ids = {e.get("id"): e for e in root.iter() if e.get("id") is not None}
+        (table,) = root.findall("node")
+        expected = decode(table, ids)
+        frame = read_table(path)
+        assert list(frame.columns) == list(expected), path
+        for name, values in expected.items():
+            assert listed(frame[name]) == values, f"{path}: {name}"
+            cells += len(values)
+        assert len(frame) == len(table.findall("row")), path
+        files, rows = files + 1, rows + len(frame)
+    assert files >= 90
+    assert rows > 60_000
+    assert cells > 600_000
+
+
+def test_every_real_export_keeps_its_values_in_parquet(corpus: Path, tmp_path: Path) -> None:
+    largest = max(exports(corpus, "tables"), key=lambda path: path.stat().st_size)
+    frame = read_table(largest)
+    frame.to_parquet(tmp_path / "table.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
+
+
+def test_every_real_table_of_contents_is_read(corpus: Path) -> None:
+    count = 0
+    for path in exports(corpus, "toc"):
+        root = ET.parse(path).getroot()  # noqa: S314  # files of our own choice
+        for read, run in zip(read_toc(path).runs, root.findall("run"), strict=True):
+            tables = [table.attrib for table in run.findall("data/table")]
+            assert [{"schema": t.schema, **t.attributes} for t in read.tables] == tables, path
+            assert [t.index for t in read.tables] == list(range(1, len(tables) + 1)), path
+            assert read.duration == float(run.findtext("info/summary/duration")), path
+            assert read.instruments_version == run.findtext("info/summary/instruments-version")
+            assert len(read.processes) == len(run.findall("processes/process")), path
+            process = run.find("info/target/process")
+            assert (read.target is None) == (process is None) == read.all_processes, path
+            if process is not None:
+                assert read.target.pid == int(process.get("pid")), path
+                assert read.target.name == process.get("name"), path
+                assert read.target_type == process.get("type"), path
+        count += 1
+    assert count >= 13
+
+
+def test_the_index_in_an_xpath_is_the_place_in_the_table_of_contents(corpus: Path) -> None:
+    folder = next(corpus.rglob("tranche1_20260330_204856"))
+    toc = read_toc(folder / "gpu_baseline_toc.xml").runs[0]
+    schemas = {table.index: table.schema for table in toc.tables}
+    for path in folder.glob("xctrace_gpu_baseline_*.xml"):
+        with path.open("rb") as file:
+            head = file.read(200).decode()
+        place = int(head.partition("/table[")[2].partition("]")[0])
+        assert identify(path).schemas == (schemas[place],)
+
+
+RECORDINGS = [
+    "baseline", "occupancy_heavy", "register_pressure", "threadgroup_heavy", "threadgroup_minimal",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_the_target_alone_counts_as_the_target(
+    corpus: Path, tmp_path: Path, recording: str
+) -> None:
+    folder = next(corpus.rglob("tranche1_20260330_204856"))
+    for path in folder.glob(f"*gpu_{recording}_*.xml"):
+        (tmp_path / path.name).symlink_to(path)
+    target = read_toc(folder / f"gpu_{recording}_toc.xml").runs[0].target
+    assert target is not None
+    tables = Tables(tmp_path, frozenset({target.pid}), tmp_path / "tables")
+    intervals = tables["gpu_intervals"]
+    assert set(intervals[intervals["target"]]["process"]) == {target.name}
+    assert "WindowServer" in set(intervals[~intervals["target"]]["process"])
+    flat = tables.raw("metal-gpu-intervals")
+    assert intervals["target"].sum() == (flat["process.pid"] == target.pid).sum() > 0
+    assert intervals["start"].tolist() == flat["start"].tolist()
+    again = Tables(tmp_path, frozenset({target.pid}), tmp_path / "tables")
+    for name in tables:
+        pd.testing.assert_frame_equal(again[name], tables[name])
+    assert tables.warnings == ()
