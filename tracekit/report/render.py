@@ -40,11 +40,17 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     environment = _environment(folder, redact)
     return environment.get_template("page.html").render(
         result=result,
+        name=_name(result),
         sections=[(panel, _body(environment, panel, result, tables)) for panel in PANELS],
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
         script=Markup(script),  # noqa: S704
     )
+
+
+def _name(result: Result) -> str:
+    targets = [process.name for process in result.provenance.targets if process.name]
+    return result.provenance.workload or ", ".join(targets) or "Run of an unknown target"
 
 
 def _body(environment: jinja2.Environment, panel: Panel, result: Result, tables: Tables) -> Markup:
@@ -69,6 +75,7 @@ def _environment(folder: Path, redact: Redact) -> jinja2.Environment:
         "count": units.count,
         "quantity": units.quantity,
         "unavailable": units.unavailable,
+        "stamp": units.stamp,
         "sentence": text.sentence,
         "line": lambda label: text.line(redact(label)),
         "packed": _packer(redact),

@@ -6,6 +6,7 @@ Times are nanoseconds, sizes bytes, ratios 0 … 1. A null is never shown as a n
 
 import math
 from collections.abc import Callable
+from datetime import datetime
 
 import pandas as pd
 
@@ -42,6 +43,15 @@ def percent(ratio: Number) -> str:
 def count(number: Number) -> str:
     """Return a count with its thousands apart: "12,345"."""
     return _known(number, lambda value: f"{value:,.0f}" if value == round(value) else _plain(value))
+
+
+def stamp(moment_of_day: str) -> str:
+    """Return an ISO 8601 time as people write it: "2026-11-20 10:15:03 UTC"."""
+    try:
+        at = datetime.fromisoformat(moment_of_day)
+    except ValueError:
+        return moment_of_day
+    return f"{at:%Y-%m-%d %H:%M:%S} {at.tzname() or ''}".strip()
 
 
 def quantity(value: Number, unit: str) -> str:

@@ -1,39 +1,71 @@
 """Where it ran, and the command lines to run it again."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tracekit.analysis.result import Result
 from tracekit.recording import Provenance
 from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.units import NOT_AVAILABLE
+from tracekit.report.units import NOT_AVAILABLE, size, stamp
+
+_RECORDERS = {"host", "xctrace"}
 
 
 def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
     """List the environment and the command lines."""
     provenance = result.provenance
     return {
-        "command": shlex.join(provenance.command),
+        "command": shlex.join(_command(provenance)),
         "command_lines": [shlex.join(line) for line in provenance.command_lines],
         "facts": [(name, value or NOT_AVAILABLE) for name, value in _facts(provenance)],
-        "machine": list(flat(provenance.machine)),
+        "machine": list(flat(_in_words(provenance.machine))),
         "parameters": list(flat(provenance.parameters)),
         "redacted": provenance.redacted,
     }
 
 
+def _in_words(machine: Mapping[str, Any]) -> dict[str, Any]:
+    memory = machine.get("memory")
+    return {**machine, "memory": size(memory)} if isinstance(memory, int) else dict(machine)
+
+
+def _command(provenance: Provenance) -> tuple[str, ...]:
+    """Return the command that makes such a run again; empty where the run was made elsewhere."""
+    if provenance.recorder not in _RECORDERS:
+        return ()
+    options = ["--recorder", provenance.recorder]
+    for template in provenance.templates:
+        options += ["--template", template]
+    if provenance.time_limit is not None:
+        options += ["--time-limit", f"{provenance.time_limit:g}s"]
+    if provenance.workload:
+        own = [part for pair in provenance.parameters.items() for part in _option(*pair)]
+        return ("tracekit", "capture", "--workload", provenance.workload, *own, *options)
+    if provenance.command:
+        return ("tracekit", "capture", *options, "--", *provenance.command)
+    return ()
+
+
+def _option(name: str, value: Any) -> tuple[str, ...]:
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        return (f"--{option}" if value else f"--no-{option}",)
+    return (f"--{option}", str(value))
+
+
 def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
-    yield "workload", provenance.workload
+    limit = provenance.time_limit
+    yield "workload", provenance.workload or "none of tracekit's"
     yield "recorder", f"{provenance.recorder} {provenance.recorder_version}".strip()
-    yield "templates", ", ".join(provenance.templates)
-    if provenance.instruments:
-        yield "instruments", ", ".join(provenance.instruments)
+    yield "templates", ", ".join(provenance.templates) or "none"
+    yield "instruments", ", ".join(provenance.instruments) or "those of the templates"
     yield "counters", provenance.counters
-    yield "started", provenance.started
-    yield "ended", provenance.ended
+    yield "started", stamp(provenance.started)
+    yield "ended", stamp(provenance.ended)
     yield "duration", "" if provenance.duration is None else f"{provenance.duration:g} s"
-    yield "time limit", "" if provenance.time_limit is None else f"{provenance.time_limit:g} s"
+    yield "time limit", "none" if limit is None else f"{limit:g} s"
     yield "git commit", provenance.git_commit
     yield "tracekit", provenance.tracekit
 
