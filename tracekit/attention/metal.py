@@ -49,11 +49,11 @@ def specialization(problem: Problem) -> str:
     """Return the kernel's name: template values, then dtypes and classes of its arguments.
 
     Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
-    0.32.1: `c` follows a dtype bound as constant.
+    0.32.1: `s` follows the dtype of a scalar.
     """
     t = _METAL[problem.dtype]
     values = [t, *(str(value) for _, value in _template(problem)[1:])]
-    inputs = [t, t, t, "int32_t", "int32_t", "int32_tc", "floatc"]
+    inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
     return "_".join(["custom_kernel_paged_decode_", *values, *inputs, t])
 
 

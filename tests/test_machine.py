@@ -1,0 +1,53 @@
+import getpass
+import platform
+import subprocess
+from pathlib import Path
+
+from tracekit.machine import describe, git_commit
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    settings = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+    argv = ["git", *settings, *arguments]
+    done = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_the_machine_is_described() -> None:
+    facts = describe()
+    assert facts["system"] == platform.system()
+    assert facts["architecture"] == platform.machine()
+    assert facts["python"] == platform.python_version()
+    assert facts["cores"] >= 1
+    assert facts["memory"] > 1 << 28
+    assert facts["mlx"].count(".") >= 1
+
+
+def test_what_is_unknown_is_absent() -> None:
+    assert not [name for name, value in describe().items() if value in {"", None}]
+
+
+def test_neither_machine_nor_user_are_named() -> None:
+    words = {str(value) for value in describe().values()}
+    assert platform.node() not in words
+    assert getpass.getuser() not in words
+
+
+def test_a_commit_is_told_and_whether_it_was_changed(tmp_path: Path) -> None:
+    _git(tmp_path, "init", "-q")
+    assert git_commit(tmp_path) == ""
+    file = tmp_path / "a"
+    file.write_text("1")
+    _git(tmp_path, "add", "a")
+    _git(tmp_path, "commit", "-qm", "First")
+    commit = _git(tmp_path, "rev-parse", "HEAD")
+    assert git_commit(tmp_path) == commit
+    (tmp_path / "untracked").write_text("1")
+    assert git_commit(tmp_path) == commit
+    file.write_text("2")
+    assert git_commit(tmp_path) == f"{commit}-dirty"
+
+
+def test_no_repository_is_no_commit(tmp_path: Path) -> None:
+    assert git_commit(tmp_path) == ""
+    assert git_commit(tmp_path / "missing") == ""

@@ -1,0 +1,96 @@
+import subprocess
+import sys
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tracekit.errors import UsageError
+from tracekit.workload import Step, find
+
+SMALL = {
+    "batch": 2,
+    "q_heads": 4,
+    "kv_heads": 2,
+    "head_dim": 64,
+    "block_size": 8,
+    "max_blocks": 4,
+    "active_blocks": 2,
+}
+
+
+def prepare(**changes: Any) -> Step:
+    workload = find("paged")
+    return workload.prepare(**workload.bind({**SMALL, **changes}))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_it_steps_and_knows_its_error(dtype: str) -> None:
+    step = prepare(dtype=dtype)
+    out = step.submit()
+    step.wait(out)
+    assert out.shape == (2, 4, 64)
+    assert out.dtype == getattr(mx, dtype)
+    assert 0 < step.results["max_error"] < {"float32": 1e-5}.get(dtype, 0.03)
+
+
+def test_it_states_what_a_step_does() -> None:
+    step = prepare()
+    assert step.tokens == 2
+    # 2 sequences of 16 tokens, K and V of 2 heads of 64 halves; queries; tables of 2 pages
+    assert step.bytes_unique == 2 * (16 * 2 * 2 * 64 * 2 + 4 * 64 * 2 + 2 * 4 + 4)
+    assert step.bytes_written == 2 * 4 * 64 * 2
+    assert step.flops == 4 * 4 * 64 * 32
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_without_metal_nothing_is_claimed_of_dispatches() -> None:
+    step = prepare()
+    assert (step.backend, step.dispatches) == ("cpu", None)
+    assert step.bytes_read == step.bytes_unique
+
+
+def test_ragged_lengths_are_drawn_by_the_seed() -> None:
+    full = prepare()
+    ragged = [prepare(ragged=True, seed=seed).flops for seed in (1, 1, 2)]
+    assert ragged[0] == ragged[1] != ragged[2]
+    assert max(ragged) < full.flops
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
+        pytest.param({"active_blocks": 5}, "cannot use 5 blocks of 4", id="blocks"),
+        pytest.param({"batch": 0}, "--batch must be at least 1", id="bound"),
+        pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_one_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(**changes)
+    assert sentence in caught.value.message
+
+
+def test_defaults_are_the_guides_bench_line() -> None:
+    defaults = {name: one.default for name, one in find("paged").parameters.items()}
+    assert defaults == {
+        "batch": 16,
+        "q_heads": 16,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "block_size": 32,
+        "max_blocks": 64,
+        "active_blocks": 32,
+        "dtype": "float16",
+        "ragged": False,
+        "seed": 0,
+    }
+
+
+def test_listing_it_loads_no_mlx() -> None:
+    code = "import sys; from tracekit.workload import find; find('paged'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "mlx.core" not in done.stdout.split()
