@@ -200,13 +200,13 @@ class Recording:
 
     def _target(self) -> dict[str, object] | None:
         if self.child is not None:
-            code = self.child.returncode
-            why = f"exit({code})" if code is not None and code >= 0 else f"signal({-(code or 0)})"
+            code = self.child.poll() or 0
+            why = f"exit({code})" if code >= 0 else signal.Signals(-code).name
             return {
                 "type": "launched",
                 "pid": self.child.pid,
                 "name": Path(self.arguments.command[0]).name,
-                "status": max(code or 0, 0),
+                "status": abs(code),
                 "why": why,
             }
         if self.arguments.attach:

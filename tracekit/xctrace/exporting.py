@@ -11,6 +11,7 @@ from tracekit.recorder import Progress
 from tracekit.recording import Recording
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.toc import TocRun, read_toc
+from tracekit.xctrace.counters import counter_set
 from tracekit.xctrace.tool import Xctrace
 
 log = logging.getLogger(__name__)
@@ -20,12 +21,6 @@ GPU_COUNTER_INTERVALS = "metal-gpu-counter-intervals"
 TIME_INFO = "time-info"
 
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
-_ADVICE_IF_EMPTY = {
-    GPU_INTERVALS: "No work of any process on the GPU was recorded: see whether the target was "
-    "awake and used Metal.",
-    GPU_COUNTER_INTERVALS: "GPU counters are not available from this recording: the template "
-    "leaves them off, or this chip and Xcode do not support its counter set.",
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,9 @@ def export(tool: Xctrace, recording: Recording, progress: Progress) -> tuple[str
     for number, table in enumerate(tables, 1):
         progress(f"{table.file} ({number} of {len(tables)})")
         try:
-            warnings += _export_one(tool, recording, runs[-1].number, table)
+            output = recording.exports / table.file
+            tool.export_table(recording.bundle, runs[-1].number, table.schema, output, table.place)
+            warnings += _emptiness(runs[-1], table.schema, output)
         except ToolError as error:
             log.warning("%s", error)
             errors.append(error)
@@ -87,11 +84,19 @@ def export(tool: Xctrace, recording: Recording, progress: Progress) -> tuple[str
     return (*warnings, *(str(error) for error in errors), *_missing(listed))
 
 
-def _export_one(tool: Xctrace, recording: Recording, number: int, table: Wanted) -> Iterator[str]:
-    output = recording.exports / table.file
-    tool.export_table(recording.bundle, number, table.schema, output, table.place)
-    if table.schema in _ADVICE_IF_EMPTY and not has_rows(output):
-        yield f"{table.schema} has no rows. {_ADVICE_IF_EMPTY[table.schema]}"
+def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
+    """Say so if a table has no rows that the recording promised."""
+    promised = counter_set(run)
+    if schema == GPU_INTERVALS and not has_rows(output):
+        yield (
+            f"{schema} has no rows: no work of any process on the GPU was recorded. "
+            "See whether the target was awake and used Metal."
+        )
+    if schema == GPU_COUNTER_INTERVALS and promised and not has_rows(output):
+        yield (
+            f"{schema} has no rows, although the counter set {promised} was switched on: "
+            "GPU counters are not available on this chip and Xcode."
+        )
 
 
 def _missing(listed: set[str]) -> Iterator[str]:

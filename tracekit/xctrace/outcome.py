@@ -13,6 +13,7 @@ from tracekit.xctrace.recording_process import Ended
 
 TARGET_FAILED = 54  # the launched program did not end with status 0; the trace is complete
 
+_STOPPED = {"Time limit reached", "User stopped recording"}  # end reasons of the TOC
 _STATES = {
     State.LAUNCHED: "before it said anything",
     State.ANNOUNCED: "before it began to record",
@@ -113,8 +114,7 @@ def _no_data(run: TocRun) -> str:
 
 
 def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
-    stopped_by_us = ended.interrupted or bool(ended.signals)
-    if stopped_by_us or ended.account.stop in {Stop.TIME_LIMIT, Stop.ASKED}:
+    if _was_stopped(ended, run):
         return _workload_failed(report)
     end = target_end(run)
     if ended.returncode != TARGET_FAILED and not end:
@@ -124,6 +124,16 @@ def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> 
     how = f" ({end})" if end else ""
     told = f" {report.error}" if report is not None and report.error else ""
     return f"The recorded program failed{how}; the trace up to then is kept.{told}"
+
+
+def _was_stopped(ended: Ended, run: TocRun) -> bool:
+    """Tell whether the recording was stopped, rather than by the end of its program."""
+    return (
+        ended.interrupted
+        or bool(ended.signals)
+        or ended.account.stop in {Stop.TIME_LIMIT, Stop.ASKED}
+        or run.end_reason in _STOPPED
+    )
 
 
 def _workload_failed(report: WorkloadReport | None) -> str:

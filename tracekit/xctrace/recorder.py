@@ -1,7 +1,6 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
 import time
-from collections.abc import Sequence
 
 import psutil
 
@@ -14,10 +13,11 @@ from tracekit.xctrace import exporting
 from tracekit.xctrace.attempts import Attempt, Manner, attempts, worker_report
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.command_line import record_line
+from tracekit.xctrace.counters import counter_warnings
 from tracekit.xctrace.family import Family
 from tracekit.xctrace.leftovers import end_leftovers
 from tracekit.xctrace.outcome import judge, nothing_came
-from tracekit.xctrace.selection import GPU_COUNTERS, Selection, select
+from tracekit.xctrace.selection import Selection, select
 from tracekit.xctrace.staging import size
 from tracekit.xctrace.tool import Xctrace
 
@@ -124,7 +124,7 @@ def _recorded(
         warnings=(
             *selection.warnings,
             *outcome.warnings,
-            *_counter_warnings(selection, run),
+            *counter_warnings(selection, run),
             *_staging_warnings(attempt),
         ),
     )
@@ -142,18 +142,6 @@ def _targets(
     else:
         return ()
     return (first, *family.descendants(first.pid))
-
-
-def _counter_warnings(selection: Selection, run: TocRun) -> tuple[str, ...]:
-    sets = _counter_sets(run.settings.get(GPU_COUNTERS, ()))
-    if not selection.counters or any("(null)" not in line for line in sets):
-        return ()
-    why = "not available on this chip and Xcode"
-    return (f"The instrument {GPU_COUNTERS} recorded no counter set: GPU counters are {why}.",)
-
-
-def _counter_sets(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if line.startswith("Counter Set:")]
 
 
 def _staging_warnings(attempt: Attempt) -> tuple[str, ...]:

@@ -1,0 +1,153 @@
+"""Which tables are exported, into which files, and what is said of empty and failing ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import ToolError
+from tracekit.recorder import Launch, Request
+from tracekit.recording import Recording
+from tracekit.toc import TocRun, TocTable
+from tracekit.xctrace.exporting import Wanted, export, has_rows, schemas, wanted
+from tracekit.xctrace.recorder import XctraceRecorder
+from tracekit.xctrace.tool import Patience, Xctrace, locate
+
+Scenario = Callable[..., None]
+
+
+def run_of(*schemas: str) -> TocRun:
+    tables = tuple(TocTable(number, schema) for number, schema in enumerate(schemas, 1))
+    return TocRun(1, tables=tables)
+
+
+def test_the_wanted_tables_are_those_of_the_schemas_and_the_clock() -> None:
+    assert {"metal-gpu-intervals", "metal-gpu-counter-intervals", "time-info"} <= schemas()
+    assert not [schema for schema in schemas() if schema.startswith("host-")]
+
+
+def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
+    assert wanted(run_of("x", "b", "a", "b", "c", "b"), {"a", "b", "none"}) == (
+        Wanted("b", 1, "b.xml"),
+        Wanted("a", None, "a.xml"),
+        Wanted("b", 2, "b-2.xml"),
+        Wanted("b", 3, "b-3.xml"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<schema></schema><row><start-time/></row>", True),
+        ("<schema></schema></node>", False),
+        ('<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n', False),
+    ],
+)
+def test_rows_are_seen(tmp_path: Path, text: str, expected: bool) -> None:
+    (tmp_path / "a.xml").write_text(text)
+    assert has_rows(tmp_path / "a.xml") is expected
+
+
+@pytest.fixture
+def tool(scenario: Scenario) -> Xctrace:
+    return locate(patience=Patience(pauses=(0, 0)))
+
+
+@pytest.fixture
+def recorded(tool: Xctrace, recording: Recording) -> Recording:
+    """Record a program that ends at once."""
+    launch = Launch(("/bin/true",))
+    XctraceRecorder(tool).record(Request(launch, 10, counters="off"), recording, print)
+    return recording
+
+
+def test_tables_are_exported_one_a_file(tool: Xctrace, recorded: Recording) -> None:
+    told: list[str] = []
+    assert export(tool, recorded, told.append) == ()
+    assert sorted(path.name for path in recorded.exports.iterdir()) == [
+        "metal-application-encoders-list.xml",
+        "metal-command-buffer-completed.xml",
+        "metal-driver-intervals.xml",
+        "metal-gpu-counter-intervals.xml",
+        "metal-gpu-intervals.xml",
+        "metal-gpu-state-intervals.xml",
+        "time-info.xml",
+        "toc.xml",
+    ]
+    assert told[:2] == ["table of contents", "metal-gpu-intervals.xml (1 of 7)"]
+    assert len(told) == 8
+    assert has_rows(recorded.exports / "metal-gpu-intervals.xml")
+
+
+def test_a_bundle_without_gpu_work_is_told_loudly(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
+    scenario(empty=True)
+    [warning] = export(tool, recorded, print)
+    assert warning.startswith("metal-gpu-intervals has no rows: no work of any process")
+
+
+def test_a_table_that_fails_leaves_the_others_alone(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
+    scenario(trap=["metal-driver-intervals"], not_xml=["metal-gpu-state-intervals"])
+    warnings = export(tool, recorded, print)
+    assert len(warnings) == 2
+    assert any("signal SIGTRAP" in warning for warning in warnings)
+    assert any("wrote no XML" in warning for warning in warnings)
+    names = {path.name for path in recorded.exports.iterdir()}
+    assert "metal-driver-intervals.xml" not in names
+    assert "metal-driver-intervals.xml.partial" in names
+    assert "metal-gpu-intervals.xml" in names
+
+
+def test_if_every_table_fails_the_export_fails(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
+    scenario(trap=sorted(schemas()))
+    with pytest.raises(ToolError, match="signal SIGTRAP"):
+        export(tool, recorded, print)
+
+
+def test_a_trace_of_something_else_is_told(
+    tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
+) -> None:
+    toc = tmp_path / "toc.xml"
+    toc.write_text(
+        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data>"
+        "<table schema='time-profile'/></data></run></trace-toc>"
+    )
+    scenario(exports={"toc": str(toc), "tables": {}})
+    [warning] = export(tool, recorded, print)
+    assert "has no table metal-gpu-intervals" in warning
+
+
+def test_a_transient_refusal_is_waited_out(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
+    scenario(missing_template=2)
+    assert export(tool, recorded, print) == ()
+
+
+def test_a_bundle_that_stays_closed_fails_in_words(
+    tool: Xctrace, recorded: Recording, scenario: Scenario
+) -> None:
+    scenario(missing_template=99)
+    with pytest.raises(ToolError, match="The bundle has no template document"):
+        export(tool, recorded, print)
+
+
+@pytest.mark.corpus
+def test_real_exports_are_served_and_exported_as_they_are(
+    tool: Xctrace, recorded: Recording, scenario: Scenario, corpus: Path
+) -> None:
+    folder = next(corpus.rglob("tranche1_20260330_204856"))
+    prefix = "xctrace_gpu_baseline_"
+    tables = {
+        path.stem.removeprefix(prefix): str(path) for path in sorted(folder.glob(f"{prefix}*.xml"))
+    }
+    scenario(exports={"toc": str(folder / "gpu_baseline_toc.xml"), "tables": tables})
+    export(tool, recorded, print)
+    for schema, path in tables.items():
+        exported = recorded.exports / f"{schema}.xml"
+        assert exported.read_bytes() == Path(path).read_bytes()
