@@ -1,6 +1,8 @@
 """What all tests share: the corpus of real exports, golden files."""
 
+import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,99 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real exports at {CORPUS}; TRACEKIT_CORPUS names another place")
     return CORPUS
+
+
+@pytest.fixture
+def toc_xml() -> Callable[..., str]:
+    """Make a TOC of a launched target, as `xctrace export --toc` writes it."""
+
+    def make(pid: int = 4711, name: str = "python3", tables: int = 1) -> str:
+        table = '            <table schema="metal-gpu-intervals" target-pid="ALL"/>\n' * tables
+        return f"""<?xml version="1.0"?>
+
+<trace-toc>
+    <run number="1">
+        <info>
+            <target>
+                <device uuid="12345678-ABCD-4321-9876-1234567890AB" model="MacBook Air" \
+name="Ada's MacBook" os-version="26.3.1 (25D2128)" platform="macOS"/>
+                <process arguments="--secret 1" type="launched" return-exit-status="0" \
+name="{name}" pid="{pid}" termination-reason="exit(0)"/>
+            </target>
+            <summary>
+                <start-date>2026-03-30T20:49:19.103-07:00</start-date>
+                <end-date>2026-03-30T20:49:21.227-07:00</end-date>
+                <duration>2.123889</duration>
+                <end-reason>Target app exited</end-reason>
+                <instruments-version>26.0 (17A5295f)</instruments-version>
+                <template-name>Metal System Trace</template-name>
+            </summary>
+        </info>
+        <processes>
+            <process name="{name}" pid="{pid}" path="/Users/ada/{name}"/>
+        </processes>
+        <data>
+{table}        </data>
+    </run>
+</trace-toc>
+"""
+
+    return make
+
+
+@pytest.fixture
+def intervals_xml() -> Callable[..., str]:
+    """Make an export of metal-gpu-intervals of (start, duration, pid, process) rows."""
+    types = {
+        "start": "start-time",
+        "duration": "duration",
+        "channel-name": "gpu-channel-name",
+        "start-latency": "duration",
+        "event-label": "formatted-label",
+        "state": "gpu-state",
+        "process": "process",
+        "cmdbuffer-id": "metal-command-buffer-id",
+        "encoder-id": "metal-command-buffer-id",
+    }
+
+    def make(rows: list[tuple[int, int, int, str]]) -> str:
+        columns = "".join(
+            f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
+            f"<engineering-type>{kind}</engineering-type></col>"
+            for name, kind in types.items()
+        )
+        numbers = itertools.count(1)
+
+        def cell(tag: str, text: object, fmt: object = "") -> str:
+            return f'<{tag} id="{next(numbers)}" fmt="{fmt or text}">{text}</{tag}>'
+
+        def process(pid: int, name: str) -> str:
+            own = next(numbers)
+            inner = cell("pid", pid) + cell("device-session", "TODO")
+            return f'<process id="{own}" fmt="{name} ({pid})">{inner}</process>'
+
+        def row(start: int, duration: int, pid: int, name: str) -> str:
+            return (
+                "<row>"
+                + cell("start-time", start)
+                + cell("duration", duration)
+                + cell("gpu-channel-name", "Compute")
+                + cell("duration", 1_000)
+                + f'<formatted-label id="{next(numbers)}" fmt="paged">'
+                + cell("string", "paged")
+                + "</formatted-label>"
+                + cell("gpu-state", "Active")
+                + process(pid, name)
+                + cell("metal-command-buffer-id", 7)
+                + "<sentinel/></row>\n"
+            )
+
+        body = "".join(row(*one) for one in rows)
+        return (
+            '<?xml version="1.0"?>\n<trace-query-result>\n'
+            "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
+            f'<schema name="metal-gpu-intervals">{columns}</schema>{body}'
+            "</node></trace-query-result>\n"
+        )
+
+    return make

@@ -31,9 +31,11 @@ def recorder_for(recording: Recording) -> Recorder:
     """Return the recorder that can export the run's bundle.
 
     Raises:
-        RecordingError: The run has no bundle: it was imported, or recording never began.
+        RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
+            recording never began.
         ToolError: The bundle is one of xctrace, which is not here.
     """
+    _ = recording.provenance()
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from tracekit.choice import choose
 from tracekit.errors import InputError, RecordingError, UsageError
 from tracekit.plan import claim
 from tracekit.recorder import Progress
@@ -129,13 +130,11 @@ def _bring_exports(
 
 
 def _bring_bundle(bundle: Path, output: Path | None, progress: Progress) -> Recording:
-    from tracekit.xctrace.recorder import XctraceRecorder  # noqa: PLC0415  only where a Mac is
-
     recording = Recording(claim(output, bundle.stem))
     recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now()))
     with stage(recording, "import"):
         recording.bundle.symlink_to(bundle.resolve())
-        warnings = XctraceRecorder().export(recording, progress)
+        warnings = choose("xctrace").export(recording, progress)
         source = Source(bundle.stem, recording.toc_file, ())
         provenance = _provenance(recording.provenance(), read_toc(recording.toc_file), source)
         recording.save_provenance(replace(provenance, warnings=provenance.warnings + warnings))

@@ -1,6 +1,8 @@
 """The stages, one function each: a stage reads what the one before left in the run's folder."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,9 +12,9 @@ from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.choice import choose, recorder_for
-from tracekit.errors import ToolError
+from tracekit.errors import ToolError, UsageError
 from tracekit.imports import bring
-from tracekit.marks import export_own_marks
+from tracekit.own_marks import export_own_marks
 from tracekit.plan import Plan, check, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, now, save, write_whole
@@ -35,7 +37,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     recorder = choose(plan.recorder)
     recording = new_folder(plan)
     recording.save_provenance(_provenance(plan, recorder))
-    with stage(recording, "record"):
+    with _kept_unless_misused(recording), stage(recording, "record"):
         recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
         recording.save_provenance(_with(recording.provenance(), recorded))
         if recorded.interrupted:
@@ -129,6 +131,16 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
     provenance = recording.provenance()
     together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
     recording.save_provenance(replace(provenance, warnings=together))
+
+
+@contextmanager
+def _kept_unless_misused(recording: Recording) -> Iterator[None]:
+    """Remove the folder again where nothing could be recorded for a mistake in what was asked."""
+    try:
+        yield
+    except UsageError:
+        shutil.rmtree(recording.folder, ignore_errors=True)
+        raise
 
 
 def _as_it_is(text: str) -> str:

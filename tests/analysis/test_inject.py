@@ -31,7 +31,7 @@ def test_a_table_that_may_be_missing_is_none() -> None:
 
 
 def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
-    with pytest.raises(Unavailable, match="no table a"):
+    with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
         inject(both, {"b": B})
 
 

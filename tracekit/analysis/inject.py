@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from tracekit.errors import TracekitError, UsageError
+from tracekit.errors import UsageError
+from tracekit.tables.schemas import SCHEMAS
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
@@ -43,7 +44,7 @@ def inject(
             arguments[name] = tables[name]
         except KeyError as missing:
             if not _may_be_none(parameter):
-                raise Unavailable(_reason(name, missing)) from missing
+                raise Unavailable(_reason(name)) from missing
             arguments[name] = None
     return function(**arguments, **_known(function, settings or {}))
 
@@ -72,7 +73,7 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
     return type(None) in get_args(parameter.annotation)
 
 
-def _reason(name: str, missing: KeyError) -> str:
-    if isinstance(missing, TracekitError):
-        return missing.message
-    return f"there is no table {name}."
+def _reason(name: str) -> str:
+    schema = SCHEMAS.get(name)
+    sources = " or ".join(one.schema for one in schema.sources) if schema else "nowhere"
+    return f"the recording has no table {name}, which comes from {sources}."

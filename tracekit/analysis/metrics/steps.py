@@ -9,7 +9,7 @@ from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
 
 
-@metric("1/s", Better.HIGHER)
+@metric("steps/s", Better.HIGHER)
 def step_rate(steps: pd.DataFrame) -> float:
     """Steps per second, from the start of the first steady step to the end of the last."""
     steady = steady_steps(steps)

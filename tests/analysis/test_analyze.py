@@ -1,0 +1,101 @@
+"""Metrics and rules together make a result that says what it could not know."""
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis import analyze as subject
+from tracekit.analysis.analyze import analyze, judge
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.result import Status
+from tracekit.analysis.rule import rule
+from tracekit.analysis.rules import RULES
+from tracekit.errors import UsageError
+from tracekit.recording import Process, Provenance
+
+Make = Callable[..., pd.DataFrame]
+OURS = Provenance(targets=(Process(4711, "python3"),))
+MS = 1_000_000
+
+
+def status(result: subject.Result, name: str) -> Status:
+    return next(check.status for check in result.checks if check.rule == name)
+
+
+def test_every_metric_and_every_rule_is_in_the_result(intervals: Make) -> None:
+    result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
+    assert [one.name for one in result.metrics] == list(METRICS)
+    assert [one.rule for one in result.checks] == list(RULES)
+
+
+def test_a_missing_table_is_a_reason_not_a_nought(intervals: Make) -> None:
+    result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
+    rate = result.metric("tokens_per_second")
+    assert rate is not None
+    assert rate.value is None
+    assert "no table steps" in rate.reason
+    busy = result.metric("gpu_busy")
+    assert busy is not None
+    assert (busy.value, busy.reason) == (5, "")
+
+
+def test_without_any_table_nothing_is_claimed() -> None:
+    result = analyze({}, OURS)
+    assert all(one.value is None and one.reason for one in result.metrics)
+    assert {one.status for one in result.checks} == {Status.ABSTAINED}
+    assert all(one.reason for one in result.checks)
+    assert not result.findings
+
+
+def test_findings_stand_worst_first_then_by_saving(intervals: Make) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(0, 5 * MS)])
+    result = analyze({"gpu_intervals": frame}, OURS)
+    assert [one.rule for one in result.findings] == ["bubbles", "gpu-contended"]
+    assert status(result, "bubbles") is Status.FOUND
+    assert status(result, "capture-empty") is Status.PASSED
+    assert status(result, "low-occupancy") is Status.ABSTAINED
+
+
+def test_thresholds_reach_their_rule(intervals: Make) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
+    result = analyze({"gpu_intervals": frame}, OURS, {"bubbles": {"limit": 0.9}})
+    assert status(result, "bubbles") is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"bubble": {}}, "no rule 'bubble'"), ({"bubbles": {"limits": 1}}, "no threshold 'limits'")],
+)
+def test_a_mistyped_setting_is_said(
+    settings: dict[str, dict[str, object]], message: str, intervals: Make
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        analyze({"gpu_intervals": intervals([(0, 5)])}, OURS, settings)
+
+
+@rule
+def broken(gpu_intervals: pd.DataFrame) -> Iterator[Finding]:
+    """A rule with a bug."""
+    yield Finding("broken", Severity.NOTE, str(1 / (len(gpu_intervals) - 1)), "")
+
+
+def test_a_broken_rule_costs_only_itself(intervals: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    check, findings = judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
+    assert check.status is Status.FAILED
+    assert "ZeroDivisionError" in check.reason
+    assert not findings
+
+
+def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:
+    with pytest.raises(ZeroDivisionError):
+        judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
+
+
+def test_the_targets_are_a_table_like_any_other() -> None:
+    tables = subject.WithTargets({}, OURS)
+    assert list(tables) == ["targets"]
+    assert len(tables) == 1
+    assert tables["targets"].to_dict("list") == {"pid": [4711], "name": ["python3"]}

@@ -1,0 +1,87 @@
+"""`result.json`: what reports and histories read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.result import Better, Check, Measurement, Result, Status, load
+from tracekit.errors import InputError, RecordingError
+from tracekit.recording import Process, Provenance, save
+
+RESULT = Result(
+    Provenance(workload="paged", targets=(Process(1, "python3"),)),
+    metrics=(
+        Measurement("step_rate", 4.5, "steps/s", Better.HIGHER),
+        Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
+    ),
+    findings=(
+        Finding(
+            "bubbles",
+            Severity.WARNING,
+            "Idle for 20 %.",
+            "Submit ahead.",
+            (Evidence("gpu_intervals", 10, 20),),
+            saving=10,
+        ),
+    ),
+    checks=(Check("bubbles", Status.FOUND), Check("low-occupancy", Status.ABSTAINED, "none.")),
+)
+
+
+def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
+    save(tmp_path / "result.json", RESULT)
+    assert load(tmp_path / "result.json") == RESULT
+
+
+def test_the_document_has_the_fields_that_are_documented(tmp_path: Path) -> None:
+    save(tmp_path / "result.json", RESULT)
+    document = json.loads((tmp_path / "result.json").read_text())
+    assert document["format"] == 1
+    assert document["metrics"][0] == {
+        "name": "step_rate",
+        "value": 4.5,
+        "unit": "steps/s",
+        "better": "higher",
+        "reason": "",
+    }
+    assert document["metrics"][1]["value"] is None
+    assert document["findings"] == [
+        {
+            "rule": "bubbles",
+            "severity": "warning",
+            "message": "Idle for 20 %.",
+            "advice": "Submit ahead.",
+            "evidence": [{"table": "gpu_intervals", "start": 10, "end": 20}],
+            "saving": 10,
+        }
+    ]
+    assert document["checks"][1] == {
+        "rule": "low-occupancy",
+        "status": "abstained",
+        "reason": "none.",
+    }
+
+
+def test_an_unknown_metric_is_none() -> None:
+    assert RESULT.metric("nothing") is None
+
+
+def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="does not exist") as error:
+        load(tmp_path / "result.json")
+    assert "tracekit analyze" in error.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"metrics": 3}'])
+def test_a_damaged_result_is_told_in_a_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(InputError, match="cannot be read"):
+        load(tmp_path / "result.json")
+
+
+def test_a_result_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "result.json", {"format": 99, "provenance": {}})
+    with pytest.raises(InputError, match="format 99"):
+        load(tmp_path / "result.json")

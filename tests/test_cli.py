@@ -1,0 +1,351 @@
+"""The command line: what it prints, and what it tells a script."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.cli import main
+
+Xml = Callable[..., str]
+SMALL = (
+    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
+    "--max-blocks 4 --active-blocks 2 --dtype float32"
+).split()
+
+
+class Ran:
+    """How a command ended, and what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+        try:
+            main(arguments)
+            self.code = 0
+        except SystemExit as end:
+            self.code = int(end.code or 0)
+        printed = capsys.readouterr()
+        self.out, self.err = printed.out, printed.err
+
+
+@pytest.fixture
+def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run a command in this process."""
+    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def imported(
+    tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, tracekit: Callable[..., Ran]
+) -> Path:
+    """A run made of a small trace: three intervals of the target, one of another process."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "toc.xml").write_text(toc_xml())
+    rows = [(0, 10, 4711, "python3"), (100, 10, 4711, "python3"), (50, 1, 420, "WindowServer")]
+    (folder / "intervals.xml").write_text(intervals_xml(rows))
+    assert tracekit("import", folder, "--output", tmp_path / "run").code == 0
+    return tmp_path / "run"
+
+
+def test_help_names_every_command_in_a_line(tracekit: Callable[..., Ran]) -> None:
+    shown = tracekit("--help")
+    assert shown.code == 0
+    listed = shown.out.split("Commands:")[1].strip().splitlines()
+    assert [line.split()[0] for line in listed] == [
+        "capture",
+        "record",
+        "export",
+        "analyze",
+        "report",
+        "import",
+        "tables",
+        "convert",
+        "workloads",
+        "rules",
+    ]
+    assert "..." not in shown.out.split("Commands:")[1]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Pandas alone takes longer than help may take."""
+    program = (
+        "import sys; sys.argv = ['tracekit', '--help']\n"
+        "from tracekit.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pandas', 'numpy', 'lxml', 'mlx', 'mlx.core', 'pyarrow', 'jinja2', 'rich'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_told(tracekit: Callable[..., Ran]) -> None:
+    shown = tracekit("--version")
+    assert shown.code == 0
+    assert shown.out.startswith("tracekit 0.")
+
+
+def test_no_command_shows_help_and_is_a_usage_error(tracekit: Callable[..., Ran]) -> None:
+    shown = tracekit()
+    assert shown.code == 2
+    assert "Commands:" in shown.out + shown.err
+
+
+def test_a_workloads_parameters_are_options_with_help(tracekit: Callable[..., Ran]) -> None:
+    shown = tracekit("capture", "--workload", "paged", "--help")
+    assert shown.code == 0
+    for option in ("--batch", "--q-heads", "--kv-heads", "--head-dim", "--block-size", "--dtype"):
+        assert option in shown.out
+    assert "Sequences of a step." in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["--batch", "many"], "--batch", id="wrong-type"),
+        pytest.param(["--batch", "0"], "--batch", id="out-of-bounds"),
+        pytest.param(["--dtype", "int3"], "--dtype", id="no-choice"),
+        pytest.param(["--size", "3"], "--size", id="no-option"),
+        pytest.param(["--time-limit", "soon"], "not a time limit", id="time-limit"),
+        pytest.param(["--q-heads", "3", "--kv-heads", "2"], "heads", id="they-do-not-fit"),
+        pytest.param(["--", "ls"], "one of them, not several", id="workload-and-command"),
+    ],
+)
+def test_a_bad_parameter_is_a_usage_error_that_names_it(
+    arguments: list[str], said: str, tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    output = ["--output", tmp_path / "run", "--recorder", "host"]
+    ran = tracekit("capture", "--workload", "paged", *output, *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_workload_that_is_not_there_is_said_with_those_that_are(
+    tracekit: Callable[..., Ran],
+) -> None:
+    ran = tracekit("capture", "--workload", "page")
+    assert ran.code == 2
+    assert "There is no workload 'page'" in ran.err
+    assert "paged" in ran.err
+
+
+def test_nothing_to_record_is_a_usage_error(tracekit: Callable[..., Ran]) -> None:
+    ran = tracekit("capture")
+    assert ran.code == 2
+    assert "Say what to record" in ran.err
+
+
+def test_xctrace_asked_for_where_it_is_not_fails(
+    tracekit: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
+    assert ran.code == 3
+    assert "no xctrace" in ran.err
+    assert "--recorder host" in ran.err
+
+
+def test_capture_says_in_words_what_it_found_and_where_it_is(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    options = ["--recorder", "host", "--repeats", "30", "--output", folder]
+    ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
+    assert ran.code == 0, ran.err
+    assert "tokens_per_second" in ran.out
+    assert "not checked  low-occupancy: the work ran on the CPU" in ran.out
+    assert str(folder / "report.html") in ran.out
+    assert (folder / "report.html").stat().st_size < 250_000
+    for export in (folder / "exports").glob("host-*.xml"):
+        out = tmp_path / f"{export.stem}.parquet"
+        assert tracekit("convert", export, out).code == 0
+        assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
+
+
+def test_json_prints_the_result_and_nothing_else(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    options = ["--recorder", "host", "--repeats", "30", "--output", tmp_path / "run", "--json"]
+    ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out) == json.loads((tmp_path / "run" / "result.json").read_text())
+
+
+def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    options = ["--recorder", "host", "--repeats", "10", "--output", folder]
+    recorded = tracekit("record", "--workload", "paged", *options, *SMALL)
+    assert (recorded.code, recorded.out.strip()) == (0, str(folder))
+    assert f"tracekit export {folder}" in recorded.err
+    assert tracekit("export", folder).code == 0
+    assert tracekit("analyze", folder).code == 0
+    reported = tracekit("report", folder)
+    assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
+
+
+def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:
+    before = (imported / "recording.json").read_bytes()
+    ran = tracekit("capture", "--workload", "paged", "--output", imported)
+    assert ran.code == 2
+    assert "not an empty folder" in ran.err
+    assert (imported / "recording.json").read_bytes() == before
+
+
+def test_a_workload_of_ones_own_is_found_in_its_folder(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "nap.py").write_text(
+        "import time\n"
+        "from tracekit.workload import Step, workload\n\n"
+        "@workload\n"
+        "def nap(milliseconds: int = 5) -> Step:\n"
+        "    '''Sleep.'''\n"
+        "    return Step(lambda: time.sleep(milliseconds / 1000), lambda _: None, 'cpu', tokens=1)\n"
+    )
+    listed = tracekit("workloads", "--workloads", tmp_path)
+    assert "nap\tSleep." in listed.out
+    options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
+    own = ["--workloads", tmp_path, "--milliseconds", "7"]
+    ran = tracekit("capture", "--workload", "nap", *options, *own)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["provenance"]["parameters"] == {"milliseconds": 7}
+
+
+def test_a_workload_with_an_option_of_ours_is_refused(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "clash.py").write_text(
+        "from tracekit.workload import Step, workload\n\n"
+        "@workload\n"
+        "def clash(output: int = 5) -> Step:\n"
+        "    '''Clash.'''\n"
+    )
+    ran = tracekit("capture", "--workload", "clash", "--workloads", tmp_path)
+    assert ran.code == 3
+    assert "'output', which is an option of tracekit itself" in ran.err
+
+
+def test_analyze_shows_findings_with_advice(tracekit: Callable[..., Ran], imported: Path) -> None:
+    ran = tracekit("analyze", imported)
+    assert ran.code == 0
+    assert "gpu_busy" in ran.out
+    assert "passed       capture-empty" in ran.out
+
+
+def test_a_recording_without_rows_of_its_target_is_no_success(
+    tracekit: Callable[..., Ran], tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
+) -> None:
+    (tmp_path / "toc.xml").write_text(toc_xml())
+    (tmp_path / "t.xml").write_text(intervals_xml([(0, 1, 420, "WindowServer")]))
+    tracekit("import", tmp_path / "toc.xml", tmp_path / "t.xml", "--output", tmp_path / "run")
+    ran = tracekit("analyze", tmp_path / "run")
+    assert ran.code == 4
+    assert "no device interval of python3 (4711): all 1 belong to others" in ran.err
+    assert "tracekit rules capture-empty" in ran.err
+
+
+def test_tables_are_listed_shown_and_written(
+    tracekit: Callable[..., Ran], imported: Path, tmp_path: Path
+) -> None:
+    listed = tracekit("tables", imported)
+    assert listed.out.startswith("gpu_intervals\t3\t")
+    shown = tracekit("tables", imported, "gpu_intervals", "--rows", "2")
+    assert len(shown.out.splitlines()) == 2
+    assert "1 more rows" in shown.err
+    written = tracekit("tables", imported, "gpu_intervals", "--output", tmp_path / "t.csv")
+    assert written.code == 0
+    assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
+
+
+def test_a_table_that_is_not_there_says_where_it_comes_from(
+    tracekit: Callable[..., Ran], imported: Path
+) -> None:
+    ran = tracekit("tables", imported, "gpu_counters")
+    assert ran.code == 3
+    assert "metal-gpu-counter-intervals" in ran.err
+    mistyped = tracekit("tables", imported, "gpu_interval")
+    assert "gpu_intervals" in mistyped.err
+
+
+def test_convert_writes_the_rows_before_damage_and_fails(
+    tracekit: Callable[..., Ran], tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
+    (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
+    ran = tracekit("convert", tmp_path / "cut.xml", tmp_path / "out.csv")
+    assert ran.code == 3
+    assert "cut.xml" in ran.err
+    assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param("", "", id="empty"),
+        pytest.param("Export failed: Document Missing Template Error\n", "", id="words"),
+        pytest.param(
+            '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><trace-query-result/>',
+            "document type",
+            id="entities",
+        ),
+    ],
+)
+def test_convert_refuses_what_is_no_export(
+    content: str, said: str, tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.xml").write_text(content)
+    ran = tracekit("convert", tmp_path / "bad.xml", tmp_path / "out.csv")
+    assert ran.code == 3
+    assert "bad.xml" in ran.err
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_convert_does_not_know_every_suffix(
+    tracekit: Callable[..., Ran], tmp_path: Path, intervals_xml: Xml
+) -> None:
+    (tmp_path / "a.xml").write_text(intervals_xml([]))
+    ran = tracekit("convert", tmp_path / "a.xml", tmp_path / "out.xlsx")
+    assert ran.code == 2
+    assert ".parquet" in ran.err
+
+
+def test_rules_are_listed_and_explained(tracekit: Callable[..., Ran]) -> None:
+    assert "bubbles\t" in tracekit("rules").out
+    explained = tracekit("rules", "bubbles")
+    for head in ("What it looks for", "Why it matters", "What to do", "When it abstains"):
+        assert head in explained.out
+    unknown = tracekit("rules", "bubble")
+    assert unknown.code == 2
+    assert "bubbles" in unknown.err
+
+
+def test_a_folder_that_is_no_run_is_told_in_a_sentence(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    for command in ("export", "analyze", "report", "tables"):
+        ran = tracekit(command, tmp_path)
+        assert ran.code == 3, command
+        assert "no recording.json" in ran.err
+
+
+def test_a_full_disk_is_told_in_a_sentence(
+    tracekit: Callable[..., Ran], imported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    (imported / "report.html").unlink(missing_ok=True)
+    tracekit("analyze", imported)
+    ran = tracekit("tables", imported, "gpu_intervals", "--output", "/dev/full/t.csv")
+    assert ran.code == 3
+    assert "Traceback" not in ran.err

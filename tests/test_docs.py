@@ -1,0 +1,156 @@
+"""The reference is written by the code; the rest of the docs keeps its promises.
+
+`pytest --update-goldens` (or `just update`) rewrites docs/reference.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer.testing
+
+from tracekit.analysis.inject import required_tables, thresholds
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.rules import RULES
+from tracekit.cli import application
+from tracekit.tables.schema import Schema
+from tracekit.tables.schemas import SCHEMAS
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+COMMANDS = sorted(
+    str(one.name or one.callback.__name__) for one in application([]).registered_commands
+)
+
+
+def test_every_command_is_known() -> None:
+    assert COMMANDS == [
+        "analyze",
+        "capture",
+        "convert",
+        "export",
+        "import",
+        "record",
+        "report",
+        "rules",
+        "tables",
+        "workloads",
+    ]
+
+
+def help_of(*words: str) -> str:
+    arguments = [*words, "--help"]
+    runner = typer.testing.CliRunner()
+    shown = runner.invoke(
+        application(arguments), arguments, prog_name="tracekit", terminal_width=90
+    )
+    assert shown.exit_code == 0, shown.output
+    return "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
+
+
+def commands_page() -> str:
+    pages = [f"## {name}\n\n```text\n{help_of(name)}\n```\n" for name in COMMANDS]
+    workload = help_of("capture", "--workload", "paged")
+    added = workload[workload.index("--batch") :]
+    return (
+        "# Commands\n\nWhat `tracekit COMMAND --help` prints.\n\n"
+        + "\n".join(pages)
+        + "\n## capture --workload paged\n\nThe workload's own parameters come after the "
+        + f"options above:\n\n```text\n  {added}\n```\n"
+    )
+
+
+def rules_page() -> str:
+    parts = ["# Rules\n\nWhat `tracekit rules RULE` prints, with the tables that each one reads.\n"]
+    for name, rule in RULES.items():
+        limits = ", ".join(f"`{key}` = {value}" for key, value in thresholds(rule.judge).items())
+        parts += [f"\n## {name}\n\n{rule.title}\n"]
+        parts += [f"\n**{head}.** {text}\n" for head, text in rule.sections.items()]
+        parts += [f"\nNeeds: {', '.join(f'`{one}`' for one in required_tables(rule.judge))}."]
+        parts += [f" Thresholds: {limits}.\n" if limits else "\n"]
+    return "".join(parts)
+
+
+def metrics_page() -> str:
+    rows = [
+        f"| `{one.name}` | {one.unit} | {one.better} | {' '.join(one.meaning.split())} |\n"
+        for one in METRICS.values()
+    ]
+    return (
+        "# Metrics\n\nEvery result has all of them, in this order. One that is not available has "
+        "the value `null` and a `reason`.\n\n| name | unit | better | what it is |\n"
+        "|---|---|---|---|\n" + "".join(rows)
+    )
+
+
+def tables_page() -> str:
+    return (
+        "# Tables\n\nThe normalized tables, as `tracekit tables RUN NAME` and "
+        '`tracekit.open(run).tables["NAME"]` give them. Times are int64 nanoseconds from the '
+        "start of the trace, sizes are bytes. The first source that was exported counts.\n"
+        + "".join(_table(schema) for schema in SCHEMAS.values())
+    )
+
+
+def _table(schema: Schema) -> str:
+    sources = ", ".join(f"`{one.schema}`" for one in schema.sources)
+    rows = [
+        f"| `{one.name}` | {one.kind} | {f'`{one.source}`' if one.source else ''} | {one.meaning} |\n"
+        for one in schema.columns
+    ]
+    return (
+        f"\n## {schema.name}\n\n{schema.meaning}\n\nFrom {sources}.\n\n"
+        "| column | kind | mnemonic | what it is |\n|---|---|---|---|\n" + "".join(rows)
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "metrics.md": metrics_page,
+    "rules.md": rules_page,
+    "tables.md": tables_page,
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_reference_says_what_the_code_says(name: str, request: pytest.FixtureRequest) -> None:
+    page = PAGES[name]()
+    if request.config.getoption("--update-goldens"):
+        REFERENCE.mkdir(parents=True, exist_ok=True)
+        (REFERENCE / name).write_text(page)
+    written = (REFERENCE / name).read_text()
+    assert written == page, "run `just update` to write the reference anew"
+
+
+def pages() -> list[Path]:
+    return sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda one: str(one.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        if not target.startswith(("https:", "mailto:")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda one: str(one.relative_to(ROOT)))
+def test_every_command_in_the_docs_exists(page: Path) -> None:
+    blocks = re.findall(r"```(?:bash|console|sh)\n(.*?)```", page.read_text(), re.DOTALL)
+    for line in "\n".join(blocks).splitlines():
+        for command in re.findall(r"tracekit ([a-z]+)\b", line):
+            assert command in COMMANDS, f"{page.name}: there is no command {command!r}"
+
+
+def test_every_dependency_has_its_reason() -> None:
+    declared = (ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]\n")[0]
+    names = set(re.findall(r'"([a-z-]+)', declared))
+    reasons = (ROOT / "docs" / "explanation" / "dependencies.md").read_text()
+    for name in names:
+        assert f"**{name}**" in reasons, f"say in docs/explanation/dependencies.md why {name}"
+
+
+def test_every_field_of_a_result_is_documented() -> None:
+    page = (REFERENCE / "result.md").read_text()
+    for field in ("format", "provenance", "metrics", "findings", "checks", "evidence", "saving"):
+        assert f"`{field}`" in page

@@ -1,0 +1,259 @@
+"""Runs made of what someone else recorded."""
+
+import shutil
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit import pipeline
+from tracekit.analysis.result import Status
+from tracekit.errors import InputError, UsageError
+from tracekit.recording import Process, Recording
+from tracekit.run import Run
+
+Xml = Callable[..., str]
+OURS = (4711, "python3")
+OTHER = (420, "WindowServer")
+
+
+@pytest.fixture
+def exports(tmp_path: Path, toc_xml: Xml, intervals_xml: Xml) -> Path:
+    """A folder with a TOC and a table of two processes."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "mine_toc.xml").write_text(toc_xml())
+    rows = [(0, 10, *OURS), (5, 10, *OURS), (40, 10, *OTHER), (100, 20, *OURS)]
+    (folder / "mine_intervals.xml").write_text(intervals_xml(rows))
+    return folder
+
+
+def imported(paths: list[Path], output: Path, target: str | None = None) -> Run:
+    [recording] = pipeline.import_(paths, output, target)
+    return Run(recording)
+
+
+def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> None:
+    run = imported([exports], tmp_path / "run")
+    provenance = run.provenance
+    assert provenance.recorder == "import"
+    assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
+    assert provenance.targets == (Process(4711, "python3"),)
+    assert provenance.templates == ("Metal System Trace",)
+    assert provenance.duration == 2.123889
+    assert provenance.end_reason == "Target app exited"
+    assert provenance.machine == {
+        "model": "MacBook Air",
+        "system": "macOS",
+        "release": "26.3.1 (25D2128)",
+    }
+    assert provenance.stages["import"].state == "done"
+    assert sorted(one.name for one in run.recording.exports.iterdir()) == [
+        "metal-gpu-intervals.xml",
+        "toc.xml",
+    ]
+
+
+def test_its_analysis_counts_the_targets_rows_alone(exports: Path, tmp_path: Path) -> None:
+    run = imported([exports], tmp_path / "run")
+    result = pipeline.analyze(run.recording)
+    values = {one.name: one.value for one in result.metrics}
+    assert values["gpu_interval_count"] == 3
+    assert values["gpu_busy"] == 35
+    assert values["gpu_span"] == 120
+    assert pipeline.report(run.recording).read_text().startswith("<!doctype html>")
+
+
+def test_names_of_the_device_stay_out_of_result_and_page(exports: Path, tmp_path: Path) -> None:
+    run = imported([exports], tmp_path / "run")
+    pipeline.analyze(run.recording)
+    page = pipeline.report(run.recording).read_text()
+    for text in (run.recording.result_file.read_text(), page):
+        assert "Ada" not in text
+        assert "12345678-ABCD" not in text
+        assert "/Users/ada" not in text
+
+
+def test_without_a_toc_the_target_can_be_named(exports: Path, tmp_path: Path) -> None:
+    table = exports / "mine_intervals.xml"
+    by_pid = imported([table], tmp_path / "pid", "420")
+    by_name = imported([table], tmp_path / "name", "WindowServer")
+    assert by_pid.provenance.targets == by_name.provenance.targets == (Process(*OTHER),)
+    assert "without a TOC" in by_pid.provenance.warnings[0]
+
+
+def test_without_a_toc_and_a_name_nothing_is_claimed(exports: Path, tmp_path: Path) -> None:
+    run = imported([exports / "mine_intervals.xml"], tmp_path / "run")
+    result = pipeline.analyze(run.recording)
+    busy = result.metric("gpu_busy")
+    assert busy is not None
+    assert busy.value is None
+    assert "--target" in busy.reason
+    assert all(one.status is Status.ABSTAINED for one in result.checks)
+
+
+def test_the_only_process_there_is_counts_with_a_warning(
+    tmp_path: Path, intervals_xml: Xml
+) -> None:
+    file = tmp_path / "one.xml"
+    file.write_text(intervals_xml([(0, 10, *OURS)]))
+    run = imported([file], tmp_path / "run")
+    assert run.provenance.targets == (Process(*OURS),)
+    assert any("no other has rows" in one for one in run.provenance.warnings)
+
+
+def test_a_target_that_is_not_there_is_said_with_those_that_are(
+    exports: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="--target nobody names none") as error:
+        imported([exports], tmp_path / "run", "nobody")
+    assert "WindowServer (420), python3 (4711)" in error.value.hint
+
+
+def test_several_recordings_in_one_folder_become_several_runs(
+    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (exports / "mine_heavy_toc.xml").write_text(toc_xml(pid=99, name="heavy"))
+    (exports / "x_mine_heavy_intervals.xml").write_text(intervals_xml([(0, 1, 99, "heavy")]))
+    monkeypatch.chdir(tmp_path)
+    runs = [Run(one) for one in pipeline.import_([exports])]
+    assert [one.provenance.workload for one in runs] == ["mine_heavy", "mine"]
+    assert [len(one.tables["gpu_intervals"]) for one in runs] == [1, 4]
+    with pytest.raises(UsageError, match="there are 2 recordings"):
+        pipeline.import_([exports], tmp_path / "one")
+
+
+def test_a_table_that_belongs_to_no_toc_is_said(
+    exports: Path, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
+) -> None:
+    (exports / "other_toc.xml").write_text(toc_xml())
+    (exports / "strange.xml").write_text(intervals_xml([]))
+    with pytest.raises(InputError, match=r"to which of 2 TOCs .*strange\.xml"):
+        pipeline.import_([exports], tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        pytest.param("a.xml", "<html/>", "is not an export of xctrace", id="other-xml"),
+        pytest.param("a.xml", "", "is not an export of xctrace", id="empty"),
+        pytest.param("a.txt", "hello", "is not an export of xctrace", id="text"),
+    ],
+)
+def test_what_is_no_export_is_refused(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        pipeline.import_([tmp_path / name], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_path_that_does_not_exist_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        pipeline.import_([tmp_path / "nothing.xml"])
+
+
+def test_an_empty_folder_has_nothing_to_import(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No export and no bundle"):
+        pipeline.import_([tmp_path])
+
+
+def test_imported_files_are_left_as_they_were(exports: Path, tmp_path: Path) -> None:
+    before = {one.name: one.read_bytes() for one in exports.iterdir()}
+    imported([exports], tmp_path / "run")
+    assert {one.name: one.read_bytes() for one in exports.iterdir()} == before
+
+
+def test_an_export_cut_in_half_is_analyzed_with_a_warning(exports: Path, tmp_path: Path) -> None:
+    table = exports / "mine_intervals.xml"
+    text = table.read_text()
+    table.write_text(text[: text.rindex("<row>") + 40])
+    run = imported([exports], tmp_path / "run")
+    result = pipeline.analyze(run.recording)
+    assert any("metal-gpu-intervals" in one for one in result.provenance.warnings)
+    count = result.metric("gpu_interval_count")
+    assert count is not None
+    assert count.value == 2
+
+
+RECORDINGS = (
+    "gpu_baseline",
+    "gpu_occupancy_heavy",
+    "gpu_register_pressure",
+    "gpu_threadgroup_heavy",
+    "gpu_threadgroup_minimal",
+)
+
+
+def independent(toc: Path, intervals: Path) -> tuple[int, int]:
+    """Busy time and count of the TOC's process, by a DOM and a sweep of its own."""
+    process = ET.parse(toc).find("run/info/target/process")
+    assert process is not None
+    defined: dict[str, ET.Element] = {}
+    events: list[tuple[int, int]] = []
+    count = 0
+    for row in ET.parse(intervals).iter("row"):
+        for element in row.iter():
+            if "id" in element.attrib:
+                defined[element.attrib["id"]] = element
+        cells = [defined[one.attrib["ref"]] if "ref" in one.attrib else one for one in row]
+        owner = cells[10].find("pid")
+        if owner is None:
+            continue
+        owner = defined[owner.attrib["ref"]] if "ref" in owner.attrib else owner
+        if owner.text == process.attrib["pid"]:
+            start, length = int(cells[0].text or ""), int(cells[1].text or "")
+            events += [(start, 1), (start + length, -1)]
+            count += 1
+    busy, running, last = 0, 0, 0
+    for time, step in sorted(events):
+        busy += time - last if running else 0
+        running, last = running + step, time
+    return busy, count
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_real_recording_gives_the_numbers_of_an_independent_count(
+    name: str, corpus: Path, tmp_path: Path
+) -> None:
+    folder = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
+    files = [folder / f"{name}_toc.xml", *sorted(folder.glob(f"xctrace_{name}_*.xml"))]
+    run = imported(files, tmp_path / "run")
+    result = pipeline.analyze(run.recording)
+    values = {one.name: one.value for one in result.metrics}
+    busy, count = independent(
+        folder / f"{name}_toc.xml", folder / f"xctrace_{name}_metal-gpu-intervals.xml"
+    )
+    assert (values["gpu_busy"], values["gpu_interval_count"]) == (busy, count)
+    intervals = run.tables["gpu_intervals"]
+    assert len(intervals) > count, "other processes are in the table, and not the target's"
+    assert not intervals.loc[intervals["process"] == "WindowServer", "target"].any()
+    page = pipeline.report(run.recording).read_text()
+    assert "WindowServer" in page
+    assert "http:" not in page.lower()
+    assert "https:" not in page.lower()
+
+
+@pytest.mark.corpus
+def test_a_real_folder_of_five_recordings_becomes_five_runs(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
+    monkeypatch.chdir(tmp_path)
+    runs = pipeline.import_([folder])
+    assert sorted(one.provenance().workload for one in runs) == sorted(RECORDINGS)
+    assert all(len(list(one.exports.iterdir())) == 6 for one in runs)
+
+
+def test_a_bundle_needs_an_xctrace_to_export_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("xcrun"):
+        pytest.skip("this machine has xcrun")
+    (tmp_path / "x.trace").mkdir()
+    with pytest.raises(Exception, match="no xctrace on this machine"):
+        pipeline.import_([tmp_path / "x.trace"], tmp_path / "run")
+    assert Recording(tmp_path / "run").provenance().stages["import"].state == "failed"

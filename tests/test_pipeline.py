@@ -1,0 +1,316 @@
+"""The whole way: a real workload, recorded here, to a page."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit import pipeline
+from tracekit import open as open_run
+from tracekit.analysis.result import Status
+from tracekit.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.plan import Plan
+from tracekit.recording import Recording
+from tracekit.workload import find
+
+SMALL = {
+    "batch": 2,
+    "q_heads": 4,
+    "kv_heads": 2,
+    "head_dim": 64,
+    "block_size": 16,
+    "max_blocks": 4,
+    "active_blocks": 2,
+    "dtype": "float32",
+}
+
+
+def small(output: Path, **changes: object) -> Plan:
+    plan = Plan(
+        workload=find("paged"),
+        parameters=dict(SMALL),
+        recorder="host",
+        time_limit=20.0,
+        warmup=2,
+        repeats=40,
+        output=output,
+    )
+    return replace(plan, **changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """One small recording through all stages, shared by the tests that only look."""
+    recording = pipeline.record(small(tmp_path_factory.mktemp("runs") / "paged"))
+    pipeline.export(recording)
+    pipeline.analyze(recording)
+    pipeline.report(recording)
+    return recording
+
+
+def test_a_run_leaves_the_files_of_every_stage(run: Recording) -> None:
+    assert {one.name for one in run.folder.iterdir()} >= {
+        "recording.json",
+        "workload.json",
+        "exports",
+        "tables",
+        "result.json",
+        "report.html",
+    }
+    stages = run.provenance().stages
+    assert {name: one.state for name, one in stages.items()} == dict.fromkeys(
+        ("record", "export", "analyze", "report"), "done"
+    )
+
+
+def test_it_measures_as_many_steady_steps_as_were_asked_for(run: Recording) -> None:
+    steps = open_run(run.folder).tables["steps"]
+    assert (steps["phase"] == "steady").sum() == 40
+    assert (steps["duration"] > 0).all()
+
+
+def test_phases_steps_and_intervals_lie_within_one_another(run: Recording) -> None:
+    tables = open_run(run.folder).tables
+    phases = tables["phases"].set_index("name")
+    assert list(phases.index[:3]) == ["prepare", "warm-up", "steady"]
+    steady = phases.loc["steady"]
+    steps = tables["steps"][tables["steps"]["phase"] == "steady"]
+    assert steps["start"].min() >= steady["start"]
+    assert (steps["start"] + steps["duration"]).max() <= steady["start"] + steady["duration"]
+    intervals = tables["gpu_intervals"]
+    assert len(intervals) == len(tables["steps"])
+    assert intervals["target"].all()
+    assert set(intervals["clock"]) == {"host"}
+
+
+def test_metrics_agree_with_a_plain_count_of_the_steps(run: Recording) -> None:
+    opened = open_run(run.folder)
+    steps = opened.tables["steps"]
+    steady = steps[steps["phase"] == "steady"]
+    length = (steady["start"] + steady["duration"]).max() - steady["start"].min()
+    rate = opened.result.metric("step_rate")
+    tokens = opened.result.metric("tokens_per_second")
+    assert rate is not None
+    assert tokens is not None
+    assert rate.value == pytest.approx(40 / (length / 1e9))
+    assert tokens.value == pytest.approx(80 / (length / 1e9))
+
+
+def test_what_a_cpu_cannot_show_is_not_available(run: Recording) -> None:
+    result = open_run(run.folder).result
+    for one in result.metrics:
+        if one.name.startswith(("gpu_", "start_latency", "encoder")):
+            assert one.value is None
+            assert one.reason
+    status = {one.rule: one.status for one in result.checks}
+    assert status["capture-empty"] is Status.PASSED
+    assert status["gpu-contended"] is Status.ABSTAINED
+    assert status["pipeline-churn"] is Status.ABSTAINED
+    assert status["low-occupancy"] is Status.ABSTAINED
+
+
+def test_the_overhead_is_measured_or_its_absence_explained(run: Recording) -> None:
+    overhead = run.provenance().overhead
+    assert overhead is not None
+    if overhead.ratio is None:
+        assert overhead.reason
+    else:
+        assert overhead.recorded > 0
+        assert overhead.unrecorded > 0
+
+
+def test_the_result_names_no_place_of_this_machine(run: Recording) -> None:
+    text = run.result_file.read_text() + run.report_file.read_text()
+    assert json.loads(run.result_file.read_text())["provenance"]["redacted"] is True
+    home = str(Path.home())
+    if len(home) > 1:
+        assert f'"{home}/' not in text
+
+
+def test_a_stage_can_be_run_again_with_the_same_outcome(run: Recording) -> None:
+    before = run.result_file.read_bytes()
+    page = run.report_file.read_bytes()
+    pipeline.analyze(run)
+    pipeline.report(run)
+    assert json.loads(before)["metrics"] == json.loads(run.result_file.read_bytes())["metrics"]
+    assert abs(len(page) - len(run.report_file.read_bytes())) < 200
+
+
+def test_exports_can_be_analyzed_when_everything_else_is_gone(
+    run: Recording, tmp_path: Path
+) -> None:
+    [copy] = pipeline.import_([run.exports], tmp_path / "copy")
+    result = pipeline.analyze(copy)
+    original = open_run(run.folder).result
+    for name in ("step_rate", "host_busy", "memory_peak"):
+        mine, theirs = result.metric(name), original.metric(name)
+        assert mine is not None
+        assert theirs is not None
+        assert mine.value == theirs.value
+
+
+def test_any_program_can_be_recorded(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "import time; time.sleep(0.3)")
+    recording = pipeline.record(Plan(command=command, recorder="host", output=tmp_path / "run"))
+    pipeline.export(recording)
+    result = pipeline.analyze(recording)
+    assert recording.provenance().command == command
+    memory = result.metric("memory_peak")
+    assert memory is not None
+    assert memory.value is not None
+    assert memory.value > 0
+    rate = result.metric("step_rate")
+    assert rate is not None
+    assert rate.value is None
+    assert "host-steps" in rate.reason
+
+
+def test_a_program_that_fails_is_said_and_what_was_measured_kept(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", "import sys; sys.exit('out of luck')")
+    plan = Plan(command=command, recorder="host", output=tmp_path / "run")
+    with pytest.raises(ToolError, match="out of luck"):
+        pipeline.record(plan)
+    recording = Recording(tmp_path / "run")
+    assert recording.provenance().stages["record"].state == "failed"
+    pipeline.export(recording)
+    assert pipeline.analyze(recording).provenance.end_reason
+
+
+def test_a_program_that_does_not_exist_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises((ToolError, UsageError), match="no-such-program"):
+        pipeline.record(
+            Plan(command=("/no-such-program",), recorder="host", output=tmp_path / "run")
+        )
+
+
+def test_a_mistake_in_the_parameters_leaves_no_folder(tmp_path: Path) -> None:
+    parameters = SMALL | {"active_blocks": 5}
+    with pytest.raises(UsageError, match="5 blocks of 4"):
+        pipeline.record(small(tmp_path / "run", parameters=parameters))
+    assert not (tmp_path / "run").exists()
+
+
+BROKEN = """
+from tracekit.workload import Step, workload
+
+@workload
+def broken(after: int = 3) -> Step:
+    '''Fail after some steps.'''
+    made = []
+
+    def submit():
+        made.append(1)
+        if len(made) > after:
+            raise RuntimeError("the kernel gave up")
+
+    return Step(submit=submit, wait=lambda _: None, backend="cpu")
+"""
+
+
+def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    plan = small(
+        tmp_path / "run",
+        workload=find("broken", tmp_path),
+        parameters={"after": 7},
+        warmup=2,
+    )
+    with pytest.raises(ToolError, match="the kernel gave up"):
+        pipeline.record(plan)
+    recording = Recording(tmp_path / "run")
+    pipeline.export(recording)
+    steps = open_run(recording.folder).tables["steps"]
+    assert len(steps) == 7
+    assert json.loads(recording.workload_file.read_text())["state"] == "failed"
+
+
+def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "run")
+
+    def interrupt() -> None:
+        journal = recording.journal_file
+        while not (journal.exists() and b'"steady","start"' in journal.read_bytes()):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(InterruptedRunError) as stopped:
+        pipeline.record(small(recording.folder, repeats=None))
+    assert f"tracekit export {recording.folder}" in stopped.value.hint
+    assert recording.provenance().stages["record"].state == "interrupted"
+    pipeline.export(recording)
+    result = pipeline.analyze(recording)
+    rate = result.metric("step_rate")
+    assert rate is not None
+    assert rate.value is not None
+    assert pipeline.report(recording).exists()
+
+
+def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
+    """What the worker measured is there, although nobody closed the account."""
+    recording = Recording(tmp_path / "run")
+    arguments = ["capture", "--workload", "paged", "--recorder", "host", "--output"]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tracekit", *arguments, str(recording.folder), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    journal = recording.journal_file
+    while not (journal.exists() and journal.read_bytes().count(b'"steady"') > 20):
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    assert recording.provenance().stages["record"].state == "running"
+    pipeline.export(recording)
+    steps = open_run(recording.folder).tables["steps"]
+    assert (steps["phase"] == "steady").sum() >= 19
+
+
+def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"no recording\.json"):
+        pipeline.export(Recording(tmp_path))
+
+
+def test_an_imported_run_has_nothing_to_export(run: Recording, tmp_path: Path) -> None:
+    [copy] = pipeline.import_([run.exports], tmp_path / "copy")
+    with pytest.raises(RecordingError, match="no bundle to export") as error:
+        pipeline.export(copy)
+    assert "tracekit analyze" in error.value.hint
+
+
+def test_a_folder_on_a_read_only_place_is_told_in_a_sentence() -> None:
+    with pytest.raises(UsageError, match="cannot be made"):
+        pipeline.record(small(Path("/proc/tracekit/run")))
+
+
+def test_a_hostile_export_is_left_out_and_said(run: Recording, tmp_path: Path) -> None:
+    [copy] = pipeline.import_([run.exports], tmp_path / "copy")
+    bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+    file = copy.exports / "host-steps.xml"
+    head = '<?xml version="1.0"?>'
+    file.write_text(file.read_text().replace(head, head + bomb))
+    result = pipeline.analyze(copy)
+    assert any("host-steps.xml" in one for one in result.provenance.warnings)
+    rate, busy = result.metric("step_rate"), result.metric("host_busy")
+    assert rate is not None
+    assert busy is not None
+    assert rate.value is None
+    assert busy.value is not None
+
+
+def test_tables_are_pandas_frames_with_integers_of_nanoseconds(run: Recording) -> None:
+    frame = open_run(run.folder).tables["gpu_intervals"]
+    assert isinstance(frame, pd.DataFrame)
+    assert str(frame["start"].dtype) == "int64"

@@ -1,0 +1,147 @@
+"""What a newcomer forgot: the line that lists a new file, its test, its words."""
+
+import ast
+import inspect
+import typing
+from pathlib import Path
+
+import pytest
+import typer
+
+import tracekit
+from tracekit.analysis.inject import required_tables, thresholds
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.rule import HEADS
+from tracekit.analysis.rules import RULES
+from tracekit.report.panels import PANELS
+from tracekit.shipped import shipped
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.workload import all_workloads
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tracekit"
+GIVEN = {"targets"}  # made by the analysis itself
+
+LONGEST_MODULE = 250
+LONGEST_FUNCTION = 40
+BAD_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core", "misc", "manager"}
+
+
+def sources() -> list[Path]:
+    return sorted([*PACKAGE.rglob("*.py"), *shipped("workloads").glob("*.py")])
+
+
+def stems(folder: Path) -> list[str]:
+    return sorted(one.stem for one in folder.glob("*.py") if one.stem != "__init__")
+
+
+@pytest.mark.parametrize("stem", stems(PACKAGE / "analysis" / "rules"))
+def test_every_rules_file_is_listed_under_its_own_name(stem: str) -> None:
+    name = stem.replace("_", "-")
+    assert name in RULES, f"add {stem} to RULES in tracekit/analysis/rules/__init__.py"
+    assert RULES[name].judge.__name__ == stem, f"the function in {stem}.py must be called {stem}"
+
+
+@pytest.mark.parametrize("stem", stems(PACKAGE / "analysis" / "rules"))
+def test_every_rule_has_a_test_of_its_own(stem: str) -> None:
+    test = ROOT / "tests" / "analysis" / "rules" / f"test_{stem}.py"
+    assert test.exists(), f"write {test.relative_to(ROOT)}: literal frames in, findings out"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_explains_itself(name: str) -> None:
+    sections = RULES[name].sections
+    assert tuple(sections) == HEADS, f"the docstring of {name} needs the heads {HEADS}"
+    assert all(len(text) > 20 for text in sections.values()), f"{name} has an empty section"
+    assert RULES[name].title.endswith("."), f"{name} needs a first line that is a sentence"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_threshold_of_a_rule_is_explained(name: str) -> None:
+    text = inspect.getdoc(RULES[name].judge) or ""
+    for threshold in thresholds(RULES[name].judge):
+        assert f"`{threshold}`" in text, f"the docstring of {name} does not explain {threshold}"
+
+
+@pytest.mark.parametrize("name", [*RULES, *METRICS])
+def test_every_table_asked_for_is_one_that_we_have(name: str) -> None:
+    function = RULES[name].judge if name in RULES else METRICS[name].measure
+    asked = set(required_tables(function)) | {
+        one for one in inspect.signature(function).parameters if one not in thresholds(function)
+    }
+    unknown = asked - set(SCHEMAS) - GIVEN
+    assert not unknown, f"{name} asks for {unknown}; declare it in tracekit/tables/schemas"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_says_what_it_is(name: str) -> None:
+    assert METRICS[name].meaning, f"{name} needs a docstring"
+    assert METRICS[name].name == name
+
+
+@pytest.mark.parametrize("stem", stems(PACKAGE / "tables" / "schemas"))
+def test_every_schemas_file_is_listed(stem: str) -> None:
+    assert stem in SCHEMAS, f"add {stem} to SCHEMAS in tracekit/tables/schemas/__init__.py"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_table_and_column_says_what_it_is(name: str) -> None:
+    schema = SCHEMAS[name]
+    assert schema.meaning.endswith(".")
+    columns = [one.name for one in schema.columns]
+    assert len(columns) == len(set(columns)), f"{name} has two columns of one name"
+    assert all(one.meaning for one in schema.columns), f"a column of {name} has no meaning"
+
+
+@pytest.mark.parametrize("stem", stems(PACKAGE / "report" / "panels"))
+def test_every_panel_is_listed_and_has_a_template(stem: str) -> None:
+    panels = {one.name.replace("-", "_"): one for one in PANELS}
+    assert stem in panels, f"add {stem} to PANELS in tracekit/report/panels/__init__.py"
+    template = shipped("templates") / "report" / panels[stem].template
+    assert template.is_file(), f"{stem} needs {template.name} in templates/report"
+
+
+@pytest.mark.parametrize("workload", all_workloads(), ids=lambda one: one.name)
+def test_every_workload_has_words_and_parameters_with_help(workload: typing.Any) -> None:
+    assert workload.summary, f"{workload.file.name} needs a docstring"
+    assert workload.file.stem == workload.prepare.__name__
+    for name, parameter in workload.parameters.items():
+        marks = getattr(parameter.annotation, "__metadata__", ())
+        helps = [one.help for one in marks if isinstance(one, typer.models.OptionInfo)]
+        assert helps, f"--{name} of {workload.name} has no help"
+        assert helps[0], f"--{name} of {workload.name} has an empty help"
+        assert parameter.default is not parameter.empty, f"--{name} has no default"
+
+
+@pytest.mark.parametrize("source", sources(), ids=lambda one: str(one.relative_to(ROOT)))
+def test_modules_and_functions_stay_small(source: Path) -> None:
+    text = source.read_text()
+    assert len(text.splitlines()) <= LONGEST_MODULE, f"{source.name} wants to be two modules"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines of code"
+
+
+@pytest.mark.parametrize("source", sources(), ids=lambda one: str(one.relative_to(ROOT)))
+def test_a_module_is_named_after_what_it_holds(source: Path) -> None:
+    assert source.stem not in BAD_NAMES
+    assert not BAD_NAMES & set(source.relative_to(ROOT).parts)
+
+
+def test_there_is_as_much_test_as_source() -> None:
+    source = sum(len(one.read_text().splitlines()) for one in sources())
+    tests = sum(len(one.read_text().splitlines()) for one in (ROOT / "tests").rglob("*.py"))
+    assert tests >= source
+
+
+def test_public_names_are_sorted_and_there() -> None:
+    assert tracekit.__all__ == sorted(tracekit.__all__)
+    for name in tracekit.__all__:
+        assert getattr(tracekit, name) is not None
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'tracekit' has no attribute 'nothing'"):
+        _ = tracekit.nothing

@@ -1,0 +1,84 @@
+"""The wheel holds what the checkout holds, and works where there is no checkout."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.wheel
+
+ROOT = Path(__file__).parents[1]
+MAPPED = {"kernels": "tracekit/kernels", "workloads": "tracekit/workloads"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the checkout without asking any registry."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return next(folder.glob("*.whl"))
+
+
+def tracked() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "tracekit", "kernels", "workloads", "templates"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    return {
+        name if name.startswith("tracekit/") else f"tracekit/{name}"
+        for name in listed.stdout.splitlines()
+        if (ROOT / name).is_file()
+    }
+
+
+def test_the_wheel_holds_just_the_tracked_files(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {one for one in archive.namelist() if ".dist-info/" not in one}
+    untracked = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard", "tracekit", *MAPPED, "templates"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    new = {one if one.startswith("tracekit/") else f"tracekit/{one}" for one in untracked}
+    assert names - new == tracked()
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty environment with the wheel in it; packages come from uv's cache alone."""
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("no uv to install the wheel with")
+    home = tmp_path_factory.mktemp("empty") / "venv"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, home], check=True)
+    install = [uv, "pip", "install", "--quiet", "--offline", "--python", home / "bin" / "python"]
+    done = subprocess.run([*install, wheel], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"uv's cache lacks a dependency: {done.stderr.strip()}")
+    return home / "bin" / "tracekit"
+
+
+def test_the_wheel_runs_where_there_is_no_checkout(installed: Path, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [installed, "workloads"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "paged\tDecode one token" in ran.stdout
+
+
+def test_the_project_names_its_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        entry = next(one for one in archive.namelist() if one.endswith("entry_points.txt"))
+        assert "tracekit = tracekit.cli:main" in archive.read(entry).decode()
