@@ -4,6 +4,7 @@ Entities and document types are refused, nothing is fetched, depth and lengths a
 libxml2's own limits, and memory is freed row by row.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from tracekit.tables.xml.head import ROOT, not_an_export
 from tracekit.toc import declares_document_type, hostile, unreadable
 
 _BLOCK = 1 << 16
-_LONGEST_SILENCE = 1 << 26
+_ADVICE = re.compile(r", (?:use|try) XML_PARSE_HUGE(?: option)?")
+_LONGEST_SILENCE = 1 << 24
 _TAGS = (ROOT, "node", "schema", "row")
 
 
@@ -56,9 +58,12 @@ class _Events:
             self._parser.feed(block)
         except etree.XMLSyntaxError as error:
             yield from self._read()
-            raise self._explained(error) from error
+            raise self._explained(error.msg) from error
         self._silent += len(block)
         yield from self._read()
+        # An undeclared entity stops the parser without an exception.
+        for fatal in self._parser.feed_error_log.filter_from_fatals():
+            raise self._explained(fatal.message)
         if self._silent > _LONGEST_SILENCE:
             raise MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
 
@@ -67,7 +72,7 @@ class _Events:
             self._parser.close()
         except etree.XMLSyntaxError as error:
             yield from self._read()
-            raise self._explained(error) from error
+            raise self._explained(error.msg) from error
         yield from self._read()
         if not self._begun:
             raise not_an_export(self._path)
@@ -89,8 +94,10 @@ class _Events:
         if tree.getroot().tag != ROOT:
             raise not_an_export(self._path)
 
-    def _explained(self, error: etree.XMLSyntaxError) -> Exception:
-        return MalformedError(error.msg) if self._begun else not_an_export(self._path)
+    def _explained(self, message: str) -> Exception:
+        if not self._begun:
+            return not_an_export(self._path)
+        return MalformedError(_ADVICE.sub("", message).replace("no element found", "it has no end"))
 
 
 def _forget(element: Element) -> None:

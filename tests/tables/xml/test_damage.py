@@ -1,0 +1,201 @@
+"""Damage: the rows before it are right, the rest is missing, and it is said so."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.errors import InputError
+from tracekit.tables.xml import Node, read_nodes
+
+HEADER = (
+    '<?xml version="1.0"?>\n<trace-query-result>\n'
+    "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"t\">"
+    "<col><mnemonic>start</mnemonic><name>S</name><engineering-type>start-time"
+    "</engineering-type></col><col><mnemonic>label</mnemonic><name>L</name>"
+    "<engineering-type>string</engineering-type></col><col><mnemonic>process</mnemonic>"
+    "<name>P</name><engineering-type>process</engineering-type></col></schema>"
+)
+ROWS = (
+    '<row><start-time id="1" fmt="0.1">100</start-time><string id="2" fmt="µ&lt;">µ&lt;</string>'
+    '<process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process></row>\n',
+    '<row><start-time id="5" fmt="0.2">200</start-time><string ref="2"/><process ref="3"/></row>\n',
+    '<row><start-time id="6" fmt="0.3">300</start-time><sentinel/><process id="7" fmt="B (8)">'
+    '<pid id="8" fmt="8">8</pid></process></row>\n',
+    '<row><start-time ref="6"/><string id="9" fmt="">\n</string><process ref="7"/></row>\n',
+)
+WHOLE = (HEADER + "".join(ROWS) + "</node></trace-query-result>\n").encode()
+VALUES = [
+    ("100", "µ<", "App (7)", "7"),
+    ("200", "µ<", "App (7)", "7"),
+    ("300", None, "B (8)", "8"),
+    ("300", "\n", "B (8)", "8"),
+]
+
+
+def values(node: Node) -> list[tuple[str | None, ...]]:
+    start, label, process = node.columns
+    columns = (start.texts, label.texts, process.texts, process.pids)
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def read(content: bytes) -> list[Node]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "export.xml")
+        path.write_bytes(content)
+        return read_nodes(path)
+
+
+def test_the_whole_export_is_whole() -> None:
+    (node,) = read(WHOLE)
+    assert values(node) == VALUES
+    assert node.damage == ""
+
+
+def test_cut_at_every_byte_it_gives_the_rows_before_and_says_so() -> None:
+    ends = [len((HEADER + "".join(ROWS[: count + 1])).encode()) - 1 for count in range(len(ROWS))]
+    header = len(HEADER.encode())
+    for cut in range(len(WHOLE) - 1):
+        if cut < header:
+            with pytest.raises(InputError) as caught:
+                read(WHOLE[:cut])
+            assert str(caught.value), cut
+            continue
+        (node,) = read(WHOLE[:cut])
+        assert values(node) == VALUES[: sum(end <= cut for end in ends)], cut
+        assert node.damage, cut
+    assert read(WHOLE[:-1])[0].damage == ""
+
+
+def test_a_cut_between_blocks_loses_no_row() -> None:
+    many = HEADER + ROWS[0] + ROWS[1] * 5000
+    assert len(many) > 3 * (1 << 16)
+    (node,) = read((many + "<row><start-time").encode())
+    assert node.rows == 5001
+    assert node.damage
+
+
+def in_a_tree(content: bytes) -> list[tuple[str | None, ...]] | None:
+    """Read the values with a tree, where the document is well formed and keeps its grammar."""
+    try:
+        root = ET.fromstring(content)  # noqa: S314  # made here
+    except ET.ParseError:
+        return None
+    ids: dict[str | None, ET.Element] = {}
+    table: list[tuple[str | None, ...]] = []
+    for row in root.findall("node/row"):
+        cells: list[str | None] = []
+        for cell in row:
+            for element in cell.iter():
+                if element.get("id") is not None:
+                    ids[element.get("id")] = element
+            found = ids.get(cell.get("ref")) if cell.get("ref") else cell
+            if found is None or found.tag != cell.tag:
+                return table
+            cells.append(said(found))
+        if len(cells) != 3:
+            return table
+        pid = row[2] if row[2].get("ref") is None else ids[row[2].get("ref")]
+        table.append((*cells, said(pid.find("pid"))))
+    return table
+
+
+def said(element: ET.Element | None) -> str | None:
+    if element is None or element.tag == "sentinel":
+        return None
+    return element.get("fmt") if len(element) else (element.text or "")
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(len(HEADER), len(WHOLE) - 1), st.integers(0, 255)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_changed_bytes_never_make_up_a_value(changes: list[tuple[int, int]]) -> None:
+    content = bytearray(WHOLE)
+    for place, byte in changes:
+        content[place] = byte
+    try:
+        nodes = read(bytes(content))
+    except InputError as error:
+        assert error.message.endswith(".")
+        return
+    tree = in_a_tree(bytes(content))
+    first = min(place for place, _ in changes)
+    unharmed = sum(len((HEADER + "".join(ROWS[:k])).encode()) <= first for k in range(1, 5))
+    assert values(nodes[0])[:unharmed] == VALUES[:unharmed]
+    if tree is not None and len(nodes[0].columns) == 3 and not nodes[0].damage:
+        assert values(nodes[0]) == tree
+    if tree is None:
+        assert nodes[-1].damage
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        pytest.param(
+            '<start-time ref="99"/><sentinel/><sentinel/>', "never defined", id="a dangling repeat"
+        ),
+        pytest.param(
+            '<start-time ref="2"/><sentinel/><sentinel/>',
+            "repeats a value that is a <string>",
+            id="a repeat under another tag",
+        ),
+        pytest.param(
+            '<sentinel/><sentinel/><process id="20" fmt="A"><pid ref="99"/></process>',
+            "never defined",
+            id="a dangling repeat within a compound",
+        ),
+        pytest.param(
+            '<sentinel/><sentinel/><process id="20" fmt="A"><pid ref="2"/></process>',
+            "is a <string>",
+            id="another tag within a compound",
+        ),
+        pytest.param(
+            '<sentinel/><sentinel/><process id="20"><process ref="20"/></process>',
+            "never defined",
+            id="a repeat of an element that is open",
+        ),
+        pytest.param("<start-time ref='1'/><sentinel/>", "2 cells for 3", id="too few cells"),
+        pytest.param("<sentinel/>" * 4, "4 cells for 3", id="too many cells"),
+        pytest.param('<sentinel/><string rfe="2"/><sentinel/>', "no value", id="no value"),
+        pytest.param("<sentinel/><row/><sentinel/>", "where none belongs", id="a row in a row"),
+        pytest.param(
+            "<sentinel/><schema name='x'/><sentinel/>", "where none belongs", id="a header in a row"
+        ),
+    ],
+)
+def test_a_row_that_breaks_the_grammar_ends_the_table_before_it(row: str, reason: str) -> None:
+    whole = HEADER + ROWS[0] + f"<row>{row}</row>" + ROWS[1] + "</node></trace-query-result>"
+    (node,) = read(whole.encode())
+    assert values(node) == VALUES[:1]
+    assert reason in node.damage
+
+
+def test_damage_after_a_whole_table_belongs_to_the_file() -> None:
+    (node,) = read(WHOLE.replace(b"</trace-query-result>", b"<node xpath='"))
+    assert values(node) == VALUES
+    assert node.damage
+
+
+def test_tables_before_a_damaged_one_are_whole() -> None:
+    second = HEADER.partition("<node")[2] + ROWS[0] + "<row><start-time"
+    first, last = read(WHOLE.replace(b"</trace-query-result>", b"<node" + second.encode()))
+    assert (values(first), first.damage) == (VALUES, "")
+    assert values(last) == VALUES[:1]
+    assert last.damage
+
+
+def test_a_second_header_or_a_nested_table_is_damage() -> None:
+    header = HEADER[HEADER.index("<schema") :]
+    for extra in (header, "<node xpath='x'></node>"):
+        (node,) = read((HEADER + ROWS[0] + extra + ROWS[1] + "</node>").encode())
+        assert values(node) == VALUES[:1]
+        assert node.damage

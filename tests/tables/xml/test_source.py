@@ -1,0 +1,186 @@
+"""Hostile files, and files that are something else: refused in one sentence, at once."""
+
+import resource
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables.xml import read_nodes
+
+Export = Callable[..., Path]
+
+
+def bomb(depth: int = 30) -> str:
+    entities = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, depth))
+    return f'<!DOCTYPE r [<!ENTITY e0 "lol">{entities}]>'
+
+
+def refusal(tmp_path: Path, content: bytes | str) -> str:
+    path = tmp_path / "input.xml"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InputError) as caught:
+        read_nodes(path)
+    assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"{bomb()}<trace-query-result>&e29;</trace-query-result>", id="in text"),
+        pytest.param(f'{bomb()}<trace-query-result a="&e29;"/>', id="in an attribute"),
+        pytest.param(f'<?xml version="1.0"?>\n<!-- a -->\n{bomb()}<x/>', id="after a comment"),
+        pytest.param("\ufeff" + bomb() + "<x/>", id="after a byte order mark"),
+        pytest.param("<!DOCTYPE trace-query-result><trace-query-result/>", id="without entities"),
+        pytest.param(
+            '<!DOCTYPE r SYSTEM "/etc/passwd"><trace-query-result/>', id="an external subset"
+        ),
+        pytest.param(
+            '<!DOCTYPE r [<!ENTITY % p SYSTEM "/etc/passwd">%p;]><trace-query-result/>',
+            id="a parameter entity",
+        ),
+    ],
+)
+def test_a_document_type_is_refused(tmp_path: Path, content: str) -> None:
+    assert "declares a document type" in refusal(tmp_path, content)
+
+
+def test_a_document_type_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    text = '<!DOCTYPE r [<!ENTITY e "x">]><trace-query-result><node/></trace-query-result>'
+    assert "declares a document type" in refusal(tmp_path, text.encode("utf-16"))
+
+
+def test_an_external_entity_is_never_fetched(tmp_path: Path) -> None:
+    asked: list[bool] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+
+        def listen() -> None:
+            try:
+                server.accept()[0].close()
+            except TimeoutError:
+                return
+            asked.append(True)
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        refusal(
+            tmp_path,
+            f'<!DOCTYPE r [<!ENTITY e SYSTEM "{url}">]><trace-query-result>&e;</trace-query-result>',
+        )
+        listener.join()
+    assert asked == []
+
+
+def test_a_million_deep_nest_is_damage_and_no_crash(tmp_path: Path) -> None:
+    nest = "<a>" * 1_000_000
+    assert "damaged before its first table" in refusal(
+        tmp_path, f"<trace-query-result><node><schema/>{nest}"
+    )
+    assert "not an export" in refusal(tmp_path, nest)
+
+
+def test_a_deep_nest_within_a_row_ends_the_table_there(export: Export) -> None:
+    for depth in (70, 200, 100_000):
+        nest = '<a fmt="x">' * depth + "</a>" * depth
+        path = export(
+            "a:string",
+            '<row><string id="1">kept</string></row>',
+            f"<row>{nest}</row>",
+            '<row><string ref="1"/></row>',
+        )
+        (node,) = read_nodes(path)
+        assert node.rows == 1
+        assert "deep" in node.damage or "Excessive depth" in node.damage
+        assert "HUGE" not in node.damage
+
+
+def test_a_text_of_50_mb_is_not_taken_into_memory(export: Export) -> None:
+    path = export(
+        "a:string",
+        '<row><string id="1">kept</string></row>',
+        f'<row><string id="2">{"x" * 50_000_000}</string></row>',
+    )
+    (node,) = read_nodes(path)
+    assert node.rows == 1
+    assert "Text node too long" in node.damage
+    assert "HUGE" not in node.damage
+
+
+def test_a_row_without_end_is_not_taken_into_memory(export: Export) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    path = export("a:string", "<row>" + '<string id="1">x</string>\n' * 800_000)
+    (node,) = read_nodes(path)
+    assert node.rows == 0
+    assert "no row in 16 MB" in node.damage
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
+
+
+def test_elements_between_rows_are_forgotten(export: Export) -> None:
+    path = export("a:string", *["<junk/><row><string>x</string></row><junk/>"] * 1000)
+    (node,) = read_nodes(path)
+    assert (node.rows, node.damage) == (1000, "")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        pytest.param("", "is empty", id="nothing"),
+        pytest.param(" \n", "is empty", id="white space"),
+        pytest.param(
+            "Export failed: XQueryError:3 - \"invalid token (')' )\"\n",
+            "is not XML; it begins with 'Export failed: XQueryError:3",
+            id="words of xctrace",
+        ),
+        pytest.param(b"\x89PNG\r\n\x1a\n\x00\x00", "is not XML; it begins with", id="a picture"),
+        pytest.param("a,b\n1,2\n", "is not XML; it begins with 'a,b'", id="CSV"),
+        pytest.param("<html><body/></html>", "with the root <html>", id="a page"),
+        pytest.param("<row/>", "with the root <row>", id="a lone row"),
+        pytest.param(
+            '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>',
+            "is the table of contents of a trace, not a table",
+            id="a table of contents",
+        ),
+        pytest.param("<trace-query-result>\n", "is cut before its first table", id="only a root"),
+        pytest.param(
+            "<trace-query-result><node xpath='x'><schema name=\"a\"><col><mnemo",
+            "is cut before its first table",
+            id="cut in the header",
+        ),
+        pytest.param(
+            "<trace-query-result><node xpath='x'/></trace-query-result>",
+            "is damaged before its first table: the table x has no header",
+            id="no header",
+        ),
+        pytest.param(
+            '<trace-query-result><node><schema name="a"/></node></trace-query-result>',
+            "the header of the table 'a' is not complete",
+            id="no columns",
+        ),
+    ],
+)
+def test_what_is_no_export_is_said_to_be_what_it_is(
+    tmp_path: Path, content: bytes | str, sentence: str
+) -> None:
+    assert sentence in refusal(tmp_path, content)
+
+
+def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file or directory"):
+        read_nodes(tmp_path / "absent.xml")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        read_nodes(tmp_path)
+
+
+def test_entities_that_nobody_declared_are_damage(export: Export) -> None:
+    path = export(
+        "a:string", "<row><string>kept</string></row>", "<row><string>&nbsp;</string></row>"
+    )
+    (node,) = read_nodes(path)
+    assert node.rows == 1
+    assert "nbsp" in node.damage
