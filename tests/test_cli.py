@@ -12,10 +12,24 @@ import pytest
 from tracekit.cli import main
 
 Xml = Callable[..., str]
-SMALL = (
-    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
-    "--max-blocks 4 --active-blocks 2 --dtype float32"
-).split()
+SMALL = [
+    "--batch",
+    "2",
+    "--q-heads",
+    "4",
+    "--kv-heads",
+    "2",
+    "--head-dim",
+    "64",
+    "--block-size",
+    "16",
+    "--max-blocks",
+    "4",
+    "--active-blocks",
+    "2",
+    "--dtype",
+    "float32",
+]
 
 
 class Ran:
@@ -209,7 +223,8 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(
         "@workload\n"
         "def nap(milliseconds: int = 5) -> Step:\n"
         "    '''Sleep.'''\n"
-        "    return Step(lambda: time.sleep(milliseconds / 1000), lambda _: None, 'cpu', tokens=1)\n"
+        "    seconds = milliseconds / 1000\n"
+        "    return Step(lambda: time.sleep(seconds), lambda _: None, 'cpu', tokens=1)\n"
     )
     listed = tracekit("workloads", "--workloads", tmp_path)
     assert "nap\tSleep." in listed.out

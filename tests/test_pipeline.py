@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit import pipeline
 from tracekit import open as open_run
+from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.plan import Plan

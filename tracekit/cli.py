@@ -4,8 +4,9 @@ import errno
 import logging
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -13,6 +14,7 @@ from tracekit.commands import reading, stages
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError
 
+_OUR_BUG = 70
 _FILE_SYSTEM = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO}
 
 
@@ -52,9 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error)
     except OSError as error:
         if error.errno not in _FILE_SYSTEM:
-            raise
+            _report_bug()
         message = f"{error.filename or 'A file'}: {error.strerror}."
         _fail(RecordingError(message, hint="Make room, or choose a place where you may write."))
+    except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
+        _report_bug()
 
 
 def _version(asked: bool) -> None:
@@ -74,11 +78,18 @@ def _global_options(
     """Record, read and judge Metal traces."""
 
 
-def _fail(error: TracekitError) -> None:
+def _fail(error: TracekitError) -> NoReturn:
     from tracekit.console import show_error
 
     show_error(error.message, error.hint)
     sys.exit(error.exit_code)
+
+
+def _report_bug() -> NoReturn:
+    """Keep the traceback and say that it is ours."""
+    traceback.print_exc()
+    sys.stderr.write("This is a bug of tracekit; the lines above say where.\n")
+    sys.exit(_OUR_BUG)
 
 
 def _interrupt(*_: Any) -> None:

@@ -1,7 +1,7 @@
 """What a person sees: progress on stderr, results on stdout. Nothing else prints."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -35,7 +35,7 @@ _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def progress(stage: str) -> Iterator[Progress]:
+def progress(stage: str) -> Generator[Progress]:
     """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
     if not _err.is_terminal:
         yield quiet

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from tracekit.analysis.target import UNKNOWN
 from tracekit.choice import choose
 from tracekit.errors import InputError, RecordingError, UsageError
 from tracekit.plan import claim
@@ -204,7 +205,7 @@ def _with_target(provenance: Provenance, recording: Recording, target: str | Non
     if len(seen) == 1:
         only = f"{seen[0].name} ({seen[0].pid}) is taken for the target: no other has rows."
         return replace(provenance, targets=seen, warnings=(*provenance.warnings, only))
-    return provenance
+    return replace(provenance, target_reason=UNKNOWN)
 
 
 def processes(recording: Recording) -> tuple[Process, ...]:

@@ -29,8 +29,8 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
     export_marks(report, int(clock["origin"]), recording.exports, first=max(places, default=0) + 1)
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
     source = clock.get("source", "its clock")
-    said = f"Phases and steps are laid on the trace's time by {source}, good to {uncertainty:.1f} ms."
-    return (said,)
+    said = "Phases and steps are laid on the trace's time by"
+    return (f"{said} {source}, good to {uncertainty:.1f} ms.",)
 
 
 def _report(recording: Recording) -> WorkloadReport | None:

@@ -1,7 +1,7 @@
 """The stages, one function each: a stage reads what the one before left in the run's folder."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -134,7 +134,7 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
 
 
 @contextmanager
-def _kept_unless_misused(recording: Recording) -> Iterator[None]:
+def _kept_unless_misused(recording: Recording) -> Generator[None]:
     """Remove the folder again where nothing could be recorded for a mistake in what was asked."""
     try:
         yield

@@ -1,7 +1,7 @@
 """How far a run came: each stage leaves its state in `recording.json`."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
 
 from tracekit.errors import InterruptedRunError, TracekitError
@@ -11,7 +11,7 @@ NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": 
 
 
 @contextlib.contextmanager
-def stage(recording: Recording, name: str) -> Iterator[None]:
+def stage(recording: Recording, name: str) -> Generator[None]:
     """Mark the stage as running, and then as done, interrupted or failed.
 
     KeyboardInterrupt becomes InterruptedRunError, which says how to go on.

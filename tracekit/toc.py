@@ -123,7 +123,7 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
     return TocRun(
         number=_integer(path, run.get("number", str(place))),
         device=_device(run),
-        target=None if process is None else _process(path, process),
+        target=None if not _attribute(process, "pid") else _process(path, process),
         target_type=_attribute(process, "type"),
         exit_status=_attribute(process, "return-exit-status"),
         termination_reason=_attribute(process, "termination-reason"),

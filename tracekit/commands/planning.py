@@ -63,7 +63,7 @@ def planned(command: Command, workload: Workload | None) -> Command:
         command(plan_of(**values), **kept)
 
     everything = [*of_plan, *own, *added]
-    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    del wrapper.__wrapped__
     wrapper.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {one.name: one.annotation for one in everything}
     return wrapper

@@ -1,0 +1,243 @@
+"""Tables of contents: every shape that is known."""
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.recording import Process
+from tracekit.toc import TocRun, TocTable, read_toc
+
+LAUNCHED = """<?xml version="1.0"?>
+
+<trace-toc>
+    <run number="1">
+        <info>
+            <target>
+                <device uuid="0000" model="MacBook Air" name="Mac" os-version="26.4 (25E246)" platform="macOS"/>
+                <process arguments="--iters 1" type="launched" return-exit-status="0" name="probe" pid="37931" termination-reason="exit(0)"/>
+                <environment><item key="TOKEN" value="secret"/></environment>
+            </target>
+            <summary>
+                <start-date>2026-03-30T20:49:19.103-07:00</start-date>
+                <end-date>2026-03-30T20:49:21.227-07:00</end-date>
+                <duration>2.123889</duration>
+                <end-reason>Target app exited</end-reason>
+                <instruments-version>26.0 (17A5295f)</instruments-version>
+                <template-name>Metal System Trace</template-name>
+                <recording-mode>Deferred</recording-mode>
+                <time-limit>12 hours</time-limit>
+                <intruments-recording-settings>
+                    <instrument name="Hangs">
+                        <array><dictionary>
+                            <key name="Reporting Threshold">Brief (&gt;100 ms)</key>
+                        </dictionary></array>
+                    </instrument>
+                    <instrument name="Metal Application">
+                        <array><dictionary>
+                            <key name="GPU">
+                                <value>Counter Set: Performance Limiters</value>
+                                <value>Shader Timeline: Disabled</value>
+                                <value>Quiet</value>
+                            </key>
+                        </dictionary></array>
+                    </instrument>
+                </intruments-recording-settings>
+            </summary>
+        </info>
+        <processes>
+            <process name="kernel" pid="0" path="/System/Library/Kernels/kernel"/>
+            <process path="/tmp/probe" pid="37931" name="probe"/>
+        </processes>
+        <data>
+            <table codes="&quot;0x85,0x80&quot; &quot;0x31,0x80&quot;" schema="kdebug"/>
+            <table schema="tick" frequency="10"/>
+            <external-format format="HAR" source-schema="http"/>
+            <table target-pid="SINGLE" schema="metal-gpu-intervals"/>
+            <table documentation="Ticks" schema="tick" frequency="1"/>
+        </data>
+        <tracks/>
+    </run>
+</trace-toc>
+"""  # noqa: E501  # as xctrace writes it
+
+
+def toc(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "toc.xml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def one(tmp_path: Path, inside: str, number: str = "1") -> TocRun:
+    text = f'<trace-toc><run number="{number}">{inside}</run></trace-toc>'
+    (run,) = read_toc(toc(tmp_path, text)).runs
+    return run
+
+
+def test_a_launched_process(tmp_path: Path) -> None:
+    (run,) = read_toc(toc(tmp_path, LAUNCHED)).runs
+    assert run == TocRun(
+        number=1,
+        device={
+            "uuid": "0000",
+            "model": "MacBook Air",
+            "name": "Mac",
+            "os-version": "26.4 (25E246)",
+            "platform": "macOS",
+        },
+        target=Process(37931, "probe"),
+        target_type="launched",
+        exit_status="0",
+        termination_reason="exit(0)",
+        all_processes=False,
+        start_date="2026-03-30T20:49:19.103-07:00",
+        end_date="2026-03-30T20:49:21.227-07:00",
+        duration=2.123889,
+        end_reason="Target app exited",
+        instruments_version="26.0 (17A5295f)",
+        template="Metal System Trace",
+        recording_mode="Deferred",
+        time_limit="12 hours",
+        settings={
+            "Hangs": ("Reporting Threshold: Brief (>100 ms)",),
+            "Metal Application": (
+                "Counter Set: Performance Limiters",
+                "Shader Timeline: Disabled",
+                "GPU: Quiet",
+            ),
+        },
+        processes=(Process(0, "kernel"), Process(37931, "probe")),
+        tables=(
+            TocTable(1, "kdebug", {"codes": '"0x85,0x80" "0x31,0x80"'}),
+            TocTable(2, "tick", {"frequency": "10"}),
+            TocTable(3, "metal-gpu-intervals", {"target-pid": "SINGLE"}),
+            TocTable(4, "tick", {"documentation": "Ticks", "frequency": "1"}),
+        ),
+    )
+
+
+def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
+    assert "secret" not in repr(read_toc(toc(tmp_path, LAUNCHED)))
+
+
+def test_an_attached_process(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<info><target><process type="attached" name="Finder" pid="751"/></target></info>',
+    )
+    assert (run.target, run.target_type) == (Process(751, "Finder"), "attached")
+    assert run.exit_status == ""
+
+
+def test_a_recording_of_all_processes(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        "<info><target><host-device platform='macOS'/><all-processes/></target>"
+        "<summary><start-date/><duration/></summary></info>",
+    )
+    assert run.target is None
+    assert run.all_processes
+    assert run.device == {"platform": "macOS"}
+    assert run.duration is None
+    assert run.start_date == ""
+
+
+def test_settings_of_xcode_27(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<info><summary><intruments-recording-settings><instrument name="Metal GPU Counters">'
+        '<options><option key="Counter Set" value="Performance Limiters"/>'
+        '<option value="Enabled" key="Shader Timeline"/></options></instrument>'
+        "</intruments-recording-settings></summary></info>",
+    )
+    assert run.settings == {
+        "Metal GPU Counters": ("Counter Set: Performance Limiters", "Shader Timeline: Enabled")
+    }
+
+
+def test_settings_under_the_name_that_apple_meant(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<info><summary><instruments-recording-settings><instrument name="A"><key name="B">c</key>'
+        "</instrument></instruments-recording-settings></summary></info>",
+    )
+    assert run.settings == {"A": ("B: c",)}
+
+
+def test_several_runs_count_their_own_tables(tmp_path: Path) -> None:
+    text = (
+        '<trace-toc><run number="1"><data><table schema="a"/><table schema="b"/></data></run>'
+        '<run number="3"><data><table schema="c"/></data></run></trace-toc>'
+    )
+    first, second = read_toc(toc(tmp_path, text)).runs
+    assert (first.number, second.number) == (1, 3)
+    assert [(t.index, t.schema) for t in first.tables] == [(1, "a"), (2, "b")]
+    assert [(t.index, t.schema) for t in second.tables] == [(1, "c")]
+
+
+def test_a_trace_without_runs(tmp_path: Path) -> None:
+    assert read_toc(toc(tmp_path, "<trace-toc/>")).runs == ()
+
+
+def test_a_process_that_never_had_a_pid_is_no_target(tmp_path: Path) -> None:
+    run = one(tmp_path, '<info><target><process type="launched" name="x"/></target></info>')
+    assert run.target is None
+    assert run.target_type == "launched"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param("", "not a whole table of contents", id="empty"),
+        pytest.param("Export failed: no such run", "not a whole table of contents", id="words"),
+        pytest.param(LAUNCHED[:-20], "not a whole table of contents", id="cut"),
+        pytest.param("<trace-toc><run>&nbsp;</run></trace-toc>", "nbsp", id="an entity"),
+        pytest.param("<trace-query-result/>", "its root is <trace-query-result>", id="a table"),
+        pytest.param("<a>" * 1_000_000, "not a whole table of contents", id="deep"),
+        pytest.param(
+            '<!DOCTYPE a [<!ENTITY b "c">]><trace-toc>&b;</trace-toc>',
+            "declares a document type",
+            id="a document type",
+        ),
+        pytest.param(
+            "<!DOCTYPE a><trace-toc/>".encode("utf-16"), "declares a document type", id="UTF-16"
+        ),
+        pytest.param(
+            "<trace-toc><run><data><table/></data></run></trace-toc>", "no schema", id="no schema"
+        ),
+        pytest.param(
+            '<trace-toc><run number="one"/></trace-toc>', "'one' where a whole number", id="number"
+        ),
+        pytest.param(
+            '<trace-toc><run><info><target><process pid="7x"/></target></info></run></trace-toc>',
+            "'7x' where a whole number",
+            id="pid",
+        ),
+        pytest.param(
+            "<trace-toc><run><info><summary><duration>2,1</duration></summary></info></run>"
+            "</trace-toc>",
+            "'2,1' where seconds",
+            id="duration",
+        ),
+        pytest.param(b" " * ((1 << 26) + 1), "larger than any", id="large"),
+    ],
+)  # fmt: skip
+def test_what_is_no_table_of_contents_is_refused(
+    tmp_path: Path, text: str | bytes, sentence: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read_toc(toc(tmp_path, text))
+    assert sentence in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.xml cannot be read: No such file"):
+        read_toc(tmp_path / "absent.xml")
+
+
+def test_cut_at_every_byte_it_is_refused(tmp_path: Path) -> None:
+    whole = LAUNCHED.rstrip()
+    for cut in range(0, len(whole), 7):
+        with pytest.raises(InputError):
+            read_toc(toc(tmp_path, whole[:cut]))
