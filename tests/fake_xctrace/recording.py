@@ -86,9 +86,8 @@ class Recording:
         """Take the machine-wide lock; a second recorder gets the error that the real one gets."""
         path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
         handle = path.open("w")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        locked = self.scenario["locked"]
+        if (locked and self.scenario.still("locked", locked)) or not _taken(handle):
             text = "_lockKPerf: could not lock kperf. Likely another session just started."
             self.issues.append(("Error", text))
             self.locked_out = True
@@ -105,7 +104,7 @@ class Recording:
         self.started = datetime.now().astimezone()
         self._say(texts.CTRL_C)
         if self.scenario["noise"]:
-            sys.stderr.write("noise\n" * (self.scenario["noise"] // 6))
+            sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario["noise"] // 121))
 
     def _launch(self) -> subprocess.Popen[bytes]:
         inherited = dict(os.environ) if self.scenario["inherit"] else {"PATH": "/usr/bin:/bin"}
@@ -238,6 +237,14 @@ class Recording:
         for _ in range(2 if self.scenario["repeat_lines"] else 1):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+
+
+def _taken(handle: IO[str]) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _name_of(pid: int) -> str:

@@ -1,6 +1,7 @@
 """Programs that a recording started and left running."""
 
 import logging
+import time
 from collections.abc import Iterable
 
 import psutil
@@ -8,6 +9,7 @@ import psutil
 log = logging.getLogger(__name__)
 
 _GRACE = 5.0
+_POLL = 0.05
 _CLOCK_TOLERANCE = 1.0
 
 
@@ -23,18 +25,34 @@ def end_leftovers(pids: Iterable[int], since: float, grace: float = _GRACE) -> t
     for process in running:
         log.info("ending %d, which the recording left running", process.pid)
         _signal(process, kill=False)
-    _, stubborn = psutil.wait_procs(running, timeout=grace)
-    for process in stubborn:
+    for process in _still_there(running, grace):
         _signal(process, kill=True)
-    psutil.wait_procs(stubborn, timeout=grace)
+    _still_there(running, grace)
     return tuple(sorted(process.pid for process in running))
+
+
+def _still_there(processes: list[psutil.Process], grace: float) -> list[psutil.Process]:
+    """Return those that have not ended after `grace` seconds; a zombie has ended."""
+    deadline = time.monotonic() + grace
+    left = [process for process in processes if _runs(process)]
+    while left and time.monotonic() < deadline:
+        time.sleep(_POLL)
+        left = [process for process in left if _runs(process)]
+    return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def _young(pid: int, since: float) -> psutil.Process | None:
     try:
         process = psutil.Process(pid)
-        gone = process.status() == psutil.STATUS_ZOMBIE
-        return None if gone or process.create_time() < since - _CLOCK_TOLERANCE else process
+        old = process.create_time() < since - _CLOCK_TOLERANCE
+        return None if old or not _runs(process) else process
     except psutil.Error:
         return None
 

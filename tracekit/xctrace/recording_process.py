@@ -15,6 +15,7 @@ from tracekit.xctrace.environment import tool_environment
 from tracekit.xctrace.output_lines import OutputLines
 from tracekit.xctrace.progress_lines import Account, State, hear_complaint, hear_output
 from tracekit.xctrace.stop_ladder import RUNGS, Deadlines, StopLadder
+from tracekit.xctrace.stop_requests import StopRequests
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Ended:
         account: All that it said; its state is the last one before the end.
         returncode: Its exit code; negative for a signal; None if nothing could end it.
         signals: The signals that we sent, in order.
-        interrupted: A person asked to stop.
+        interrupted: A person or the system asked to stop.
     """
 
     account: Account
@@ -57,7 +58,8 @@ class Watch:
 def record(argv: tuple[str, ...], time_limit: float, watch: Watch, deadlines: Deadlines) -> Ended:
     """Run a recording to its end, whatever end that is; no state lasts longer than it may.
 
-    Ctrl-C asks it to stop and save; each further one takes the next step of the ladder.
+    Ctrl-C or SIGTERM asks it to stop and save; each further one takes the next step of the
+    ladder.
 
     Raises:
         ToolError: It cannot be started.
@@ -105,11 +107,10 @@ class _Vigil:
 
     def keep(self) -> Ended:
         pipes = _pipes(self._process)
-        with OutputLines(**pipes) as lines:
+        with OutputLines(**pipes) as lines, StopRequests() as requests:
             while self._process.poll() is None and not self._ladder.hopeless(time.monotonic()):
-                try:
-                    self._look(lines)
-                except KeyboardInterrupt:
+                self._look(lines)
+                if requests.take():
                     self._interrupted = True
                     self._send(self._ladder.climb(time.monotonic()))
             self._hear(list(lines.rest()))
