@@ -196,10 +196,11 @@ def fold(path: Path) -> WorkloadReport:
 
 
 def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
-    """Say in an account that its worker never closed why it did not."""
+    """Say of an account that its worker never closed why: `error`, or else an interruption."""
     if report.complete:
         return report
-    return replace(report, state="failed", error=report.error or error)
+    state = "failed" if error else "interrupted"
+    return replace(report, state=state, error=report.error or error)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

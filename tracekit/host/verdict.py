@@ -33,7 +33,7 @@ def settled(outcome: Outcome, target: Launch, recording: Recording) -> WorkloadR
         return None
     report = fold(target.journal)
     if not report.complete:
-        report = unclosed(report, _failure(outcome))
+        report = unclosed(report, _failure(outcome, report))
         save(recording.workload_file, report)
     if report.state == "failed" and report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
@@ -51,8 +51,8 @@ def recorded(outcome: Outcome, target: Launch, report: WorkloadReport | None) ->
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
         overhead=_overhead(report),
-        interrupted=outcome.end is End.INTERRUPTED,
-        failure=_failure(outcome) if report is None else _told(outcome, report),
+        interrupted=_interrupted(outcome, report),
+        failure=_failure(outcome, report),
         warnings=_warnings(outcome, report),
     )
 
@@ -63,26 +63,36 @@ def _overhead(report: WorkloadReport | None) -> Overhead:
     return overhead(report)
 
 
-def _told(outcome: Outcome, report: WorkloadReport) -> str:
-    if report.state == "failed":
+def _interrupted(outcome: Outcome, report: WorkloadReport | None) -> bool:
+    if outcome.end is End.EXITED:  # somebody asked the worker itself to stop
+        return report is not None and report.complete and report.state == "interrupted"
+    return outcome.end is End.INTERRUPTED
+
+
+def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
+    if report is not None and report.error:
         return report.error
-    return "" if report.complete else _failure(outcome)
-
-
-def _failure(outcome: Outcome) -> str:
     name, status = outcome.session.name, outcome.status
     match outcome.end:
         case End.KILLED:
             words = f"{name} did not end when it was asked to, and was killed."
+        case End.LIMIT if report is not None and _unready(report):
+            words = f"{name} did not come to its steady phase in time."
+        case End.EXITED if report is not None and report.complete:
+            return ""
         case End.EXITED if status is not None and status < 0:
             words = f"{name} was ended by {_signal(-status)}."
         case End.EXITED if status:
             words = f"{name} ended with exit status {status}."
-        case End.EXITED:
-            return ""
+        case End.EXITED if report is not None:
+            words = f"{name} ended without closing its account."
         case _:
             return ""
     return f"{words} Its last words: {outcome.complaint}" if outcome.complaint else words
+
+
+def _unready(report: WorkloadReport) -> bool:
+    return all(phase.name != "steady" for phase in report.phases)
 
 
 def _warnings(outcome: Outcome, report: WorkloadReport | None) -> tuple[str, ...]:
