@@ -123,7 +123,7 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
     return TocRun(
         number=_integer(path, run.get("number", str(place))),
         device=_device(run),
-        target=None if not _attribute(process, "pid") else _process(path, process),
+        target=_target(path, process),
         target_type=_attribute(process, "type"),
         exit_status=_attribute(process, "return-exit-status"),
         termination_reason=_attribute(process, "termination-reason"),
@@ -140,6 +140,12 @@ def _run(path: Path, run: Element, place: int) -> TocRun:
         processes=tuple(_process(path, one) for one in run.iterfind("processes/process")),
         tables=tuple(_table(path, *one) for one in enumerate(run.iterfind("data/table"), start=1)),
     )
+
+
+def _target(path: Path, process: Element | None) -> Process | None:
+    if process is None or not process.get("pid"):
+        return None
+    return _process(path, process)
 
 
 def _process(path: Path, process: Element) -> Process:

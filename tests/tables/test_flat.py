@@ -69,7 +69,7 @@ def test_equal_mnemonics_stay_apart(export: Export) -> None:
     frame = read_table(
         export(
             "id:uint32 id:uint32 id:uint32",
-            '<row><uint32 id="1">1</uint32><uint32 id="2">2</uint32><uint32 id="3">3</uint32></row>',
+            "<row><uint32>1</uint32><uint32>2</uint32><uint32>3</uint32></row>",
         )
     )
     assert frame.iloc[0].to_dict() == {"id": 1, "id.2": 2, "id.3": 3}

@@ -1,8 +1,9 @@
 """Tables that were read once, kept as Parquet beside the exports.
 
 A file's name holds the digest of the export's content and the reader's version, so that a
-changed export or a new reader never meets an old table. A damaged file is read again from the
-export; a folder that cannot be written is no error.
+changed export or a new reader never meets an old table. Beside each stands a note with the
+digest of the Parquet file and what the reader had to say. A damaged file is read again from
+the export; a folder that cannot be written is no error.
 """
 
 import hashlib
@@ -10,16 +11,24 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import msgspec
+import pandas as pd
 
 from tracekit.errors import RecordingError
+from tracekit.recording import save
 from tracekit.tables.flat import Flat
-from tracekit.tables.write import replacing
+from tracekit.tables.write import write_table
 from tracekit.toc import unreadable
 
 READER_VERSION = 1
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Note:
+    digest: str
+    damage: tuple[str, ...]
+    drift: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,37 +43,40 @@ class Cache:
         if file is None or not file.exists():
             return None
         try:
-            table = pq.read_table(file, page_checksum_verification=True)
-            frame = table.to_pandas()
-            notes = frame.attrs
-            flat = Flat(frame, tuple(notes["damage"]), tuple(notes["drift"]))
-        except (OSError, ValueError, KeyError, TypeError, NotImplementedError) as error:
-            _log.warning("%s is damaged and is read again: %s", file, error)
-            return None
-        frame.attrs = {}
-        return flat
+            note = msgspec.json.decode(_note_of(file).read_bytes(), type=_Note)
+            if note.digest == _digest(file):
+                return Flat(pd.read_parquet(file), note.damage, note.drift)
+        except (OSError, msgspec.MsgspecError) as error:
+            _log.info("%s: %s", _note_of(file), error)
+        _log.warning("%s is damaged; the export is read again.", file)
+        return None
 
     def save(self, export: Path, schema: str, flat: Flat) -> None:
         """Keep a table for the next time."""
         file = self._file(export, schema)
         if file is None:
             return
-        frame = flat.frame.copy(deep=False)
-        frame.attrs = {"damage": list(flat.damage), "drift": list(flat.drift)}
         try:
-            with replacing(file) as handle:
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                pq.write_table(table, handle, write_page_checksum=True)
-        except RecordingError as error:
-            _log.warning("%s", error)
+            write_table(flat.frame, file)
+            save(_note_of(file), _Note(_digest(file), flat.damage, flat.drift))
+        except (OSError, RecordingError) as error:
+            _log.warning("The table %s is not kept: %s", schema, error)
 
     def _file(self, export: Path, schema: str) -> Path | None:
         if self.folder is None:
             return None
         try:
-            with export.open("rb") as content:
-                digest = hashlib.file_digest(content, "blake2b").hexdigest()[:32]
+            digest = _digest(export)
         except OSError as error:
             raise unreadable(export, error) from error
         name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in schema)
         return self.folder / f"{name}.{digest}.{READER_VERSION}.parquet"
+
+
+def _note_of(file: Path) -> Path:
+    return file.with_suffix(".json")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "blake2b").hexdigest()[:32]

@@ -50,7 +50,7 @@ def index(folder: Path) -> ExportIndex:
     """List what the `.xml` files of a folder hold; of an absent folder, nothing."""
     schemas: dict[str, tuple[Path, ...]] = {}
     tocs: list[Path] = []
-    for path in sorted(folder.glob("*.xml")):
+    for path in sorted(path for path in folder.glob("*.xml") if path.is_file()):
         content = identify(path)
         if content.kind == "toc":
             tocs.append(path)

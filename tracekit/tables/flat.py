@@ -5,7 +5,6 @@ has one mnemonic twice, the second is called `NAME.2`. `tracekit.tables.values` 
 dtypes there are.
 """
 
-import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from tracekit.tables.drift import DamagedExportWarning, DriftWarning
 from tracekit.tables.values import FORMS, Form, column, inferred
 from tracekit.tables.xml import ColumnTexts, Node, read_nodes
 from tracekit.toc import Toc
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +58,12 @@ def read_flat(path: Path, schema: str | None = None, toc: Toc | None = None) -> 
     """Read one table like `read_table`, and return the warnings instead of issuing them."""
     nodes = read_nodes(path, toc)
     damage = tuple(
-        f"{path}: {node.schema} is damaged after row {node.rows}: {node.damage}."
+        f"{path.name}: {node.schema} is damaged after row {node.rows}: {node.damage}."
         for node in nodes
         if node.damage
     )
     frame, drift = flatten(_chosen(path, nodes, schema))
-    return Flat(frame, damage, tuple(f"{path}: {message}" for message in drift))
+    return Flat(frame, damage, tuple(f"{path.name}: {message}" for message in drift))
 
 
 def flatten(nodes: Sequence[Node]) -> tuple[pd.DataFrame, list[str]]:

@@ -42,7 +42,7 @@ def _times(schema: Schema) -> list[str]:
 
 def _drift(frame: pd.DataFrame, schema: Schema, source: Source) -> list[str]:
     known = {column.source for column in schema.columns} | set(source.unused)
-    known |= {name for name in map(str, frame.columns) if name.rpartition(".")[0] in known}
+    known |= {f"{name}.{suffix}" for name in known for suffix in ("pid", "tid")}
     unknown = [str(name) for name in frame.columns if name not in known]
     missing = [
         column.source

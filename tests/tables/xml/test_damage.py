@@ -1,7 +1,6 @@
 """Damage: the rows before it are right, the rest is missing, and it is said so."""
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -20,12 +19,12 @@ HEADER = (
     "<engineering-type>string</engineering-type></col><col><mnemonic>process</mnemonic>"
     "<name>P</name><engineering-type>process</engineering-type></col></schema>"
 )
+APP = '<process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process>'
+OTHER = '<process id="7" fmt="B (8)"><pid id="8" fmt="8">8</pid></process>'
 ROWS = (
-    '<row><start-time id="1" fmt="0.1">100</start-time><string id="2" fmt="µ&lt;">µ&lt;</string>'
-    '<process id="3" fmt="App (7)"><pid id="4" fmt="7">7</pid></process></row>\n',
+    f'<row><start-time id="1" fmt="0">100</start-time><string id="2">µ&lt;</string>{APP}</row>\n',
     '<row><start-time id="5" fmt="0.2">200</start-time><string ref="2"/><process ref="3"/></row>\n',
-    '<row><start-time id="6" fmt="0.3">300</start-time><sentinel/><process id="7" fmt="B (8)">'
-    '<pid id="8" fmt="8">8</pid></process></row>\n',
+    f'<row><start-time id="6" fmt="0.3">300</start-time><sentinel/>{OTHER}</row>\n',
     '<row><start-time ref="6"/><string id="9" fmt="">\n</string><process ref="7"/></row>\n',
 )
 WHOLE = (HEADER + "".join(ROWS) + "</node></trace-query-result>\n").encode()
@@ -82,7 +81,7 @@ def test_a_cut_between_blocks_loses_no_row() -> None:
 def in_a_tree(content: bytes) -> list[tuple[str | None, ...]] | None:
     """Read the values with a tree, where the document is well formed and keeps its grammar."""
     try:
-        root = ET.fromstring(content)  # noqa: S314  # made here
+        root = ET.fromstring(content)
     except ET.ParseError:
         return None
     ids: dict[str | None, ET.Element] = {}
@@ -124,8 +123,8 @@ def test_changed_bytes_never_make_up_a_value(changes: list[tuple[int, int]]) -> 
         content[place] = byte
     try:
         nodes = read(bytes(content))
-    except InputError as error:
-        assert error.message.endswith(".")
+    except InputError:
+        assert in_a_tree(bytes(content)) in (None, [])
         return
     tree = in_a_tree(bytes(content))
     first = min(place for place, _ in changes)
