@@ -120,6 +120,10 @@ def test_an_account_that_nobody_closed_has_failed() -> None:
     assert (report.state, report.error) == ("failed", "It died.")
 
 
+def test_an_account_that_nobody_closed_and_nothing_explains_was_interrupted() -> None:
+    assert unclosed(WorkloadReport(state="steady"), "").state == "interrupted"
+
+
 def test_a_closed_account_stays_as_it_is() -> None:
     closed = WorkloadReport(state="interrupted", complete=True)
     assert unclosed(closed, "It died.") == closed
