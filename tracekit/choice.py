@@ -4,6 +4,7 @@ from tracekit.errors import RecordingError, ToolError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
 from tracekit.recording import Recording
+from tracekit.tables.schemas import SCHEMAS
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import find_xctrace
 
@@ -18,7 +19,7 @@ def choose(name: str) -> Recorder:
     """
     tool = find_xctrace() if name in {"auto", "xctrace"} else None
     if tool is not None:
-        return XctraceRecorder(tool)
+        return XctraceRecorder(tool, _traced_schemas())
     if name == "xctrace":
         raise ToolError(
             "There is no xctrace on this machine.",
@@ -46,3 +47,9 @@ def recorder_for(recording: Recording) -> Recorder:
         if recording.exports.is_dir()
         else "Nothing was recorded; record again.",
     )
+
+
+def _traced_schemas() -> frozenset[str]:
+    """Return the schemas of a trace that the normalized tables are made of."""
+    sources = (source for schema in SCHEMAS.values() for source in schema.sources)
+    return frozenset(source.schema for source in sources if source.clock == "gpu")

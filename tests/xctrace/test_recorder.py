@@ -70,7 +70,7 @@ def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
         **other: Any,
     ) -> Recorded:
         tool = locate(patience=Patience(pauses=(0, 0)))
-        recorder = XctraceRecorder(tool, Manner(deadlines, pauses=(0, 0)))
+        recorder = XctraceRecorder(tool, (), Manner(deadlines, pauses=(0, 0)))
         request = replace(Request(target, limit, counters="off"), **other)
         return recorder.record(request, recording, progress)
 
@@ -86,7 +86,7 @@ def test_a_program_that_ends_by_itself(
     assert recorded.end_reason == "Target app exited"
     assert not recorded.interrupted
     assert [one.name for one in recorded.targets] == ["true"]
-    assert recorded.started < recorded.ended
+    assert recorded.started <= recorded.ended
     assert told == [
         "xctrace is starting",
         "recording",
@@ -391,6 +391,18 @@ def test_terminate_stops_and_saves_too(record: Record, told: list[str]) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_ctrl_c_while_the_bundle_is_checked_loses_nothing(
+    record: Record, recording: Recording, told: list[str], sleeper: int
+) -> None:
+    recorded = record(
+        Attach(sleeper), limit=0.1, progress=interrupting("checking the bundle", told)
+    )
+    assert recorded.interrupted
+    assert recorded.targets[0].pid == sleeper
+    assert recorded.warnings[0].startswith("The bundle was saved, but not checked")
+    assert recording.bundle.is_dir()
+
+
 def test_ctrl_c_before_anything_was_recorded(
     record: Record, scenario: Scenario, told: list[str]
 ) -> None:
@@ -436,7 +448,7 @@ def test_the_clock_is_laid_on_the_worker_s(
 
 
 def test_version_and_name(scenario: Scenario) -> None:
-    recorder = XctraceRecorder(locate())
+    recorder = XctraceRecorder(locate(), ())
     assert (recorder.name, recorder.version()) == ("xctrace", "xctrace version 26.0 (17C529)")
 
 
@@ -444,7 +456,7 @@ def test_there_is_nothing_to_export_without_a_bundle(
     scenario: Scenario, recording: Recording
 ) -> None:
     with pytest.raises(RecordingError, match="is not there, so it cannot be exported"):
-        XctraceRecorder(locate()).export(recording, print)
+        XctraceRecorder(locate(), ()).export(recording, print)
 
 
 def test_the_interpreter_of_a_virtual_environment_is_launched_as_it_is(record: Record) -> None:

@@ -58,14 +58,14 @@ def test_a_process_that_was_never_seen_has_no_children() -> None:
 
 def test_a_program_that_was_left_running_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
     assert end_leftovers([sleeper.pid], time.time() - 5) == (sleeper.pid,)
-    assert not psutil.pid_exists(sleeper.pid)
+    assert sleeper.wait(10) == -15
 
 
 def test_a_program_that_does_not_want_to_end_is_killed(
     stubborn: subprocess.Popen[bytes],
 ) -> None:
     end_leftovers([stubborn.pid], time.time() - 5, grace=0.1)
-    assert not psutil.pid_exists(stubborn.pid)
+    assert stubborn.wait(10) == -9
 
 
 def test_a_program_that_was_there_before_is_left_alone(

@@ -9,7 +9,6 @@ from pathlib import Path
 from tracekit.errors import ToolError
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
-from tracekit.tables.schemas import SCHEMAS
 from tracekit.toc import TocRun, read_toc
 from tracekit.xctrace.counters import counter_set
 from tracekit.xctrace.tool import Xctrace
@@ -32,12 +31,6 @@ class Wanted:
     file: str
 
 
-def schemas() -> frozenset[str]:
-    """Return the schemas that the normalized tables are made of, and the trace's clock."""
-    sources = (source for schema in SCHEMAS.values() for source in schema.sources)
-    return frozenset(source.schema for source in sources if source.clock == "gpu") | {TIME_INFO}
-
-
 def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
     """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
     schemas = frozenset(schemas)
@@ -53,10 +46,13 @@ def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
     return tuple(tables)
 
 
-def export(tool: Xctrace, recording: Recording, progress: Progress) -> tuple[str, ...]:
-    """Export the TOC and the wanted tables of the last run; return warnings.
+def export(
+    tool: Xctrace, recording: Recording, schemas: Iterable[str], progress: Progress
+) -> tuple[str, ...]:
+    """Export the TOC and those tables of the last run that have one of `schemas`.
 
-    A table that fails leaves the others alone.
+    The table of the trace's clock is exported besides. A table that fails leaves the others
+    alone; what is to be said of it is in the warnings that are returned.
 
     Raises:
         ToolError: The TOC cannot be exported, or no table could.
@@ -66,7 +62,7 @@ def export(tool: Xctrace, recording: Recording, progress: Progress) -> tuple[str
     runs = read_toc(recording.toc_file).runs
     if not runs:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
-    tables = wanted(runs[-1], schemas())
+    tables = wanted(runs[-1], {*schemas, TIME_INFO})
     errors: list[ToolError] = []
     warnings: list[str] = []
     for number, table in enumerate(tables, 1):

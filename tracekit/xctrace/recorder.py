@@ -1,6 +1,7 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
 import time
+from collections.abc import Iterable
 
 import psutil
 
@@ -25,12 +26,16 @@ MANNER = Manner()
 
 
 class XctraceRecorder:
-    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes."""
+    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
+
+    `schemas` are the tables to export, by Apple's names, where a recording has them.
+    """
 
     name = "xctrace"
 
-    def __init__(self, tool: Xctrace, manner: Manner = MANNER) -> None:
+    def __init__(self, tool: Xctrace, schemas: Iterable[str], manner: Manner = MANNER) -> None:
         self._tool = tool
+        self._schemas = frozenset(schemas)
         self._manner = manner
 
     def version(self) -> str:
@@ -57,7 +62,10 @@ class XctraceRecorder:
         report = worker_report(request)
         if report is not None:
             end_leftovers([report.pid], since)
-        run = self._open(attempt, recording, progress)
+        try:
+            run = self._open(attempt, recording, progress)
+        except KeyboardInterrupt:
+            return _unchecked(request, attempt, report, began=began)
         if isinstance(request.target, Launch) and run.target is not None:
             end_leftovers([run.target.pid], since)
         return _recorded(request, selection, attempt, run, report, began=began)
@@ -71,7 +79,7 @@ class XctraceRecorder:
         """
         if not recording.bundle.exists():
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
-        return exporting.export(self._tool, recording, progress)
+        return exporting.export(self._tool, recording, self._schemas, progress)
 
     def _open(self, attempt: Attempt, recording: Recording, progress: Progress) -> TocRun:
         why = f"There is no bundle at {recording.bundle}."
@@ -127,6 +135,21 @@ def _recorded(
             *counter_warnings(selection, run),
             *_staging_warnings(attempt),
         ),
+    )
+
+
+def _unchecked(
+    request: Request, attempt: Attempt, report: WorkloadReport | None, *, began: str
+) -> Recorded:
+    """Return what is known of a recording that was saved, but not looked into."""
+    return Recorded(
+        targets=_targets(request, TocRun(1), attempt.family, report),
+        command_lines=(attempt.argv,),
+        started=began,
+        ended=now(),
+        end_reason=attempt.ended.account.stop_line,
+        interrupted=True,
+        warnings=("The bundle was saved, but not checked before someone asked to stop.",),
     )
 
 
