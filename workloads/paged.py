@@ -29,12 +29,8 @@ def paged(
     kv_heads: Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")] = 8,
     head_dim: Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")] = 128,
     block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")] = 32,
-    max_blocks: Annotated[
-        int, typer.Option(min=1, max=65536, help="Blocks that the pool has for each sequence.")
-    ] = 64,
-    active_blocks: Annotated[
-        int, typer.Option(min=1, max=65536, help="Blocks that each sequence uses.")
-    ] = 32,
+    max_blocks: Annotated[int, typer.Option(min=1, max=65536, help="Blocks a sequence has.")] = 64,
+    active_blocks: Annotated[int, typer.Option(min=1, max=65536, help="Blocks it uses.")] = 32,
     dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
     ragged: Annotated[
         bool, typer.Option(help="Draw lengths at random instead of filling all active blocks.")
@@ -49,16 +45,10 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.attention import check_heads, draw_lengths, draw_problem
+    from tracekit.attention import check_heads, draw_problem
 
     check_heads(q_heads, kv_heads)
-    if active_blocks > max_blocks:
-        raise UsageError(
-            f"A sequence cannot use {active_blocks} blocks of {max_blocks}.",
-            hint="--active-blocks must not exceed --max-blocks.",
-        )
-    full = active_blocks * block_size
-    lens = draw_lengths(batch, full, seed=seed) if ragged else [full] * batch
+    lens = _lengths(batch, active_blocks, max_blocks, block_size, seed if ragged else None)
     problem = draw_problem(
         lens,
         q_heads=q_heads,
@@ -72,27 +62,30 @@ def paged(
     return _step(problem, lens, TOLERANCE[dtype])
 
 
+def _lengths(batch: int, active: int, most: int, block_size: int, seed: int | None) -> list[int]:
+    from tracekit.attention import draw_lengths
+
+    if active > most:
+        raise UsageError(
+            f"A sequence cannot use {active} blocks of {most}.",
+            hint="--active-blocks must not exceed --max-blocks.",
+        )
+    full = active * block_size
+    return [full] * batch if seed is None else draw_lengths(batch, full, seed=seed)
+
+
 def _step(problem: "Problem", lens: Sequence[int], tolerance: float) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import backend, paged_attention, specializations, traffic
+    from tracekit.attention import attend, backend, specializations, traffic
 
-    scale, longest = problem.head_dim**-0.5, max(lens)
+    scale, longest, device = problem.head_dim**-0.5, max(lens), backend()
 
     def submit() -> "mx.array":
-        out = paged_attention(
-            problem.q,
-            problem.k_pages,
-            problem.v_pages,
-            problem.block_tables,
-            problem.context_lens,
-            scale=scale,
-            longest=longest,
-        )
+        out = attend(problem, scale=scale, longest=longest)
         mx.async_eval(out)
         return out
 
-    device = backend()
     model = traffic(
         lens,
         q_heads=problem.q_heads,

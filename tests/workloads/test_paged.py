@@ -62,6 +62,7 @@ def test_ragged_lengths_are_drawn_by_the_seed() -> None:
     [
         pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
         pytest.param({"active_blocks": 5}, "cannot use 5 blocks of 4", id="blocks"),
+        pytest.param({"max_blocks": 65536, "block_size": 1024, "batch": 4096}, "GB", id="size"),
         pytest.param({"batch": 0}, "--batch must be at least 1", id="bound"),
         pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
     ],

@@ -1,7 +1,7 @@
 """Paged attention for users: the op, its reference, its traffic model."""
 
 from tracekit.attention.metal import specializations
-from tracekit.attention.paged import backend, paged_attention
+from tracekit.attention.paged import attend, backend, paged_attention
 from tracekit.attention.pool import draw_lengths, draw_problem
 from tracekit.attention.problem import Problem, check_heads
 from tracekit.attention.reference import as_float64, largest_error, reference
@@ -11,6 +11,7 @@ __all__ = [
     "Problem",
     "Traffic",
     "as_float64",
+    "attend",
     "backend",
     "check_heads",
     "draw_lengths",

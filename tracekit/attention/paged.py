@@ -29,9 +29,7 @@ def paged_attention(
     `block_tables[b, t // block_size]` at row `t % block_size`; nothing past a sequence's
     length counts, whatever the pages hold there. A sequence of length 0 gives zeros.
 
-    On Metal one dispatch of `kernels/paged_decode.metal` does all; elsewhere MLX's own ops
-    gather the pages and attend. Page numbers of used entries are not checked: they are on
-    the device.
+    Page numbers of used entries are not checked: they are on the device.
 
     Args:
         q: `[batch, q_heads, head_dim]`, float16, bfloat16 or float32.
@@ -51,6 +49,15 @@ def paged_attention(
         UsageError: The shapes or dtypes do not fit together.
     """
     problem = Problem(q, k_pages, v_pages, block_tables, context_lens)
+    return attend(problem, scale=scale, longest=longest)
+
+
+def attend(problem: Problem, *, scale: float, longest: int | None = None) -> mx.array:
+    """Do what `paged_attention` does with arrays that were checked before.
+
+    On Metal one dispatch of `kernels/paged_decode.metal` does all; elsewhere MLX's own ops
+    gather the pages and attend.
+    """
     if backend() == "metal":
         return paged_decode(problem, scale=scale)
     return _gathered(problem, scale=scale, longest=longest)

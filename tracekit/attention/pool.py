@@ -1,11 +1,14 @@
 """Pools of pages drawn at random, for benches and tests."""
 
+import math
 from collections.abc import Sequence
 
 import mlx.core as mx
 import numpy as np
+import psutil
 
 from tracekit.attention.problem import Problem
+from tracekit.errors import UsageError
 
 _LONGEST_CONSTANT = 7  # MLX binds arrays of up to 7 elements as constants
 
@@ -30,9 +33,13 @@ def draw_problem(
 
     Every sequence has `max_blocks` pages of its own, in shuffled order. Contents are normal;
     the lengths are padded to 8 entries, so that every batch runs one and the same kernel.
+
+    Raises:
+        UsageError: The pool is larger than this machine's memory.
     """
     batch = len(lens)
     pool = (batch * max_blocks, block_size, kv_heads, head_dim)
+    _check_size(2 * math.prod(pool) * dtype.size)
     tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
     padding = (0, max(0, _LONGEST_CONSTANT + 1 - batch))
     keys = mx.random.split(mx.random.key(seed), 3)
@@ -46,3 +53,12 @@ def draw_problem(
     mx.eval(problem.q, problem.k_pages, problem.v_pages)
     mx.eval(problem.block_tables, problem.context_lens)
     return problem
+
+
+def _check_size(needed: int) -> None:
+    there = psutil.virtual_memory().total
+    if needed > there:
+        raise UsageError(
+            f"The pool takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
+            hint="Take fewer or smaller blocks, fewer sequences or fewer heads.",
+        )

@@ -37,9 +37,9 @@ def traffic(
     """Model one decode call over contexts of these lengths.
 
     A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table
-    entry of 4 bytes for each of its ceil(L / block_size) pages and its length; it writes its
-    output; and it takes 4 L q_heads head_dim operations, a multiplication and an addition for
-    each element of the scores and of the weighted sum.
+    entry of 4 bytes for each of its pages and its length; it writes its output; and it takes
+    4 L q_heads head_dim operations: a multiplication and an addition for each element of the
+    scores and of the weighted sum.
 
     Args:
         context_lens: Tokens of each sequence.
@@ -48,10 +48,9 @@ def traffic(
         head_dim: Elements of one head.
         block_size: Tokens of one page.
         itemsize: Bytes of an element.
-        rereads: How often the kernel reads each row of K and V: q_heads / kv_heads for one
+        rereads: How often each row of K and V is read: q_heads / kv_heads times by a kernel
             that treats each q head by itself.
-        block_tables: Pages of each sequence; where given, rows of a page that sequences
-            share are unique once. Without it all pages are taken to be disjoint.
+        block_tables: Pages of each sequence, which may share some; None if all are disjoint.
     """
     row = 2 * kv_heads * head_dim * itemsize
     tokens = sum(context_lens)
