@@ -28,11 +28,11 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
     return pd.Series(named[codes], index=labels.index, dtype="int64"), tuple(texts)
 
 
-def title(name: str) -> str:
+def heading(name: str) -> str:
     """Return a metric's name as a heading: "gpu_idle_ratio" becomes "GPU idle ratio"."""
     words = [_SPELLED.get(word, word) for word in name.split("_")]
-    heading = " ".join(words)
-    return heading[:1].upper() + heading[1:]
+    spelled = " ".join(words)
+    return spelled[:1].upper() + spelled[1:]
 
 
 def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:

@@ -9,9 +9,10 @@ import jinja2
 from markupsafe import Markup
 
 from tracekit.analysis.result import Result
-from tracekit.report import text, units
+from tracekit.report import naming, text, units
 from tracekit.report.panel import Panel, Tables
 from tracekit.report.panels import PANELS
+from tracekit.report.rows import Kept
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
 from tracekit.shipped import shipped
@@ -38,10 +39,11 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     style = _read(folder / "page.css")
     script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
     environment = _environment(folder, redact)
+    once = Kept(tables)
     return environment.get_template("page.html").render(
         result=result,
         name=_name(result),
-        sections=[(panel, _body(environment, panel, result, tables)) for panel in PANELS],
+        sections=[(panel, _body(environment, panel, result, once)) for panel in PANELS],
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
         script=Markup(script),  # noqa: S704
@@ -76,7 +78,9 @@ def _environment(folder: Path, redact: Redact) -> jinja2.Environment:
         "quantity": units.quantity,
         "unavailable": units.unavailable,
         "stamp": units.stamp,
-        "sentence": text.sentence,
+        "heading": lambda name: naming.heading(redact(name)),
+        "sentence": lambda words: text.sentence(redact(words)),
+        "continued": lambda words: text.continued(redact(words)),
         "line": lambda label: text.line(redact(label)),
         "packed": _packer(redact),
     }

@@ -1,5 +1,6 @@
 """Tables as panels want them: always a frame, and the reason where it has no rows."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -61,3 +62,36 @@ def of_others(tables: Tables, name: str) -> Rows:
 
 def _nothing(name: str) -> pd.DataFrame:
     return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])
+
+
+class Kept(Mapping[str, pd.DataFrame]):
+    """Tables that are asked for once each, however many panels want them.
+
+    Frames are shared: who gets one leaves it as it is. A table that is missing or cannot be
+    read raises what it raised the first time.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._frames: dict[str, pd.DataFrame] = {}
+        self._errors: dict[str, KeyError | TracekitError] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Return the table `name`; raise what the tables raise."""
+        if name in self._errors:
+            raise self._errors[name]
+        if name not in self._frames:
+            try:
+                self._frames[name] = self._tables[name]
+            except (KeyError, TracekitError) as error:
+                self._errors[name] = error
+                raise
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names that the tables have."""
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        """Return how many tables there are."""
+        return len(self._tables)

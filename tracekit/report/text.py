@@ -32,6 +32,12 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{end}" if text else ""
 
 
+def continued(text: str) -> str:
+    """Return a sentence as it stands after a colon: its first word small, unless it is a name."""
+    first, *_ = text.split(" ", maxsplit=1)
+    return text[0].lower() + text[1:] if first.isalpha() and first.istitle() else text
+
+
 def _picture(match: re.Match[str]) -> str:
     code = ord(match.group())
     return chr(_CONTROL_PICTURES + code) if code < _FIRST_PRINTABLE else "\ufffd"

@@ -103,7 +103,8 @@ def _scaled(value: float) -> str:
 def _plain(value: float) -> str:
     if value == 0:
         return "0"
-    whole = math.floor(math.log10(abs(value))) + 1
+    rounded = float(f"{value:.{_DIGITS}g}")
+    whole = math.floor(math.log10(abs(rounded))) + 1
     decimals = max(0, _DIGITS - whole)
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text and value == round(value) else text

@@ -4,7 +4,8 @@ const STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
 
 function digits(value, significant = 3) {
   if (value === 0) return "0";
-  const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
+  const rounded = Math.abs(Number(value.toPrecision(significant)));
+  const whole = Math.floor(Math.log10(rounded)) + 1;
   const text = value.toLocaleString("en-US", {
     minimumFractionDigits: Math.max(0, significant - whole),
     maximumFractionDigits: Math.max(0, significant - whole),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from tracekit.analysis.result import Better, Measurement, Result
-from tracekit.report.naming import title
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.sources import meaning, of_metric
 from tracekit.report.units import quantity, unavailable
@@ -16,7 +15,6 @@ class Row:
     """One metric, in words."""
 
     name: str
-    title: str
     value: str
     known: bool
     direction: str
@@ -37,7 +35,6 @@ def _row(one: Measurement, tables: Tables) -> Row:
     known = one.value is not None
     return Row(
         name=one.name,
-        title=title(one.name),
         value=quantity(one.value, one.unit) if known else unavailable(one.reason),
         known=known,
         direction=_DIRECTIONS.get(one.better, ""),

@@ -60,7 +60,7 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "workload", provenance.workload or "none of tracekit's"
     yield "recorder", f"{provenance.recorder} {provenance.recorder_version}".strip()
     yield "templates", ", ".join(provenance.templates) or "none"
-    yield "instruments", ", ".join(provenance.instruments) or "those of the templates"
+    yield "instruments", ", ".join(provenance.instruments) or "no others"
     yield "counters", provenance.counters
     yield "started", stamp(provenance.started)
     yield "ended", stamp(provenance.ended)

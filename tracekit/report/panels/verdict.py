@@ -4,8 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tracekit.analysis.finding import Severity
-from tracekit.analysis.result import Measurement, Result, Status
-from tracekit.report.naming import title
+from tracekit.analysis.result import Check, Measurement, Result, Status
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.findings import ranked
 from tracekit.report.sources import of_metric
@@ -24,10 +23,22 @@ _FIRST = (
 
 
 @dataclass(frozen=True)
-class Headline:
-    """A number that matters; `source` says whose clock it is read from."""
+class Verdict:
+    """A sentence, to be followed by the message of a finding; its tone is a word of the style.
 
-    title: str
+    Tones are error, warning, unclear and good.
+    """
+
+    tone: str
+    lead: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A metric that matters; `source` says whose clock it is read from."""
+
+    name: str
     value: str
     source: str
     known: bool
@@ -35,55 +46,51 @@ class Headline:
 
 def context(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
-    tone, sentence = verdict_of(result)
     stages = result.provenance.stages.items()
     return {
-        "tone": tone,
-        "sentence": sentence,
+        "verdict": verdict_of(result),
         "numbers": [_headline(one, tables) for one in _chosen(result.metrics)],
         "tally": _tally(result),
         "broken": [(name, one) for name, one in stages if one.state in {"failed", "interrupted"}],
     }
 
 
-def verdict_of(result: Result) -> tuple[str, str]:
-    """Return the tone (error, warning, unclear or good) and the sentence."""
+def verdict_of(result: Result) -> Verdict:
+    """Judge a run by its worst findings; without any, by how many checks could be made."""
     order = ranked(result.findings)
     errors = [one for one in order if one.severity is Severity.ERROR]
     warnings = [one for one in order if one.severity is Severity.WARNING]
     if errors:
-        return "error", f"Do not trust these numbers yet: {_lower(errors[0].message)}"
+        return Verdict("error", "Do not trust these numbers yet:", errors[0].message)
     if warnings:
-        return "warning", _costs(len(warnings), warnings[0].message)
-    states = Counter(check.status for check in result.checks)
-    open_ones = states[Status.ABSTAINED] + states[Status.FAILED]
-    if not result.checks:
-        return "unclear", "Nothing was checked, so nothing can be said."
-    if states[Status.PASSED] + states[Status.FOUND] == 0:
-        return "unclear", f"Nothing can be said: none of {_checks(open_ones)} could be made."
-    if open_ones:
-        made = count(len(result.checks) - open_ones)
-        return "unclear", (
-            f"No fault was found by {made} of {_checks(len(result.checks))}; "
-            f"{count(open_ones)} could not be made."
+        number = len(warnings)
+        lead = (
+            f"{count(number)} things cost time. The first:"
+            if number > 1
+            else "One thing costs time:"
         )
-    return "good", f"No fault was found by {_checks(len(result.checks))}, and all could be made."
+        return Verdict("warning", lead, warnings[0].message)
+    return _without_fault(result.checks)
 
 
-def _costs(number: int, first: str) -> str:
-    if number == 1:
-        return f"One thing costs time: {_lower(first)}"
-    return f"{count(number)} things cost time. The first: {_lower(first)}"
+def _without_fault(checks: tuple[Check, ...]) -> Verdict:
+    states = Counter(check.status for check in checks)
+    open_ones = states[Status.ABSTAINED] + states[Status.FAILED]
+    made = len(checks) - open_ones
+    if not checks:
+        return Verdict("unclear", "Nothing was checked, so nothing can be said.")
+    if made == 0:
+        return Verdict(
+            "unclear", f"Nothing can be said: none of {_checks(open_ones)} could be made."
+        )
+    if open_ones:
+        lead = f"No fault was found by {count(made)} of {_checks(len(checks))}"
+        return Verdict("unclear", f"{lead}; {count(open_ones)} could not be made.")
+    return Verdict("good", f"No fault was found by {_checks(len(checks))}, and all could be made.")
 
 
 def _checks(number: int) -> str:
     return f"{count(number)} check{'' if number == 1 else 's'}"
-
-
-def _lower(message: str) -> str:
-    first, *_ = message.split(" ", maxsplit=1)
-    plain = first.isalpha() and first.istitle()
-    return message[0].lower() + message[1:] if plain else message
 
 
 def _chosen(metrics: tuple[Measurement, ...]) -> list[Measurement]:
@@ -96,9 +103,9 @@ def _chosen(metrics: tuple[Measurement, ...]) -> list[Measurement]:
 
 def _headline(one: Measurement, tables: Tables) -> Headline:
     if one.value is None:
-        return Headline(title(one.name), "not available", unavailable(one.reason), known=False)
+        return Headline(one.name, "not available", unavailable(one.reason), known=False)
     value = quantity(one.value, one.unit)
-    return Headline(title(one.name), value, of_metric(tables, one.name), known=True)
+    return Headline(one.name, value, of_metric(tables, one.name), known=True)
 
 
 def _tally(result: Result) -> list[tuple[str, int, str]]:

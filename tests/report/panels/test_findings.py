@@ -1,0 +1,44 @@
+from typing import Any
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.report.panels.findings import MOST_WINDOWS, findings, ranked
+
+
+def found(rule: str, severity: Severity, saving: int | None = None, windows: int = 0) -> Finding:
+    evidence = tuple(Evidence("steps", at, at + 1) for at in range(windows))
+    return Finding(rule, severity, "m", "a", evidence, saving)
+
+
+def test_findings_are_ranked_by_severity_and_then_by_saving() -> None:
+    given = [
+        found("note", Severity.NOTE, 99),
+        found("small", Severity.WARNING, 1),
+        found("unknown", Severity.WARNING),
+        found("great", Severity.WARNING, 50),
+        found("void", Severity.ERROR),
+    ]
+    assert [one.rule for one in ranked(given)] == ["void", "great", "small", "unknown", "note"]
+
+
+def test_equal_findings_stay_in_their_order() -> None:
+    given = [found("b", Severity.NOTE, 5), found("a", Severity.NOTE, 5)]
+    assert [one.rule for one in ranked(given)] == ["b", "a"]
+
+
+def test_windows_beyond_the_first_are_counted(bare: Any) -> None:
+    many = found("r", Severity.NOTE, windows=MOST_WINDOWS + 5)
+    [shown] = findings.context(bare.having(findings=(many,)).result, {})["findings"]
+    assert len(shown.windows) == MOST_WINDOWS
+    assert shown.more == 5
+    assert shown.tables == ("steps",)
+
+
+def test_every_severity_has_a_sign_of_its_own(bare: Any) -> None:
+    given = tuple(found("r", severity) for severity in Severity)
+    shown = findings.context(bare.having(findings=given).result, {})["findings"]
+    assert len({one.sign for one in shown}) == len(Severity)
+
+
+def test_no_findings_and_no_checks_are_told_apart(bare: Any, host_run: Any) -> None:
+    assert findings.context(bare.result, {})["checked"] == 0
+    assert findings.context(host_run.result, {})["checked"] == 4

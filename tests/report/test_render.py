@@ -1,0 +1,272 @@
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.recording import Overhead, Process, Provenance, Stage
+from tracekit.report import render
+from tracekit.report.panels import PANELS
+
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e\x00\x1b[31m"
+    + "A" * 10_000
+)
+
+
+class Outline(HTMLParser):
+    """What a page is made of: tags, attributes, headings, and its data block."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.blocks: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep a tag, and expect what a block holds."""
+        self.tags.append((tag, dict(attrs)))
+        if tag in {"script", "style"}:
+            self.blocks.append((tag, ""))
+
+    def handle_data(self, data: str) -> None:
+        """Keep what can be read, apart from scripts and styles."""
+        if self.lasttag in {"script", "style"} and self.blocks and not self.blocks[-1][1]:
+            self.blocks[-1] = (self.lasttag, data)
+        else:
+            self.words.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """Return the attributes of all tags of a name."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def text(self) -> str:
+        """All that can be read, on one line."""
+        return " ".join(" ".join(self.words).split())
+
+
+def same(text: str) -> str:
+    return text
+
+
+def page_of(run: Any, **options: Any) -> str:
+    return render(run.result, run.tables, redact=options.get("redact", same))
+
+
+@pytest.fixture(params=["host_run", "trace_run", "bare"])
+def run(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+def test_the_same_input_gives_the_same_page(run: Any) -> None:
+    assert page_of(run) == page_of(run)
+
+
+def test_every_panel_has_its_section_and_its_heading(run: Any) -> None:
+    outline = Outline(page_of(run))
+    sections = {one["id"]: one for one in outline.all("section")}
+    assert list(sections) == [panel.name for panel in PANELS]
+    headings = {one["id"] for one in outline.all("h2")}
+    assert {one["aria-labelledby"] for one in sections.values()} == headings
+    links = [one["href"] for one in outline.all("a")]
+    assert all(f"#{panel.name}" in links for panel in PANELS)
+
+
+def test_headings_go_down_one_level_at_a_time(run: Any) -> None:
+    levels = [int(tag[1]) for tag, _ in Outline(page_of(run)).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_ids_are_unique_and_links_within_the_page_lead_somewhere(run: Any) -> None:
+    outline = Outline(page_of(run))
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [link["href"] for link in outline.all("a")]
+    assert all(target and target[1:] in ids for target in targets)
+
+
+def test_headers_of_tables_say_what_they_head(run: Any) -> None:
+    assert all(one.get("scope") in {"row", "col"} for one in Outline(page_of(run)).all("th"))
+
+
+def test_nothing_is_loaded_and_no_address_is_named(run: Any) -> None:
+    page = page_of(run)
+    outline = Outline(page)
+    for _, attributes in outline.tags:
+        assert not (attributes.keys() & {"src", "srcset", "action", "ping", "background"})
+    assert {one["href"] for one in outline.all("link")} == {"data:,"}
+    assert "http:" not in page
+    assert "https:" not in page
+    assert page.count("http") == page.count("http-equiv")
+
+
+def test_the_policy_allows_just_what_is_on_the_page(run: Any) -> None:
+    outline = Outline(page_of(run))
+    [policy] = [one["content"] for one in outline.all("meta") if "http-equiv" in one]
+    rules = dict(rule.strip().split(" ", 1) for rule in str(policy).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["base-uri"] == rules["form-action"] == "'none'"
+    [style] = [text for tag, text in outline.blocks if tag == "style"]
+    script = next(text for tag, text in outline.blocks if tag == "script" and "unpack" in text)
+    for text, rule in ((style, "style-src"), (script, "script-src")):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    for _, attributes in outline.tags:
+        assert "style" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_the_policy_comes_before_what_it_governs(host_run: Any) -> None:
+    page = page_of(host_run)
+    assert page.index("Content-Security-Policy") < page.index("<style") < page.index("<script")
+
+
+def test_the_data_come_after_the_findings(host_run: Any) -> None:
+    page = page_of(host_run)
+    assert page.index("Keep two steps in flight.") < page.index('id="timeline-data"')
+
+
+def test_findings_read_without_a_script(host_run: Any) -> None:
+    text = Outline(page_of(host_run)).text
+    assert "One thing costs time: the work of the target was idle for 34.5 %" in text
+    assert "What to do: Keep two steps in flight." in text
+    assert "could save up to 13 ms" in text
+    assert "13 ms at 0.628 000 s" in text
+    assert "low-occupancy the recording has no GPU counters." in text
+    assert "not available, because the work ran on the CPU" in text
+
+
+def test_evidence_carries_its_window_for_the_timeline(host_run: Any) -> None:
+    links = [one for one in Outline(page_of(host_run)).all("a") if "data-begin" in one]
+    assert [(one["href"], one["data-begin"], one["data-end"]) for one in links] == [
+        ("#timeline", "628000000", "641000000")
+    ]
+
+
+def test_the_host_recorder_never_pretends_to_be_a_gpu(host_run: Any) -> None:
+    text = Outline(page_of(host_run)).text
+    assert "host recorder: CPU work on the host\u2019s clock, no GPU was measured" in text
+    assert "GPU times" not in text
+
+
+def test_the_still_timeline_has_words_for_every_mark(trace_run: Any) -> None:
+    page = page_of(trace_run)
+    still = page[page.index('id="timeline-still"') : page.index('id="timeline-data"')]
+    assert still.count("<rect") == still.count("<title>") > 5
+    assert "Command Buffer 0:Compute Command 1: 100 µs from 0.000 200 s" in still
+
+
+def test_a_run_of_which_nothing_is_known_says_so_everywhere(bare: Any) -> None:
+    text = Outline(page_of(bare)).text
+    assert "Nothing was checked, so nothing can be said." in text
+    assert "Nothing was found, because nothing was checked." in text
+    assert "Not available, because no table of the recording has anything to draw." in text
+    assert "Not available, because the recording has no table gpu_intervals." in text
+    assert "The result has no metrics." in text
+    assert "Not available, because it was not measured." in text
+    assert "0 ns" not in text
+
+
+def test_empty_tables_are_not_shown_as_noughts(host_run: Any) -> None:
+    text = Outline(page_of(host_run.emptied())).text
+    assert "the table gpu_intervals has no rows" in text
+    assert "Not available, because the table steps has no rows." in text
+
+
+@pytest.mark.parametrize(
+    "name", ["phases", "steps", "submissions", "gpu_intervals", "specializations"]
+)
+def test_a_page_can_do_without_each_table(host_run: Any, name: str) -> None:
+    assert f"the recording has no table {name}" in Outline(page_of(host_run.without(name))).text
+
+
+def test_hostile_strings_change_neither_the_page_nor_its_reading(host_run: Any, frame: Any) -> None:
+    row = {"start": 5, "duration": 5, "channel": HOSTILE, "label": HOSTILE, "process": HOSTILE}
+    table = frame("gpu_intervals", [{**row, "target": True}, {**row, "target": False}])
+    provenance = Provenance(
+        workload=HOSTILE,
+        created=HOSTILE,
+        recorder=HOSTILE,
+        command=(HOSTILE,),
+        command_lines=((HOSTILE,),),
+        parameters={HOSTILE: HOSTILE},
+        machine={HOSTILE: HOSTILE},
+        targets=(Process(1, HOSTILE),),
+        warnings=(HOSTILE,),
+        clock={HOSTILE: HOSTILE},
+        overhead=Overhead(reason=HOSTILE),
+        stages={HOSTILE: Stage("failed", HOSTILE, HOSTILE)},
+    )
+    hostile = host_run.having(
+        provenance=provenance,
+        findings=(Finding(HOSTILE, Severity.ERROR, HOSTILE, HOSTILE, (Evidence(HOSTILE, 1, 2),)),),
+        metrics=(Measurement(HOSTILE, 1, HOSTILE, Better.LOWER),),
+        checks=(Check(HOSTILE, Status.ABSTAINED, HOSTILE),),
+    )
+    tables: Mapping[str, Any] = {**host_run.tables, "gpu_intervals": table}
+    page = render(hostile.result, tables, redact=same)
+    outline = Outline(page)
+    assert len(outline.all("script")) == 2
+    assert outline.all("img") == []
+    assert "<script>alert" not in page
+    assert not re.search("[\u0000-\u0008\u000b-\u001f\u2028\u202e]", page)
+    assert "␛[31m" in page
+    assert page.encode().decode() == page
+
+
+def test_every_string_passes_the_redaction(host_run: Any, frame: Any) -> None:
+    secret = "xsecretx"
+    row = {"start": 5, "duration": 5, "channel": secret, "label": secret, "process": secret}
+    table = frame("gpu_intervals", [{**row, "target": True}, {**row, "target": False}])
+    long = "b" * 150 + secret
+    hidden = host_run.having(
+        provenance=Provenance(workload=secret, machine={secret: secret}, warnings=(secret,)),
+        findings=(Finding(secret, Severity.NOTE, long, secret, (Evidence(secret, 1, 2),)),),
+        checks=(Check(secret, Status.FAILED, secret),),
+        metrics=(Measurement(secret, None, secret, Better.LOWER, secret),),
+    )
+    page = render(
+        hidden.result,
+        {**host_run.tables, "gpu_intervals": table},
+        redact=lambda text: text.replace(secret, "█"),
+    )
+    assert secret not in page.casefold()
+    assert secret[:6] not in page
+    packed = re.search(r'id="timeline-data">([^<]+)<', page)
+    assert packed
+    assert secret.encode() not in unpacked(packed.group(1))
+
+
+def unpacked(base: str) -> bytes:
+    import zlib  # noqa: PLC0415
+
+    return zlib.decompress(base64.b64decode(base))
+
+
+def test_a_page_with_ten_thousand_intervals_stays_small(bare: Any, frame: Any) -> None:
+    rows = [
+        {
+            "start": 7_000 * at + (at * at) % 977,
+            "duration": 4_000 + (at * 7919) % 2_500,
+            "channel": "Compute",
+            "label": f"kernel {(at * 31) % 40}",
+            "process": "probe",
+            "target": at % 5 > 0,
+            "clock": "gpu",
+            "start_latency": 20_000 + (at * 104_729) % 60_000,
+        }
+        for at in range(10_000)
+    ]
+    page = render(bare.result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=same)
+    assert len(page.encode()) <= 250_000

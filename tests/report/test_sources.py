@@ -1,0 +1,51 @@
+import inspect
+from typing import Any
+
+import pytest
+
+from tracekit.analysis.metrics import METRICS
+from tracekit.report.sources import meaning, of_metric, of_table
+from tracekit.tables.schemas import SCHEMAS
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("gpu_intervals", "work on the CPU, host clock; no GPU was measured"),
+        ("steps", "the workload's own marks, host clock"),
+        ("specializations", "the workload's own marks, host clock"),
+        ("encoders", "the recording has no table encoders"),
+    ],
+)
+def test_a_host_recording_never_pretends_to_be_a_gpus(
+    host_run: Any, table: str, words: str
+) -> None:
+    assert of_table(host_run.tables, table) == words
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("gpu_intervals", "GPU times, from the trace"),
+        ("driver_intervals", "CPU times, on the trace's clock"),
+    ],
+)
+def test_a_trace_tells_gpu_times_from_cpu_times(trace_run: Any, table: str, words: str) -> None:
+    assert of_table(trace_run.tables, table) == words
+
+
+def test_a_metric_comes_from_the_first_table_that_it_asks_for(host_run: Any) -> None:
+    assert of_metric(host_run.tables, "step_p50") == "the workload's own marks, host clock"
+    assert of_metric(host_run.tables, "host_busy").startswith("work on the CPU")
+    assert of_metric(host_run.tables, "of_the_future") == "source not stated"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_first_parameter_of_every_metric_is_a_table(name: str) -> None:
+    assert next(iter(inspect.signature(METRICS[name].measure).parameters)) in SCHEMAS
+    assert meaning(name)
+    assert "`" not in meaning(name)
+
+
+def test_an_unknown_metric_has_no_meaning() -> None:
+    assert meaning("of_the_future") == ""

@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.report.text import LONGEST, continued, line, sentence, visible
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        pytest.param("plain µ ✓ 表", "plain µ ✓ 表", id="letters stay"),
+        pytest.param("a\x00b\x1bc", "a␀b␛c", id="controls"),
+        pytest.param("a\u2028b\u2029c", "a\ufffdb\ufffdc", id="line separators"),
+        pytest.param("user\u202egnp.exe", "user\ufffdgnp.exe", id="text direction"),
+        pytest.param("a\ud800b", "a\ufffdb", id="half a character"),
+        pytest.param("a\ufeffb\u200bc", "a\ufffdb\ufffdc", id="no width"),
+        pytest.param("one\ntwo\tthree", "one\ntwo\tthree", id="lines and tabs stay"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown(raw: str, seen: str) -> None:
+    assert visible(raw) == seen
+
+
+def test_a_line_is_one_line_and_not_endless() -> None:
+    assert line("  a \n\t b  ") == "a b"
+    assert line("x" * LONGEST) == "x" * LONGEST
+    assert line("x" * 10_000) == "x" * (LONGEST - 1) + "…"
+
+
+@given(st.text())
+def test_a_line_can_be_written_and_read_back_whatever_it_was(text: str) -> None:
+    shown = line(text)
+    assert shown.encode().decode() == shown
+    assert len(shown) <= LONGEST
+    assert "\n" not in shown
+    assert line(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("raw", "whole"),
+    [("it was not measured", "It was not measured."), ("Why?", "Why?"), ("", ""), ("A.", "A.")],
+)
+def test_a_sentence_has_a_capital_and_a_full_stop(raw: str, whole: str) -> None:
+    assert sentence(raw) == whole
+
+
+@pytest.mark.parametrize(
+    ("raw", "after"),
+    [
+        ("The GPU was idle.", "the GPU was idle."),
+        ("GPU time is lost.", "GPU time is lost."),
+        ("2 pipelines are new.", "2 pipelines are new."),
+        ("Discord's rows", "Discord's rows"),
+        ("", ""),
+    ],
+)
+def test_after_a_colon_a_sentence_begins_small_but_not_a_name(raw: str, after: str) -> None:
+    assert continued(raw) == after
