@@ -76,7 +76,7 @@ function nextMatch(scene, forward) {
 function told(scene, focus) {
   const track = scene.data.tracks[focus.row];
   const start = track.starts[focus.index];
-  const lines = [`${duration(track.durations[focus.index])} from ${moment(start, 1000)}`];
+  const lines = [`${duration(track.durations[focus.index])} from ${instant(start)}`];
   for (const detail of track.details) {
     const value = detail.values[focus.index] - 1;
     if (value >= 0) lines.push(`${detail.name}: ${detail.unit === "ns" ? duration(value) : scene.data.texts[value]}`);

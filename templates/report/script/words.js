@@ -29,6 +29,14 @@ function count(number) {
   return number.toLocaleString("en-US");
 }
 
+// A point of the trace's time, exact to the microsecond.
+function instant(ns) {
+  const micros = Math.round(ns / 1e3);
+  const [seconds, rest] = [Math.floor(Math.abs(micros) / 1e6), Math.abs(micros) % 1e6];
+  const [millis, last] = [Math.floor(rest / 1e3), rest % 1e3].map((one) => String(one).padStart(3, "0"));
+  return `${micros < 0 ? "-" : ""}${seconds}.${millis} ${last} s`;
+}
+
 // A point of time with as many digits as a step of `step` ns needs to be seen.
 function moment(ns, step) {
   const [factor, unit] = STEPS.find(([size]) => Math.abs(ns) >= size && step >= size / 1e6) ?? [1, "ns"];
