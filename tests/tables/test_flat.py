@@ -180,6 +180,12 @@ def test_parts_of_one_table_are_one_table(document: Export, node: Callable[..., 
     assert frame.index.tolist() == [0, 1]
 
 
+def test_runs_are_not_mixed(document: Export, node: Callable[..., str]) -> None:
+    path = document(node("n:uint32"), node("n:uint32").replace("run[1]", "run[2]"))
+    with pytest.raises(InputError, match="holds table of several runs"):
+        read_table(path)
+
+
 def test_tables_of_one_name_that_differ_are_refused(
     document: Export, node: Callable[..., str]
 ) -> None:

@@ -5,6 +5,7 @@ has one mnemonic twice, the second is called `NAME.2`. `tracekit.tables.values` 
 dtypes there are.
 """
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tracekit.tables.drift import DamagedExportWarning, DriftWarning
 from tracekit.tables.values import FORMS, Form, column, inferred
 from tracekit.tables.xml import ColumnTexts, Node, read_nodes
 from tracekit.toc import Toc
+
+_RUN = re.compile(r"/run\[(\d+)\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +94,18 @@ def _chosen(path: Path, nodes: list[Node], schema: str | None) -> list[Node]:
     chosen = [node for node in nodes if node.schema == (schema or names[0])]
     if not chosen:
         raise InputError(f"{path} has no table {schema!r}; it holds {', '.join(names)}.")
+    if len({_run(node) for node in chosen}) > 1:
+        raise InputError(
+            f"{path} holds {chosen[0].schema} of several runs.", hint="Export one run at a time."
+        )
     if any(_header(node) != _header(chosen[0]) for node in chosen):
         raise InputError(f"{path} holds tables of the name {chosen[0].schema} that differ.")
     return chosen
+
+
+def _run(node: Node) -> str:
+    found = _RUN.search(node.xpath)
+    return found[1] if found else ""
 
 
 def _header(node: Node) -> list[tuple[str, str]]:

@@ -122,6 +122,14 @@ def test_a_row_without_end_is_not_taken_into_memory(export: Export) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000
 
 
+def test_tables_without_number_are_not_all_taken_into_memory(
+    document: Export, node: Callable[..., str]
+) -> None:
+    nodes = read_nodes(document(node("a:string"), "<node/>" * 20_000))
+    assert len(nodes) == 10_000
+    assert nodes[-1].damage == "there are more than 10000 tables"
+
+
 def test_elements_between_rows_are_forgotten(export: Export) -> None:
     path = export("a:string", *["<junk/><row><string>x</string></row><junk/>"] * 1000)
     (node,) = read_nodes(path)

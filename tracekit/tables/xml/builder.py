@@ -1,11 +1,11 @@
 """Gather the rows of one table: a few thousand as objects, all before them as packed text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.tables.xml.cells import SENTINEL, Cell, Definitions, Identity, MalformedError
+from tracekit.tables.xml.cells import SENTINEL, Definitions, Entry, Identity, MalformedError
 from tracekit.tables.xml.node import ColumnTexts, ExportColumn, Header, Node
 
 _BATCH = 1 << 13
@@ -19,9 +19,8 @@ class NodeBuilder:
         self.header = header
         self.rows = 0
         self._xpath = xpath
-        self._types = [column.engineering_type for column in header.columns]
         self._columns = [_ColumnBuilder(column) for column in header.columns]
-        self._batch: list[list[Cell]] = []
+        self._batch: list[list[Entry]] = []
 
     def add(self, row: Element, definitions: Definitions) -> None:
         """Take a row, whole or not at all.
@@ -29,12 +28,9 @@ class NodeBuilder:
         Raises:
             MalformedError: It has too few cells, too many, or one that is no value.
         """
-        tags, cells = definitions.cells(row)
+        cells = definitions.entries(row)
         if len(cells) != len(self._columns):
             raise MalformedError(f"a row has {len(cells)} cells for {len(self._columns)} columns")
-        if tags != self._types:
-            for column, tag in zip(self._columns, tags, strict=True):
-                column.meet(tag)
         self._batch.append(cells)
         self.rows += 1
         if len(self._batch) == _BATCH:
@@ -61,11 +57,9 @@ class _ColumnBuilder:
         self._pids: list[pa.Array] = []
         self._tids: list[pa.Array] = []
 
-    def meet(self, tag: str) -> None:
-        if tag not in (self._type, SENTINEL):
-            self._foreign.add(tag)
-
-    def add(self, cells: Iterable[Cell]) -> None:
+    def add(self, entries: Sequence[Entry]) -> None:
+        self._foreign |= {tag for tag, _ in entries} - {self._type, SENTINEL}
+        cells = [cell for _, cell in entries]
         if not _IDENTITIES.isdisjoint((self._type, *self._foreign)):
             known = [cell if isinstance(cell, Identity) else Identity(cell) for cell in cells]
             cells = [identity.text for identity in known]

@@ -30,88 +30,67 @@ class Identity(NamedTuple):
 
 
 Cell = str | Identity | None
+Entry = tuple[str, Cell]
 
 
 class Definitions:
     """The values that a document has defined so far, by id, with the tags they stand under."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, Cell]] = {}
+        self._known: dict[str, Entry] = {}
 
-    def cells(self, row: Element) -> tuple[list[str], list[Cell]]:
-        """Return the tags and the values of a row's cells, by position.
+    def entries(self, parent: Element, depth: int = 0) -> list[Entry]:
+        """Return the tags and values of a row's cells, or of a compound's parts, by position.
 
         Raises:
             MalformedError: A cell is no value, or repeats one that was not defined.
         """
         known = self._known
-        tags: list[str] = []
-        cells: list[Cell] = []
-        for element in row:
-            tag, ref = element.tag, element.get("ref")
+        found: list[Entry] = []
+        for element in parent:
+            ref = element.get("ref")
             if ref is None:
-                cells.append(self._define(element, tag, 0))
-            else:
-                entry = known.get(ref)
-                if entry is None or entry[0] != tag:
-                    raise _bad_repeat(tag, ref, entry)
-                cells.append(entry[1])
-            tags.append(tag)
-        return tags, cells
+                found.append(self._define(element, depth))
+                continue
+            entry = known.get(ref)
+            if entry is None or entry[0] != element.tag:
+                raise _bad_repeat(element.tag, ref, entry)
+            found.append(entry)
+        return found
 
-    def _define(self, element: Element, tag: str, depth: int) -> Cell:
-        key = element.get("id")
+    def _define(self, element: Element, depth: int) -> Entry:
+        tag, key = element.tag, element.get("id")
         if len(element):
             value = self._compound(element, tag, depth)
         elif tag == SENTINEL:
             value = None
         else:
             value = element.text or _textless(element, tag, nested=depth > 0)
+        entry = (tag, value)
         if key is not None:
-            self._known[key] = (tag, value)
-        return value
+            self._known[key] = entry
+        return entry
 
     def _compound(self, element: Element, tag: str, depth: int) -> Cell:
         if depth == _DEEPEST:
             raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
+        parts = self.entries(element, depth + 1)
         text = element.get("fmt")
-        if text is not None and tag not in _IDENTITIES:
-            self._meet(element, depth + 1)
-            return text
-        parts = [self._part(part, depth + 1) for part in element]
         if tag == "process":
             return Identity(text, pid=_text_of(parts, "pid"))
         if tag == "thread":
             owner = next((cell for name, cell in parts if name == "process"), None)
             pid = owner.pid if isinstance(owner, Identity) else None
             return Identity(text, pid=pid, tid=_text_of(parts, "tid"))
-        return _stack(parts) or _name(element)
-
-    def _meet(self, element: Element, depth: int) -> None:
-        """Take the definitions within a compound that speaks for itself."""
-        for part in element:
-            ref = part.get("ref")
-            if ref is None:
-                self._define(part, part.tag, depth)
-            elif ref not in self._known:
-                raise _bad_repeat(part.tag, ref, None)
-
-    def _part(self, element: Element, depth: int) -> tuple[str, Cell]:
-        tag, ref = element.tag, element.get("ref")
-        if ref is None:
-            return tag, self._define(element, tag, depth)
-        entry = self._known.get(ref)
-        if entry is None or entry[0] != tag:
-            raise _bad_repeat(tag, ref, entry)
-        return entry
+        return (_stack(parts) or _name(element)) if text is None else text
 
 
-def _text_of(parts: list[tuple[str, Cell]], tag: str) -> str | None:
+def _text_of(parts: list[Entry], tag: str) -> str | None:
     found = next((cell for name, cell in parts if name == tag), None)
     return found if isinstance(found, str) else None
 
 
-def _stack(parts: list[tuple[str, Cell]]) -> str | None:
+def _stack(parts: list[Entry]) -> str | None:
     """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
     frames = [cell for tag, cell in parts if tag == "frame"]
     if frames:
@@ -133,7 +112,7 @@ def _name(element: Element) -> str | None:
     return element.get("name") or element.get("addr")
 
 
-def _bad_repeat(tag: str, ref: str, entry: tuple[str, Cell] | None) -> MalformedError:
+def _bad_repeat(tag: str, ref: str, entry: Entry | None) -> MalformedError:
     if entry is None:
         return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that was never defined')
     return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that is a <{entry[0]}>')

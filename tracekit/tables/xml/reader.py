@@ -18,6 +18,7 @@ from tracekit.tables.xml.node import ExportColumn, Header, Node
 from tracekit.tables.xml.source import elements
 from tracekit.toc import Toc
 
+_MOST_TABLES = 10_000
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
@@ -78,7 +79,10 @@ class _Document:
             self._enter_node(row)
             self._refuse_details(row)
             self._table = self._table or self._inheriting()
-        self._table.add(row, self._definitions)
+        try:
+            self._table.add(row, self._definitions)
+        except MalformedError as error:
+            raise MalformedError(f"{error}, line {row.sourceline}") from error
 
     def _read_header(self, schema: Element) -> None:
         self._enter_node(schema)
@@ -94,6 +98,8 @@ class _Document:
             self._node = node
         if node is not self._node:
             raise MalformedError("a <node> stands within another")
+        if len(self.nodes) == _MOST_TABLES:
+            raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self.nodes.append((self._table or self._inheriting()).build())
         self._node = self._table = None
 

@@ -7,6 +7,7 @@ libxml2's own limits, and memory is freed row by row.
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
@@ -22,70 +23,71 @@ _TAGS = (ROOT, "node", "schema", "row")
 
 
 def elements(path: Path) -> Iterator[Element]:
-    """Yield the elements that make up an export's tables, each one when it ends.
+    """Yield the elements that make up an export's tables, each one when it has ended.
 
-    An element is emptied once it was taken, and forgotten when the next one ends.
+    They live until the next block of the file is read.
 
     Raises:
         InputError: The file cannot be opened, is not XML, or is hostile.
         MalformedError: The XML is cut or damaged after its first element.
     """
-    parser = etree.XMLPullParser(
-        events=("end",),
-        tag=_TAGS,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=False,
-    )
-    events = _Events(path, parser)
+    events = _Events(path)
     for block in _blocks(path):
-        yield from events.feed(block)
-    yield from events.close()
+        ended, failure = events.feed(block)
+        yield from ended
+        if failure is not None:
+            raise failure
+        _forget(ended)
+    ended, failure = events.close()
+    yield from ended
+    if failure is not None:
+        raise failure
 
 
 class _Events:
-    def __init__(self, path: Path, parser: etree.XMLPullParser) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._parser = parser
+        self._parser = etree.XMLPullParser(
+            events=("end",),
+            tag=_TAGS,
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            remove_comments=True,
+            remove_pis=True,
+            huge_tree=False,
+        )
         self._begun = False
         self._silent = 0
 
-    def feed(self, block: bytes) -> Iterator[Element]:
+    def feed(self, block: bytes) -> tuple[list[Element], Exception | None]:
         try:
             self._parser.feed(block)
         except etree.XMLSyntaxError as error:
-            yield from self._read()
-            raise self._explained(error.msg) from error
-        self._silent += len(block)
-        yield from self._read()
+            return self._ended(), self._explained(error.msg)
+        ended = self._ended()
         # An undeclared entity stops the parser without an exception.
         for fatal in self._parser.feed_error_log.filter_from_fatals():
-            raise self._explained(fatal.message)
+            return ended, self._explained(fatal.message)
+        self._silent = 0 if ended else self._silent + len(block)
         if self._silent > _LONGEST_SILENCE:
-            raise MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
+            return ended, MalformedError(f"there is no row in {_LONGEST_SILENCE >> 20} MB")
+        return ended, None
 
-    def close(self) -> Iterator[Element]:
+    def close(self) -> tuple[list[Element], Exception | None]:
         try:
             self._parser.close()
         except etree.XMLSyntaxError as error:
-            yield from self._read()
-            raise self._explained(error.msg) from error
-        yield from self._read()
-        if not self._begun:
-            raise not_an_export(self._path)
+            return self._ended(), self._explained(error.msg)
+        ended = self._ended()
+        return ended, None if self._begun else not_an_export(self._path)
 
-    def _read(self) -> Iterator[Element]:
-        for _, element in self._parser.read_events():
-            assert isinstance(element, Element)
-            if not self._begun:
-                self._check_root(element)
-                self._begun = True
-            self._silent = 0
-            yield element
-            _forget(element)
+    def _ended(self) -> list[Element]:
+        ended = cast("list[Element]", [element for _, element in self._parser.read_events()])
+        if ended and not self._begun:
+            self._check_root(ended[0])
+            self._begun = True
+        return ended
 
     def _check_root(self, element: Element) -> None:
         tree = element.getroottree()
@@ -100,13 +102,13 @@ class _Events:
         return MalformedError(_ADVICE.sub("", message).replace("no element found", "it has no end"))
 
 
-def _forget(element: Element) -> None:
-    """Free what was read; the element itself must stay until its next sibling is there."""
-    element.clear(keep_tail=True)  # pyright: ignore[reportCallIssue]  # the stubs lack it
-    parent = element.getparent()
-    if parent is not None:
-        while (previous := element.getprevious()) is not None:
-            parent.remove(previous)
+def _forget(ended: list[Element]) -> None:
+    """Free what stands before the last element; what comes after it is not yet whole."""
+    element = ended[-1] if ended else None
+    ended.clear()
+    while element is not None and (parent := element.getparent()) is not None:
+        del parent[:-1]
+        element = parent
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
