@@ -10,7 +10,7 @@ from tracekit.host.cells import process, thread
 from tracekit.host.exports import intervals, process_samples, submissions
 from tracekit.host.sampler import Sample
 from tracekit.host.session import Bundle, Session
-from tracekit.journal import StepMark, WorkloadReport
+from tracekit.journal import Journal, StepMark, WorkloadReport
 from tracekit.recorder import Recorded, quiet
 from tracekit.recording import Recording, save
 
@@ -141,3 +141,44 @@ def test_a_damaged_bundle_is_told(recorder: HostRecorder, recording: Recording) 
     Bundle(recording.host_bundle).session.write_text("{")
     with pytest.raises(InputError, match=r"session\.json cannot be read"):
         recorder.export(recording, quiet)
+
+
+INTERVALS = """\
+<?xml version="1.0"?>
+<trace-query-result>
+<node xpath='//trace-toc[1]/run[1]/data[1]/table[6]'><schema name="host-intervals">\
+<col><mnemonic>start</mnemonic><name>Start</name>\
+<engineering-type>start-time</engineering-type></col>\
+<col><mnemonic>duration</mnemonic><name>Duration</name>\
+<engineering-type>duration</engineering-type></col>\
+<col><mnemonic>channel-name</mnemonic><name>Channel</name>\
+<engineering-type>gpu-channel-name</engineering-type></col>\
+<col><mnemonic>start-latency</mnemonic><name>Start Latency</name>\
+<engineering-type>duration</engineering-type></col>\
+<col><mnemonic>event-label</mnemonic><name>Label</name>\
+<engineering-type>string</engineering-type></col>\
+<col><mnemonic>process</mnemonic><name>Process</name>\
+<engineering-type>process</engineering-type></col>\
+</schema><row><start-time id="1" fmt="00:00.000.130">130000</start-time>\
+<duration id="2" fmt="770.00 µs">770000</duration>\
+<gpu-channel-name id="3" fmt="CPU">CPU</gpu-channel-name><sentinel/>\
+<string id="4" fmt="paged">paged</string>\
+<process id="5" fmt="python (7)"><pid id="6" fmt="7">7</pid></process></row>
+<row><start-time id="7" fmt="00:00.001.000">1000000</start-time><duration ref="2"/>\
+<gpu-channel-name ref="3"/><sentinel/><string ref="4"/><process ref="5"/></row>
+</node></trace-query-result>
+"""
+
+
+def test_intervals_to_the_letter(recorder: HostRecorder, recording: Recording) -> None:
+    recording.host_bundle.mkdir(parents=True)
+    session = Session(pid=7, name="python", kind="launched", origin=1_000_000)
+    save(Bundle(recording.host_bundle).session, session)
+    journal = Journal(recording.journal_file)
+    journal.write("about", workload="paged", backend="cpu")
+    for start in (1_100_000, 1_970_000):
+        moments = {"start": start, "submitted": start + 30_000, "completed": start + 800_000}
+        journal.write("step", phase="steady", **moments)
+    journal.close()
+    recorder.export(recording, quiet)
+    assert (recording.exports / "host-intervals.xml").read_text() == INTERVALS
