@@ -21,8 +21,7 @@ def overhead(report: WorkloadReport) -> Overhead:
     """
     pairs = _pairs(report.blocks)
     if len(pairs) < FEWEST_PAIRS:
-        reason = f"only {len(pairs)} pairs of recorded and unrecorded steps were made"
-        return Overhead(reason=report.warnings[-1] if report.warnings else reason)
+        return Overhead(reason=_reason(report, len(pairs)))
     draws = np.random.default_rng(0).integers(0, len(pairs), (_DRAWS, len(pairs)))
     medians = np.median(pairs[draws], axis=1)
     ratios = medians[:, 0] / medians[:, 1] - 1
@@ -34,6 +33,13 @@ def overhead(report: WorkloadReport) -> Overhead:
         recorded=round(float(recorded)),
         unrecorded=round(float(unrecorded)),
     )
+
+
+def _reason(report: WorkloadReport, pairs: int) -> str:
+    if pairs:
+        return f"only {pairs} pairs of recorded and unrecorded steps were made"
+    told = [warning for warning in report.warnings if "what recording costs" in warning]
+    return told[-1] if told else "no steps were made unrecorded"
 
 
 def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:
