@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what a user can act on is told in words, not in a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    # Both, even where a shell ignores SIGINT in the background: else xctrace would ignore it too.
+    signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         application(arguments)(arguments, prog_name="tracekit")
