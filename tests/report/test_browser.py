@@ -289,6 +289,8 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
         page.locator('[data-do="next"]').click()
         starts.add(page.locator("#timeline-spoken").text_content())
     assert len(starts) == 5
+    field.fill("submissions")
+    assert page.locator("#timeline-matches").text_content() == "5 found"
     field.fill("no such thing")
     assert page.locator("#timeline-matches").text_content() == "0 found"
     field.press("Escape")

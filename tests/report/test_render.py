@@ -156,7 +156,7 @@ def test_evidence_carries_its_window_for_the_timeline(host_run: Any) -> None:
 
 def test_the_host_recorder_never_pretends_to_be_a_gpu(host_run: Any) -> None:
     text = Outline(page_of(host_run)).text
-    assert "host recorder: CPU work on the host\u2019s clock, no GPU was measured" in text
+    assert "recorded on the host: CPU work on its clock, no GPU was measured" in text
     assert "GPU times" not in text
 
 

@@ -22,6 +22,12 @@ Redact = Callable[[str], str]
 # In the order in which they build on one another; together they are one module.
 SCRIPTS = ("words.js", "unpack.js", "view.js", "draw.js", "pick.js", "controls.js", "page.js")
 
+_ORIGINS = {
+    "host": "recorded on the host: CPU work on its clock, no GPU was measured",
+    "xctrace": "recorded by xctrace",
+    "import": "imported from exports",
+}
+
 
 def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     """Return the page: one HTML document that loads nothing and reads without script.
@@ -43,6 +49,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     return environment.get_template("page.html").render(
         result=result,
         name=_name(result),
+        origin=_ORIGINS.get(result.provenance.recorder, "recorder not stated"),
         sections=[(panel, _body(environment, panel, result, once)) for panel in PANELS],
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped

@@ -90,7 +90,7 @@ function drawLane(scene, row, lane, top) {
     const pixel = Math.floor(left);
     const stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
     const time = lane.sums[stop] - lane.sums[at];
-    pen.globalAlpha = Math.min(1, 0.4 + 0.6 * time * scale) * shade(scene, row.track, lane, at, stop);
+    pen.globalAlpha = Math.min(1, 0.4 + 0.6 * time * scale) * (row.track.kind === "idle" ? 0.6 : 1) * shade(scene, row.track, lane, at, stop);
     pen.fillStyle = scene.colours[row.track.kind];
     pen.fillRect(pixel, top, 1, height);
     at = stop;
@@ -102,7 +102,7 @@ function drawLane(scene, row, lane, top) {
 function shade(scene, track, lane, from, to) {
   if (!scene.matches) return 1;
   const last = Math.min(to, from + 64);
-  for (let at = from; at < last; at += 1) if (scene.matches[track.codes[lane.first + at]]) return 1;
+  for (let at = from; at < last; at += 1) if (scene.matches.has(track, lane.first + at)) return 1;
   return 0.18;
 }
 
@@ -110,7 +110,7 @@ function drawInterval(scene, track, index, left, right, top, height) {
   const { pen, colours } = scene;
   const wide = right - left;
   const inner = wide > 4 ? wide - 1 : wide;
-  pen.globalAlpha = !scene.matches || scene.matches[track.codes[index]] ? 1 : 0.18;
+  pen.globalAlpha = !scene.matches || scene.matches.has(track, index) ? 1 : 0.18;
   if (track.kind === "idle") drawHatched(scene, left, inner, top, height);
   else {
     pen.fillStyle = colours[track.kind];

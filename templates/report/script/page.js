@@ -58,7 +58,7 @@ function listenToSearch(scene) {
   const field = byId("timeline-search");
   const find = () => {
     const found = search(scene.data, field.value);
-    scene.matches = found?.matches ?? null;
+    scene.matches = found;
     byId("timeline-matches").textContent = found ? `${count(found.found)} found` : "";
     changed(scene);
   };

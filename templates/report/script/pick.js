@@ -47,14 +47,20 @@ function nearest(track, row, time, forward, wanted, not = -1) {
   return best;
 }
 
-// Which texts contain the words, and how many intervals bear them.
+// What the words are found in: the labels of intervals, and the names of tracks, which stand
+// for all that is on them.
 function search(data, words) {
   const wanted = words.trim().toLowerCase();
   if (!wanted) return null;
-  const matches = Uint8Array.from(data.texts, (text) => (text.toLowerCase().includes(wanted) ? 1 : 0));
+  const holds = (text) => text.toLowerCase().includes(wanted);
+  const labels = Uint8Array.from(data.texts, (text) => (holds(text) ? 1 : 0));
+  const whole = new Set(data.tracks.filter((track) => holds(track.name)));
   let found = 0;
-  for (const track of data.tracks) for (const code of track.codes) found += matches[code];
-  return { matches, found };
+  for (const track of data.tracks) {
+    if (whole.has(track)) found += track.size;
+    else for (const code of track.codes) found += labels[code];
+  }
+  return { found, has: (track, index) => whole.has(track) || labels[track.codes[index]] === 1 };
 }
 
 // The match after (or before) the focus, going on with the next track, and round.
@@ -66,7 +72,7 @@ function nextMatch(scene, forward) {
     const row = (first + (forward ? turn : -turn) + 2 * tracks.length) % tracks.length;
     const track = tracks[row];
     const time = start && turn === 0 ? track.starts[start.index] : forward ? -Infinity : Infinity;
-    const found = nearest(track, row, time, forward, (index) => scene.matches[track.codes[index]] === 1);
+    const found = nearest(track, row, time, forward, (index) => scene.matches.has(track, index));
     if (found) return found;
   }
   return null;

@@ -110,8 +110,9 @@ def _headline(one: Measurement, tables: Tables) -> Headline:
 
 def _tally(result: Result) -> list[tuple[str, int, str]]:
     states = Counter(check.status for check in result.checks)
+    found = len(result.findings)
     return [
-        ("findings", len(result.findings), "findings"),
+        ("findings", found, "finding" if found == 1 else "findings"),
         ("checks", states[Status.PASSED], "passed"),
         ("checks", states[Status.ABSTAINED], "could not be checked"),
         ("checks", states[Status.FAILED], "failed to run"),
