@@ -155,6 +155,15 @@ def test_an_export_that_never_gets_ready_fails_in_words(
     assert "tracekit export" in caught.value.hint
 
 
+def test_a_bundle_without_hope_is_tried_once(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say("", NOT_READY, 10))
+    with pytest.raises(ToolError):
+        tool(run).toc(Path("/a"), tmp_path / "toc.xml", patiently=False)
+    assert len(run.asked) == 1
+
+
 def test_other_failures_are_not_tried_again(
     answers: Any, say: Say, tool: Tool, tmp_path: Path
 ) -> None:

@@ -23,6 +23,11 @@ _TOLD = {
     State.SAVING: "saving; this can take minutes",
     State.SAVED: "saved",
 }
+_SENT = {
+    signal.SIGINT: "asked xctrace to stop and to save what it has",
+    signal.SIGTERM: "told xctrace to end",
+    signal.SIGKILL: "killed xctrace",
+}
 _CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
 
 
@@ -84,11 +89,14 @@ def _attempt(
         if account.state in _TOLD:
             progress(_TOLD[account.state])
 
+    def sent(number: signal.Signals) -> None:
+        progress(_SENT[number])
+
     def survey() -> int:
         family.look()
         return staging.size({recording.bundle, *(staging.staging_files() - before)})
 
-    ended = record(argv, request.time_limit, Watch(changed, survey), deadlines)
+    ended = record(argv, request.time_limit, Watch(changed, sent, survey), deadlines)
     return Attempt(argv, ended, family, staging.staging_files() - before)
 
 

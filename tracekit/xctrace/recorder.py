@@ -86,7 +86,8 @@ class XctraceRecorder:
         if recording.bundle.exists():
             progress("checking the bundle")
             try:
-                self._tool.toc(recording.bundle, recording.toc_file)
+                hope = not attempt.ended.killed
+                self._tool.toc(recording.bundle, recording.toc_file, patiently=hope)
                 runs = read_toc(recording.toc_file).runs
             except TracekitError as error:
                 why = error.message

@@ -48,10 +48,12 @@ class Watch:
 
     Attributes:
         changed: Called with the account whenever its state changes.
+        sent: Called with each signal that was sent.
         survey: Called now and then; returns the bytes written so far, staging files included.
     """
 
     changed: Callable[[Account], None]
+    sent: Callable[[signal.Signals], None]
     survey: Callable[[], int]
 
 
@@ -148,7 +150,8 @@ class _Vigil:
     def _send(self, number: signal.Signals | None) -> None:
         if number is None or self._process.poll() is not None:
             return
-        log.warning("xctrace is sent %s while it is %s", number.name, self._account.state.name)
+        log.info("xctrace is sent %s while it is %s", number.name, self._account.state.name)
+        self._watch.sent(number)
         if number is RUNGS[-1]:
             end_group(self._process)
         else:

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -12,10 +13,13 @@ class StopRequests:
     """Counts requests to stop instead of letting them end us in the middle of something.
 
     Signals that are ignored stay ignored, as a job in the background wants it. Away from the
-    main thread, where Python delivers no signals, nothing is counted.
+    main thread, where Python delivers no signals, nothing is counted. Signals within `together`
+    seconds are one request: a terminal and a parent such as `uv run` both pass a Ctrl-C on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, together: float = 1.0) -> None:
+        self._together = together
+        self._last = float("-inf")
         self._waiting = 0
         self._before: list[tuple[signal.Signals, signal._HANDLER]] = []  # pyright: ignore[reportPrivateUsage] - typeshed's only name for it
 
@@ -45,4 +49,7 @@ class StopRequests:
         return True
 
     def _count(self, _number: int, _frame: FrameType | None) -> None:
-        self._waiting += 1
+        now = time.monotonic()
+        if now - self._last >= self._together:
+            self._last = now
+            self._waiting += 1

@@ -99,9 +99,13 @@ class Xctrace:
         """Return the instruments that this Xcode has."""
         return self._list("instruments")
 
-    def toc(self, bundle: Path, output: Path) -> Path:
-        """Write the table of contents of `bundle` to `output`; raise ToolError if it cannot."""
-        return self._export(bundle, output, "--toc")
+    def toc(self, bundle: Path, output: Path, *, patiently: bool = True) -> Path:
+        """Write the table of contents of `bundle` to `output`; raise ToolError if it cannot.
+
+        A bundle that is not ready is tried again, unless there is no hope: not `patiently`.
+        """
+        pauses = self._patience.pauses if patiently else ()
+        return self._export(bundle, output, pauses, "--toc")
 
     def export_table(
         self, bundle: Path, number: int, schema: str, output: Path, place: int | None = None
@@ -118,7 +122,7 @@ class Xctrace:
             raise ToolError(f"{schema!r} is not the name of a table and is not exported.")
         nth = "" if place is None else f"[{place}]"
         xpath = f'/trace-toc/run[@number="{number}"]/data/table[@schema="{schema}"]{nth}'
-        return self._export(bundle, output, "--xpath", xpath)
+        return self._export(bundle, output, self._patience.pauses, "--xpath", xpath)
 
     def _ask(self, *words: str) -> Completed:
         return check(self.run((self.path, *words), self._patience.answer))
@@ -128,14 +132,14 @@ class Xctrace:
         listing = parse_listing(completed.stdout)
         return listing if listing.names else parse_listing(completed.stderr)
 
-    def _export(self, bundle: Path, output: Path, *what: str) -> Path:
+    def _export(self, bundle: Path, output: Path, pauses: tuple[float, ...], *what: str) -> Path:
         partial = output.with_name(f"{output.name}.partial")
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
         argv = (self.path, "export", "--input", str(bundle), "--output", str(partial), *what)
-        completed = self._export_patiently(argv, partial)
+        completed = self._export_patiently(argv, partial, pauses)
         if completed.returncode != 0:
             raise failure(completed)
         if not _starts_like_xml(partial):
@@ -146,8 +150,10 @@ class Xctrace:
         partial.replace(output)
         return output
 
-    def _export_patiently(self, argv: tuple[str, ...], partial: Path) -> Completed:
-        for pause in self._patience.pauses:
+    def _export_patiently(
+        self, argv: tuple[str, ...], partial: Path, pauses: tuple[float, ...]
+    ) -> Completed:
+        for pause in pauses:
             completed = self._export_afresh(argv, partial)
             if not _may_pass(completed):
                 return completed
