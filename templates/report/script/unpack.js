@@ -1,12 +1,21 @@
 // From the packed columns of the page to tracks of typed arrays.
 
+async function inflate(base64) {
+  try {
+    const packed = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
+    const inflated = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(inflated).arrayBuffer());
+  } catch (cause) {
+    const able = typeof DecompressionStream === "function";
+    throw new Error(able ? "its data are damaged" : "this browser is too old for it", { cause });
+  }
+}
+
 async function unpack(base64) {
-  const packed = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
-  const inflated = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(inflated).arrayBuffer());
+  const bytes = await inflate(base64);
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  if (header.format !== 1) throw new Error(`the data have format ${header.format}`);
+  if (header.format !== 1) throw new Error(`its data have the unknown format ${header.format}`);
   const reader = { bytes, at: 4 + length };
   const tracks = header.tracks.map((track) => unpackTrack(track, reader, header));
   return { begin: header.begin, end: header.end, steady: header.steady, tracks, texts: header.texts };

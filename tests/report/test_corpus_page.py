@@ -1,0 +1,59 @@
+"""Real traces become pages: what they show is what the exports hold."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.analysis.intervals import busy, spans
+from tracekit.report import render
+from tracekit.report.timeline.track import Kind
+from tracekit.report.timeline.tracks import timeline
+from tracekit.tables.tables import Tables
+
+pytestmark = pytest.mark.corpus
+
+RECORDINGS = {
+    "gpu_baseline": 37931,
+    "gpu_register_pressure": 37969,
+}
+
+
+@pytest.fixture(params=RECORDINGS)
+def tables(request: pytest.FixtureRequest, corpus: Path, tmp_path: Path) -> Tables:
+    name = request.param
+    [folder] = list(corpus.glob("*/src/re/apple/results/tranche1_20260330_204856"))
+    for export in folder.glob(f"xctrace_{name}_*.xml"):
+        (tmp_path / export.name).symlink_to(export)
+    return Tables(tmp_path, frozenset({target_of(folder / f"{name}_toc.xml")}))
+
+
+def target_of(toc: Path) -> int:
+    from lxml import etree  # noqa: PLC0415
+
+    process = etree.parse(toc).find(".//target/process")
+    assert process is not None
+    return int(process.get("pid"))
+
+
+def test_the_targets_work_and_the_others_are_told_apart(tables: Tables, bare: Any) -> None:
+    line = timeline(bare.result, tables)
+    table = tables["gpu_intervals"]
+    own, others = table[table["target"]], table[~table["target"]]
+    device = [track for track in line.tracks if track.kind is Kind.DEVICE]
+    assert sum(track.starts.size for track in device) == len(own) > 0
+    assert busy(device[0].starts, device[0].ends) <= busy(*spans(own))
+    foreign = [track for track in line.tracks if track.kind is Kind.OTHERS]
+    assert sum(track.starts.size for track in foreign) <= len(others)
+    assert "WindowServer" in [track.name for track in foreign]
+    [gaps] = [track for track in line.tracks if track.kind is Kind.IDLE]
+    starts, ends = spans(own)
+    assert gaps.durations.sum() == ends.max() - starts.min() - busy(starts, ends)
+
+
+def test_the_page_of_a_real_trace_is_small_and_whole(tables: Tables, bare: Any) -> None:
+    page = render(bare.result, tables, redact=str)
+    assert len(page.encode()) <= 250_000
+    assert "GPU times, from the trace" in page
+    assert "Command Buffer 0:Compute Command 0" in page
+    assert "the recording has no table steps" in page

@@ -1,0 +1,106 @@
+"""The script counts and words as the rest of tracekit does."""
+
+import base64
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tracekit.analysis.intervals import busy, clip
+from tracekit.report.timeline.arrange import Heading, track
+from tracekit.report.timeline.packing import pack
+from tracekit.report.timeline.track import Kind, Timeline
+from tracekit.report.units import count, duration, moment, percent
+from tracekit.shipped import shipped
+
+pytestmark = pytest.mark.browser
+
+SCRIPTS = shipped("templates") / "report" / "script"
+TIMES = [0, 1, 7, 999, 1_000, 1_234, 9_999, 99_950, 999_400, 999_600, 1_500_000, 45_600_000]
+LONG = [10**9, 2 * 10**9, 1_204_518_400, 59_999_999_999, 3_600 * 10**9, -1_500_000]
+
+
+@pytest.fixture(scope="module")
+def script(browser: Any) -> Iterator[Any]:
+    """Run an expression with the functions of some files of the script."""
+    context = browser.new_context()
+    page = context.new_page()
+
+    def run(names: str, expression: str, given: Any) -> Any:
+        sources = "\n".join((SCRIPTS / name).read_text() for name in names.split())
+        return page.evaluate(f"async (given) => {{ {sources}\nreturn {expression}; }}", given)
+
+    yield run
+    context.close()
+
+
+def test_times_are_worded_alike(script: Any) -> None:
+    some = np.random.default_rng(5).integers(0, 10**12, 200).tolist()
+    given = [*TIMES, *LONG, *some]
+    assert script("words.js", "given.map(duration)", given) == [duration(one) for one in given]
+    assert script("words.js", "given.map(instant)", given) == [moment(one) for one in given]
+
+
+def test_shares_and_counts_are_worded_alike(script: Any) -> None:
+    ratios = [0, 0.0004, 0.00123, 0.345, 0.99949, 1]
+    assert script("words.js", "given.map(percent)", ratios) == [percent(one) for one in ratios]
+    numbers = [0, 7, 1_000, 1_234_567]
+    assert script("words.js", "given.map(count)", numbers) == [count(one) for one in numbers]
+
+
+@pytest.mark.parametrize(
+    ("at", "step", "words"),
+    [
+        (0, 10**8, "0 ns"),
+        (200 * 10**6, 10**8, "200 ms"),
+        (1_200_000_000, 10**8, "1.2 s"),
+        (1_062_508_000, 500_000, "1.0625 s"),
+        (5_000_000_100, 100, "5,000.0001 ms"),
+        (1_500, 500, "1.5 µs"),
+    ],
+)
+def test_a_tick_has_just_the_digits_that_its_step_needs(
+    script: Any, at: int, step: int, words: str
+) -> None:
+    assert script("words.js", "moment(...given)", [at, step]) == words
+
+
+def test_sums_of_a_window_are_those_of_the_analysis(script: Any, frame: Any) -> None:
+    chance = np.random.default_rng(11)
+    starts = chance.integers(0, 10**6, 400).tolist()
+    durations = chance.choice([0, 1, 500, 30_000], 400).tolist()
+    rows = [
+        {"start": start, "duration": length}
+        for start, length in zip(starts, durations, strict=True)
+    ]
+    table = frame("gpu_intervals", rows)
+    made = track(Heading("GPU", Kind.DEVICE), table, table["label"], most=12)
+    windows = np.sort(chance.integers(-(10**5), 12 * 10**5, (60, 2))).tolist()
+    found = script(
+        "words.js unpack.js",
+        """unpack(given.packed).then((data) => given.windows.map(([begin, end]) => {
+            const [track] = data.tracks;
+            const counts = track.lanes.map((lane) => cover(lane, begin, end).count);
+            return [union(track, begin, end), counts.reduce((sum, one) => sum + one, 0)];
+        }))""",
+        {"packed": pack(Timeline(0, 2 * 10**6, (made,)), str), "windows": windows},
+    )
+    for (begin, end), (time, number) in zip(windows, found, strict=True):
+        assert time == busy(*clip(made.starts, made.ends, begin, end))
+        touching = (made.ends > begin) & (made.starts < end)
+        assert number == int(np.count_nonzero(touching))
+
+
+def test_data_of_another_format_or_damaged_ones_are_refused(script: Any) -> None:
+    packed = pack(Timeline(0, 1, ()), str)
+    keys = script("unpack.js", "unpack(given).then((data) => Object.keys(data).sort())", packed)
+    assert keys == ["begin", "end", "steady", "texts", "tracks"]
+    newer = zlib.decompress(base64.b64decode(packed)).replace(b'"format":1', b'"format":9')
+    damaged = base64.b64encode(zlib.compress(newer)).decode()
+    with pytest.raises(Exception, match="its data have the unknown format 9"):
+        script("unpack.js", "unpack(given)", damaged)
+    for damaged in ("AAAA", "%%%", packed[:40]):
+        with pytest.raises(Exception, match="its data are damaged"):
+            script("unpack.js", "unpack(given)", damaged)
