@@ -111,8 +111,6 @@ def _parse(path: Path) -> Element:
         raise InputError(
             f"{path} is not a whole table of contents: {error.msg}.", hint="Export it again."
         ) from error
-    for fatal in parser.error_log.filter_from_fatals():
-        raise InputError(f"{path} is not a whole table of contents: {fatal.message}.")
     if root.getroottree().docinfo.internalDTD:
         raise hostile(path)
     return root

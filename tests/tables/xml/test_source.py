@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import InputError
-from tracekit.tables.xml import read_nodes
+from tracekit.tables.xml import ExportColumn, read_nodes
+from tracekit.tables.xml.builder import NodeBuilder
+from tracekit.tables.xml.cells import Definitions
+from tracekit.tables.xml.node import Header
+from tracekit.tables.xml.source import elements
 
 Export = Callable[..., Path]
 
@@ -128,6 +132,29 @@ def test_tables_without_number_are_not_all_taken_into_memory(
     nodes = read_nodes(document(node("a:string"), "<node/>" * 20_000))
     assert len(nodes) == 10_000
     assert nodes[-1].damage == "there are more than 10000 tables"
+
+
+def test_what_was_read_is_freed(export: Export) -> None:
+    path = export("a:string", *['<row><string id="1">some text</string></row>'] * 50_000)
+    nodes = [row.getparent() for row in elements(path) if row.tag == "row"]
+    assert len(nodes) == 50_000
+    most = 0
+    for row in elements(path):
+        parent = row.getparent()
+        most = max(most, 0 if parent is None else len(parent))
+    assert most < 4 * (1 << 16) // len('<row><string id="1">some text</string></row>')
+
+
+def test_rows_are_packed_as_they_come(export: Export) -> None:
+    path = export("a:string", *["<row><string>x</string></row>"] * 20_000)
+    builder = NodeBuilder(Header("t", (ExportColumn("a", "A", "string"),)), "")
+    waiting = 0
+    for element in elements(path):
+        if element.tag == "row":
+            builder.add(element, Definitions())
+            waiting = max(waiting, len(builder._batch))
+    assert waiting < 10_000
+    assert builder.build().columns[0].texts.to_pylist() == ["x"] * 20_000
 
 
 def test_elements_between_rows_are_forgotten(export: Export) -> None:
