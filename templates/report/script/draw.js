@@ -72,8 +72,8 @@ function drawName({ pen, view, colours, focus }, row, index) {
   pen.fillText(fitted(pen, row.track.name, room), view.gutter ? 8 : 2, y);
 }
 
-// Wide intervals are drawn one by one; those thinner than a pixel are drawn as the share of
-// the pixel that they cover, found by binary search instead of by visiting each.
+// Wide intervals are drawn one by one; those thinner than a pixel are drawn together, found by
+// binary search instead of by visiting each.
 function drawLane(scene, row, lane, top) {
   const { pen, view } = scene;
   const scale = view.scale();
@@ -89,13 +89,21 @@ function drawLane(scene, row, lane, top) {
     }
     const pixel = Math.floor(left);
     const stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
-    const time = lane.sums[stop] - lane.sums[at];
-    pen.globalAlpha = Math.min(1, 0.4 + 0.6 * time * scale) * (row.track.kind === "idle" ? 0.6 : 1) * shade(scene, row.track, lane, at, stop);
-    pen.fillStyle = scene.colours[row.track.kind];
-    pen.fillRect(pixel, top, 1, height);
+    const share = Math.min(1, (lane.sums[stop] - lane.sums[at]) * scale);
+    drawShare(scene, row.track.kind, share, shade(scene, row.track, lane, at, stop), [pixel, top, height]);
     at = stop;
   }
   pen.globalAlpha = 1;
+}
+
+// A faint line says that there is something, its filled height how much of the pixel's time.
+function drawShare({ pen, colours }, kind, share, strength, [pixel, top, height]) {
+  const filled = Math.max(1, share * height);
+  pen.fillStyle = colours[kind];
+  pen.globalAlpha = 0.28 * strength;
+  pen.fillRect(pixel, top, 1, height - filled);
+  pen.globalAlpha = strength;
+  pen.fillRect(pixel, top + height - filled, 1, filled);
 }
 
 // What a search does not find is drawn faint.
