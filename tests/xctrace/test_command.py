@@ -58,6 +58,19 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path
         time.sleep(0.05)
 
 
+def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import os, signal, time, pathlib\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\n"
+        "os.kill(os.getppid(), signal.SIGINT)\n"
+        "time.sleep(60)"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run(python(code), 30)
+    assert not _runs(int(pid_file.read_text()))
+
+
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -175,11 +175,11 @@ def test_oddities_that_change_nothing(
         pytest.param(
             {
                 "translate": {
-                    "Starting recording": "Die Aufnahme beginnt",
-                    "Ctrl-C to stop the recording": "Ctrl-C beendet die Aufnahme",
-                    "Target app exited, ending recording...": "Das Programm ist zu Ende",
-                    "Recording completed. Saving output file...": "Fertig",
-                    "Output file saved as: recording.trace": "Gesichert: recording.trace",
+                    "Starting recording": "La grabación empieza",
+                    "Ctrl-C to stop the recording": "Ctrl-C para terminar",
+                    "Target app exited, ending recording...": "El proceso ha terminado",
+                    "Recording completed. Saving output file...": "Guardando",
+                    "Output file saved as: recording.trace": "Guardado: recording.trace",
                 }
             },
             QUICK, "xctrace did not speak English", id="another-language",

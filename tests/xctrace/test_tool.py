@@ -9,7 +9,15 @@ import pytest
 
 from tracekit.errors import ToolError
 from tracekit.xctrace.command import Completed
-from tracekit.xctrace.tool import Listing, Version, Xctrace, find_xctrace, locate, parse_listing
+from tracekit.xctrace.tool import (
+    Listing,
+    Patience,
+    Version,
+    Xctrace,
+    find_xctrace,
+    locate,
+    parse_listing,
+)
 
 Say = Callable[..., Completed]
 Tool = Callable[[Any], Xctrace]
@@ -44,6 +52,10 @@ def test_flags_are_looked_for_in_the_help_asked_once(answers: Any, say: Say, too
     assert not xctrace.knows("record", "--target")
     assert not xctrace.knows("record", "--prompt")
     assert run.asked == [("/X/xctrace", "help", "record")]
+
+
+def test_help_may_end_as_it_likes(answers: Any, say: Say, tool: Tool) -> None:
+    assert tool(answers(say("", "usage: --no-prompt", 64))).knows("record", "--no-prompt")
 
 
 LISTED = """\
@@ -122,6 +134,16 @@ def test_the_command_line_of_a_table(
         )
     ]  # fmt: skip
     assert output.read_text() == XML
+
+
+def test_paths_are_absolute(
+    answers: Any, tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = answers(writing(XML))
+    tool(run).toc(Path("run/a.trace"), Path("toc.xml"))
+    assert run.asked[0][3] == str(tmp_path / "run" / "a.trace")
+    assert run.asked[0][5] == str(tmp_path / "toc.xml.partial")
 
 
 def test_a_name_that_would_change_the_query_is_refused(
@@ -203,6 +225,12 @@ def test_locate_asks_xcrun(answers: Any, say: Say) -> None:
 def test_locate_wants_a_path(answers: Any, say: Say) -> None:
     with pytest.raises(ToolError, match="named no path"):
         locate(answers(say("\n")))
+
+
+def test_a_tool_that_does_not_answer_is_not_waited_for(scenario: Callable[..., None]) -> None:
+    scenario(answer_delay=30)
+    with pytest.raises(ToolError, match=r"xcrun --find xctrace did not end within 0\.2 s"):
+        locate(patience=Patience(answer=0.2))
 
 
 def test_nothing_is_started_where_there_is_no_xcrun(

@@ -68,6 +68,7 @@ def run(argv: tuple[str, ...], timeout: float) -> Completed:
             ) from error
         except BaseException:
             end_group(process)
+            process.wait()
             raise
     return Completed(argv, process.returncode, _text(stdout), _text(stderr))
 

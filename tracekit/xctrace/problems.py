@@ -107,7 +107,7 @@ PROBLEMS = (
         "The recording options do not hold every key of an instrument that they name.",
         "Start from what `xcrun xctrace record --show-recording-options` prints.",
         57,
-        r"couldn.t be read because it is missing",
+        r"be read because it is missing",
     ),
     Problem(
         "The system does not let xctrace start a kernel trace.",

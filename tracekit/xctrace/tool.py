@@ -82,9 +82,10 @@ class Xctrace:
         return Version(text, build.group(1) if build else "")
 
     def help(self, command: str) -> str:
-        """Return the help of a subcommand, asked for once."""
+        """Return the help of a subcommand, asked for once; how the command ends is no matter."""
         if command not in self._help:
-            self._help[command] = self._ask("help", command).text
+            argv = (self.path, "help", command)
+            self._help[command] = self.run(argv, self._patience.answer).text
         return self._help[command]
 
     def knows(self, command: str, flag: str) -> bool:
@@ -138,7 +139,8 @@ class Xctrace:
             output.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
-        argv = (self.path, "export", "--input", str(bundle), "--output", str(partial), *what)
+        paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
+        argv = (self.path, "export", *paths, *what)
         completed = self._export_patiently(argv, partial, pauses)
         if completed.returncode != 0:
             raise failure(completed)
