@@ -16,7 +16,7 @@ from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording
-from tracekit.report.units import quantity
+from tracekit.units import quantity
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _FIRST_METRICS = (

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tracekit.imports import bring
 from tracekit.own_marks import export_own_marks
 from tracekit.plan import Plan, check, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
-from tracekit.recording import Provenance, Recording, now, save, write_whole
+from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
 from tracekit.requests import request_for
 from tracekit.stage import stage
@@ -69,7 +70,8 @@ def analyze(
         progress("measuring and judging")
         result = judge(tables, provenance, settings)
         warnings = tuple(dict.fromkeys((*provenance.warnings, *tables.warnings)))
-        result = replace(result, provenance=replace(provenance, warnings=warnings))
+        stages = {**provenance.stages, "analyze": Stage("done", now())}
+        result = replace(result, provenance=replace(provenance, warnings=warnings, stages=stages))
         if redacted:
             result = redact_result(result, redaction_of(recording))
         save(recording.result_file, result)
@@ -133,6 +135,13 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
     recording.save_provenance(replace(provenance, warnings=together))
 
 
+def _seconds_between(started: str, ended: str) -> float | None:
+    try:
+        return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
 @contextmanager
 def _kept_unless_misused(recording: Recording) -> Generator[None]:
     """Remove the folder again where nothing could be recorded for a mistake in what was asked."""
@@ -159,6 +168,8 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         templates=plan.templates if recorder.name == "xctrace" else (),
         counters=plan.counters,
         time_limit=plan.time_limit,
+        warmup=plan.warmup if plan.workload else None,
+        repeats=plan.repeats,
         machine=machine.describe(),
         git_commit=machine.git_commit(Path.cwd()),
     )
@@ -171,6 +182,7 @@ def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
         command_lines=recorded.command_lines,
         started=recorded.started,
         ended=recorded.ended,
+        duration=_seconds_between(recorded.started, recorded.ended),
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,

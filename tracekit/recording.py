@@ -69,6 +69,8 @@ class Provenance:
     instruments: tuple[str, ...] = ()
     counters: str = "auto"
     time_limit: float | None = None
+    warmup: int | None = None
+    repeats: int | None = None
     started: str = ""
     ended: str = ""
     duration: float | None = None

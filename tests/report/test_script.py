@@ -12,8 +12,8 @@ from tracekit.analysis.intervals import busy, clip
 from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Kind, Timeline
-from tracekit.report.units import count, duration, moment, percent
 from tracekit.shipped import shipped
+from tracekit.units import count, duration, moment, percent
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.report.units import NOT_AVAILABLE
+from tracekit.units import NOT_AVAILABLE
 
 UNLABELLED = "unlabelled"
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from tracekit import units
 from tracekit.analysis.result import Result
-from tracekit.report import naming, text, units
+from tracekit.report import naming, text
 from tracekit.report.panel import Panel, Tables
 from tracekit.report.panels import PANELS
 from tracekit.report.rows import Kept

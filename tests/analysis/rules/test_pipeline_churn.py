@@ -44,7 +44,7 @@ def test_compilation_in_the_steady_window_is_churn(
     [finding] = judge(frame, targets, marks, compiled, None)
     assert finding.severity is Severity.WARNING
     assert finding.saving == 10 * MS
-    assert [one.start for one in finding.evidence] == [110 * MS, 150 * MS]
+    assert [one.start for one in finding.evidence] == [150 * MS, 110 * MS]
 
 
 def test_compilation_under_another_name_is_noted_not_blamed(

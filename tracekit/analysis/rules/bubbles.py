@@ -9,6 +9,7 @@ from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.intervals import gaps, spans, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
+from tracekit.units import duration, percent
 
 _ADVICE = (
     "Submit ahead, so that the next step is queued before this one is done: evaluate "
@@ -57,10 +58,10 @@ def bubbles(
         rule="bubbles",
         severity=Severity.WARNING,
         message=(
-            f"The {device} had nothing of the target to do for {idle / window.length:.1%} of the "
-            f"steady window ({idle / 1e6:.2f} ms of {window.length / 1e6:.2f} ms), in "
+            f"The {device} had nothing of the target to do for {percent(idle / window.length)} of "
+            f"the steady window ({duration(idle)} of {duration(window.length)}), in "
             f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
-            f"the longest lasted {int((ends - starts).max()) / 1e6:.3f} ms."
+            f"the longest lasted {duration(int((ends - starts).max()))}."
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", starts, ends),

@@ -17,6 +17,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import duration, percent
 
 _ADVICE = (
     "Close what else draws or computes (browsers, video calls, a second model), let the display "
@@ -64,9 +65,9 @@ def gpu_contended(
         rule="gpu-contended",
         severity=Severity.WARNING,
         message=(
-            f"Other processes used the GPU for {taken / window.length:.1%} of the steady window "
-            f"({taken / 1e6:.2f} ms of {window.length / 1e6:.2f} ms), "
-            f"{shared / 1e6:.2f} ms of it while the target's work ran: {_who(others, window)}."
+            f"Other processes used the GPU for {percent(taken / window.length)} of the steady "
+            f"window ({duration(taken)} of {duration(window.length)}), "
+            f"{duration(shared)} of it while the target's work ran: {_who(others, window)}."
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *union(starts, ends)),
@@ -82,6 +83,6 @@ def _who(others: pd.DataFrame, window: Window) -> str:
         if covered:
             shares[str(who)] = covered
     ranked = sorted(shares.items(), key=lambda one: (-one[1], one[0]))
-    words = [f"{who} {covered / 1e6:.2f} ms" for who, covered in ranked[:4]]
+    words = [f"{who} {duration(covered)}" for who, covered in ranked[:4]]
     rest = len(ranked) - len(words)
     return ", ".join(words) + (f" and {rest} more" if rest else "")

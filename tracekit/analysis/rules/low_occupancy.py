@@ -11,6 +11,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import percent
 
 # Names differ between chips: M3 and later say Kernel, M1 and M2 say Compute.
 COUNTERS = ("Kernel Occupancy", "Compute Occupancy")
@@ -65,7 +66,7 @@ def low_occupancy(
     if taken > contention * window.length:
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU for "
-            f"{taken / window.length:.1%} of the steady window."
+            f"{percent(taken / window.length)} of the steady window."
         )
     mean = _mean(samples)
     if mean < limit:
@@ -73,7 +74,7 @@ def low_occupancy(
         yield Finding(
             rule="low-occupancy",
             severity=Severity.WARNING,
-            message=f"{name} was {mean:.1%} on average over {len(samples):,} samples.",
+            message=f"{name} was {percent(mean)} on average over {len(samples):,} samples.",
             advice=_ADVICE,
             evidence=longest_rows("gpu_counters", samples),
         )

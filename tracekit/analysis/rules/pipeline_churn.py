@@ -10,6 +10,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, spans, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
+from tracekit.units import duration
 
 _ADVICE = (
     "Make every pipeline before the loop: run each shape, dtype and template value once while "
@@ -74,7 +75,7 @@ def _compiled(activity: pd.DataFrame, window: Window, limit: int) -> Iterator[Fi
             severity=Severity.WARNING,
             message=(
                 f"The shader compiler worked {len(own):,} times for the target in the steady "
-                f"window, {time / 1e6:.2f} ms in all."
+                f"window, {duration(time)} in all."
             ),
             advice=_ADVICE,
             evidence=longest_rows("compiler_activity", own),

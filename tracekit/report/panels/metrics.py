@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.sources import meaning, of_metric
-from tracekit.report.units import quantity, unavailable
+from tracekit.units import quantity, unavailable
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 

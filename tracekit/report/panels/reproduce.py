@@ -8,7 +8,7 @@ from tracekit.analysis.result import Result
 from tracekit.recording import Provenance
 from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.units import NOT_AVAILABLE, size, stamp
+from tracekit.units import NOT_AVAILABLE, size, stamp
 
 _RECORDERS = {"host", "xctrace"}
 
@@ -40,6 +40,10 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
         options += ["--template", template]
     if provenance.time_limit is not None:
         options += ["--time-limit", f"{provenance.time_limit:g}s"]
+    if provenance.warmup is not None:
+        options += ["--warmup", str(provenance.warmup)]
+    if provenance.repeats is not None:
+        options += ["--repeats", str(provenance.repeats)]
     if provenance.workload:
         own = [part for pair in provenance.parameters.items() for part in _option(*pair)]
         return ("tracekit", "capture", "--workload", provenance.workload, *own, *options)

@@ -8,7 +8,7 @@ from tracekit.analysis.result import Check, Measurement, Result, Status
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.findings import ranked
 from tracekit.report.sources import of_metric
-from tracekit.report.units import count, quantity, unavailable
+from tracekit.units import count, quantity, unavailable
 
 MOST_NUMBERS = 4
 _FIRST = (

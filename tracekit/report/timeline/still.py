@@ -8,7 +8,7 @@ import numpy as np
 
 from tracekit.analysis.intervals import Times, union
 from tracekit.report.timeline.track import Kind, Timeline, Track
-from tracekit.report.units import count, duration, moment, percent
+from tracekit.units import count, duration, moment, percent
 
 WIDTH = 1000
 MOST_MARKS = 1500

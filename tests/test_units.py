@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.units import (
+from tracekit.units import (
     NOT_AVAILABLE,
     count,
     duration,
