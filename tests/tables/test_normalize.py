@@ -133,6 +133,14 @@ def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
     assert warnings == ["raw: columns that tracekit does not know: other"]
 
 
+def test_ids_beside_a_known_column_are_known() -> None:
+    frame = pd.DataFrame({"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]})
+    _, warnings = normalize(frame, schema(START), gpu("raw", unused="thread"), frozenset())
+    assert warnings == []
+    _, warnings = normalize(frame, schema(START), gpu("raw"), frozenset())
+    assert warnings == ["raw: columns that tracekit does not know: thread, thread.tid, thread.pid"]
+
+
 def test_a_column_that_must_be_there_is_asked_for() -> None:
     with pytest.raises(InputError, match="The export of raw has no column duration, which says"):
         normalize(pd.DataFrame({"start": [1]}), schema(START, DURATION), gpu("raw"), frozenset())

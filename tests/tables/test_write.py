@@ -23,7 +23,7 @@ def frame() -> pd.DataFrame:
             "latency": pd.array([None, 2**63 - 1], dtype="Int64"),
             "share": [0.142594111, None],
             "on": pd.array([True, None], dtype="boolean"),
-            "label": pd.array(['a\u00a0µ "x",\ny', None], dtype=pd.StringDtype("pyarrow")),
+            "label": pd.array(['a\u00a0µ "x",\ny', None], dtype="string"),
         }
     )
     return frame.set_axis([7, 3])

@@ -130,7 +130,8 @@ def _all_match(texts: pa.ChunkedArray, pattern: str) -> bool:
 
 def _series(values: pa.ChunkedArray) -> pd.Series:
     if pa.types.is_string(values.type):
-        return pd.Series(pd.array(values, dtype=pd.StringDtype("pyarrow")))
+        dtype = pd.StringDtype()
+        return pd.Series(dtype.__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
     if pa.types.is_floating(values.type):
         return pd.Series(values.to_numpy())
     if not values.null_count:

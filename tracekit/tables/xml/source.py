@@ -17,7 +17,7 @@ from tracekit.tables.xml.head import ROOT, not_an_export
 from tracekit.toc import declares_document_type, hostile, unreadable
 
 _BLOCK = 1 << 16
-_ADVICE = re.compile(r", (?:use|try) XML_PARSE_HUGE(?: option)?")
+_ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
 _LONGEST_SILENCE = 1 << 24
 _TAGS = (ROOT, "node", "schema", "row")
 
