@@ -210,8 +210,8 @@ def test_a_limit_that_is_ignored_is_kept_by_us(
 
 
 def test_a_bundle_that_grows_may_be_saved_for_long(record: Record, scenario: Scenario) -> None:
-    scenario(save_delay=1.5)
-    recorded = record(QUICK, deadlines=replace(DEADLINES, saving=0.7))
+    scenario(save_delay=2.5)
+    recorded = record(QUICK, deadlines=replace(DEADLINES, saving=1.5))
     assert (recorded.failure, recorded.warnings) == ("", ())
 
 
@@ -316,7 +316,7 @@ def test_nothing_came_and_why(
 @pytest.mark.parametrize(
     ("hang", "short", "when"),
     [
-        ("announced", {"start": 1.5}, "before it began to record"),
+        ("announced", {"start": 3}, "before it began to record"),
         ("recording", {"slack": 0.3}, "while it recorded"),
         ("stopping", {"stopping": 0.3}, "while it stopped"),
         ("saving", {"saving": 0.3}, "while it saved"),
