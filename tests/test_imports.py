@@ -136,9 +136,9 @@ def test_a_table_that_belongs_to_no_toc_is_said(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        pytest.param("a.xml", "<html/>", "is not an export of xctrace", id="other-xml"),
-        pytest.param("a.xml", "", "is not an export of xctrace", id="empty"),
-        pytest.param("a.txt", "hello", "is not an export of xctrace", id="text"),
+        pytest.param("a.xml", "<html/>", "root <html>, not an export", id="other-xml"),
+        pytest.param("a.xml", "", "is empty", id="empty"),
+        pytest.param("a.txt", "hello", "is not XML", id="text"),
     ],
 )
 def test_what_is_no_export_is_refused(

@@ -38,6 +38,7 @@ def test_a_failure_is_kept_with_its_message(recording: Recording) -> None:
     [("record", "export"), ("export", "export"), ("analyze", "analyze"), ("report", "report")],
 )
 def test_an_interrupt_says_how_to_go_on(recording: Recording, name: str, follow: str) -> None:
+    recording.bundle.mkdir()
     with pytest.raises(InterruptedRunError) as error, stage(recording, name):
         raise KeyboardInterrupt
     assert error.value.exit_code == 130
@@ -50,3 +51,9 @@ def test_what_others_wrote_meanwhile_is_kept(recording: Recording) -> None:
         recording.save_provenance(Provenance(workload="paged", end_reason="time limit", stages={}))
     assert recording.provenance().end_reason == "time limit"
     assert state(recording, "record") == "done"
+
+
+def test_where_nothing_was_saved_nothing_can_go_on(recording: Recording) -> None:
+    with pytest.raises(InterruptedRunError) as error, stage(recording, "record"):
+        raise KeyboardInterrupt
+    assert error.value.hint == "Nothing was saved; record again."

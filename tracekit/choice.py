@@ -1,12 +1,14 @@
 """Which recorder serves: xctrace where it is, the host recorder everywhere else."""
 
+import shutil
+
 from tracekit.errors import RecordingError, ToolError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
 from tracekit.recording import Recording
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.xctrace.recorder import XctraceRecorder
-from tracekit.xctrace.tool import find_xctrace
+from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
 
 RECORDERS = ("auto", "xctrace", "host")
 
@@ -15,17 +17,21 @@ def choose(name: str) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
     Raises:
-        ToolError: xctrace was asked for by name, and is not here.
+        ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
-    tool = find_xctrace() if name in {"auto", "xctrace"} else None
-    if tool is not None:
-        return XctraceRecorder(tool, _traced_schemas())
     if name == "xctrace":
+        return XctraceRecorder(_xctrace(), _traced_schemas())
+    tool = find_xctrace() if name == "auto" else None
+    return HostRecorder() if tool is None else XctraceRecorder(tool, _traced_schemas())
+
+
+def _xctrace() -> Xctrace:
+    if shutil.which("xcrun") is None:
         raise ToolError(
             "There is no xctrace on this machine.",
             hint="It comes with Xcode, on macOS. `--recorder host` measures on the CPU instead.",
         )
-    return HostRecorder()
+    return locate()
 
 
 def recorder_for(recording: Recording) -> Recorder:

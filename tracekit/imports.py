@@ -18,7 +18,7 @@ from tracekit.recorder import Progress
 from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
 from tracekit.tables import Tables
-from tracekit.tables.exports import identify
+from tracekit.tables.exports import identify, refusal
 from tracekit.toc import Toc, TocRun, read_toc
 
 BUNDLE = ".trace"
@@ -86,10 +86,7 @@ def _sources(files: Sequence[Path]) -> list[Source]:
     tables = [file for file, found in kinds.items() if found.kind == "tables"]
     strange = [file for file, found in kinds.items() if found.kind == "unknown"]
     if strange:
-        raise InputError(
-            f"{strange[0]} is not an export of xctrace.",
-            hint="It must begin with <trace-toc> or <trace-query-result>.",
-        )
+        raise refusal(strange[0])
     if len(tocs) <= 1:
         name = _key(tocs[0]) if tocs else tables[0].stem if tables else ""
         return [Source(name, tocs[0] if tocs else None, tuple(tables))] if kinds else []

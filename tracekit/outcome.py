@@ -9,16 +9,20 @@ from tracekit.analysis.result import Result, Status
 from tracekit.errors import InconclusiveError, InputError
 from tracekit.tables import DamagedExportWarning, read_table
 
-# Without them no number about the target means anything.
-_GATES = ("capture-empty",)
+_GATE = "capture-empty"
 
 
 def require_rows(result: Result) -> None:
-    """Raise InconclusiveError if the recording holds nothing of its target."""
-    empty = [one.rule for one in result.checks if one.status is Status.FOUND and one.rule in _GATES]
-    if empty:
-        message = next(one.message for one in result.findings if one.rule in empty)
-        raise InconclusiveError(message, hint=f"`tracekit rules {empty[0]}` says what to do.")
+    """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
+    gate = next(one for one in result.checks if one.rule == _GATE)
+    if gate.status is Status.FOUND:
+        message = next(one.message for one in result.findings if one.rule == _GATE)
+        raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` says what to do.")
+    if gate.status is not Status.PASSED and result.provenance.recorder == "xctrace":
+        raise InconclusiveError(
+            f"Whether the target's work was recorded cannot be said: {gate.reason}",
+            hint="The warnings say what went wrong; `tracekit export` can be run again.",
+        )
 
 
 def read_what_there_is(export: Path, schema: str | None) -> tuple[pd.DataFrame, list[str]]:

@@ -7,8 +7,9 @@ from html import unescape
 from pathlib import Path
 from typing import Literal
 
-from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, root
-from tracekit.toc import unreadable
+from tracekit.errors import InputError
+from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
+from tracekit.toc import declares_document_type, hostile, unreadable
 
 _BLOCK = 1 << 22
 _SCHEMA = re.compile(rb"""<schema\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
@@ -25,10 +26,14 @@ class Content:
 
 @dataclass(frozen=True)
 class ExportIndex:
-    """The exports of a folder: which files hold a schema, and which are tables of contents."""
+    """The exports of a folder: which files hold a schema, which are tables of contents.
+
+    `strange` files are neither.
+    """
 
     schemas: dict[str, tuple[Path, ...]]
     tocs: tuple[Path, ...] = ()
+    strange: tuple[Path, ...] = ()
 
 
 def identify(path: Path) -> Content:
@@ -46,17 +51,25 @@ def identify(path: Path) -> Content:
             return Content("unknown")
 
 
+def refusal(path: Path) -> InputError:
+    """Say why a file whose kind is unknown is not read."""
+    return hostile(path) if declares_document_type(head(path)) else not_an_export(path)
+
+
 def index(folder: Path) -> ExportIndex:
     """List what the `.xml` files of a folder hold; of an absent folder, nothing."""
     schemas: dict[str, tuple[Path, ...]] = {}
     tocs: list[Path] = []
+    strange: list[Path] = []
     for path in sorted(path for path in folder.glob("*.xml") if path.is_file()):
         content = identify(path)
         if content.kind == "toc":
             tocs.append(path)
+        elif content.kind == "unknown":
+            strange.append(path)
         for schema in content.schemas:
             schemas[schema] = (*schemas.get(schema, ()), path)
-    return ExportIndex(schemas, tuple(tocs))
+    return ExportIndex(schemas, tuple(tocs), tuple(strange))
 
 
 def _schemas(path: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.errors import InputError, TracekitError
 from tracekit.tables.cache import Cache
-from tracekit.tables.exports import ExportIndex, index
+from tracekit.tables.exports import ExportIndex, index, refusal
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.normalize import normalize
 from tracekit.tables.schema import Schema, Source
@@ -46,7 +46,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._index: ExportIndex = index(exports)
         self._flats: dict[str, pd.DataFrame] = {}
         self._tables: dict[str, pd.DataFrame] = {}
-        self._warnings: dict[str, None] = {}
+        self._warnings = dict.fromkeys(_left_out(path) for path in self._index.strange)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -129,6 +129,10 @@ class Tables(Mapping[str, pd.DataFrame]):
             flat = read_flat(file, schema)
             self._cache.save(file, schema, flat)
         return flat
+
+
+def _left_out(path: Path) -> str:
+    return f"{path.name} is left out: {refusal(path).message}"
 
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,151 @@
+"""From the command line to the page, through a recorder that behaves like Apple's."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.cli import main
+from tracekit.run import open as open_run
+
+Scenario = Callable[..., None]
+REJECTED = "Selected counter profile is not supported on target device"
+SMALL = (
+    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
+    "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 200"
+).split()
+
+
+def run(*arguments: str | Path) -> int:
+    try:
+        main([str(one) for one in arguments])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def capture(folder: Path, *more: str) -> int:
+    return run("capture", "--workload", "paged", "--output", folder, *SMALL, *more)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def test_a_workload_is_recorded_exported_judged_and_drawn(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario()
+    assert capture(folder) == 0
+    opened = open_run(folder)
+    provenance = opened.provenance
+    assert provenance.recorder == "xctrace"
+    assert provenance.end_reason == "Target app exited"
+    assert provenance.targets
+    [line] = provenance.command_lines
+    assert line[1:4] == ("record", "--template", "Metal System Trace")
+    assert line[line.index("--launch") + 1] == "--"
+    intervals = opened.tables["gpu_intervals"]
+    assert set(intervals["clock"]) == {"gpu"}
+    assert not intervals.loc[intervals["process"] == "WindowServer", "target"].any()
+    assert (opened.tables["steps"]["phase"] == "steady").sum() == 200
+    busy = opened.result.metric("gpu_busy")
+    assert busy is not None
+    assert busy.value is not None
+    assert "open -a Instruments" in capsys.readouterr().out
+    assert "<canvas" in (folder / "report.html").read_text()
+
+
+def test_the_workloads_marks_land_on_the_traces_time(scenario: Scenario, folder: Path) -> None:
+    scenario()
+    assert capture(folder) == 0
+    opened = open_run(folder)
+    phases = opened.tables["phases"].set_index("name")
+    length = (opened.provenance.duration or 0) * 1e9
+    assert 0 <= phases.loc["steady", "start"] <= length
+    assert any("laid on the trace's time" in one for one in opened.provenance.warnings)
+    assert opened.provenance.clock["uncertainty"] >= 1_000_000
+
+
+def test_environment_values_stay_out_of_result_and_page(
+    scenario: Scenario, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario()
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore::DeprecationWarning")
+    assert capture(folder) == 0
+    line = json.loads((folder / "recording.json").read_text())["command_lines"][0]
+    given = [one for before, one in pairwise(line) if before == "--env"]
+    values = [one.partition("=")[2] for one in given]
+    assert values
+    shown = (folder / "result.json").read_text() + (folder / "report.html").read_text()
+    for value in values:
+        assert len(value) < 8 or value not in shown
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [pytest.param({"empty": True}, id="empty"), pytest.param({"others_only": True}, id="others")],
+)
+def test_a_recording_without_rows_of_its_target_is_no_success(
+    scene: dict[str, Any], scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario(**scene)
+    assert capture(folder) == 4
+    assert "no device interval" in capsys.readouterr().err
+    assert (folder / "recording.trace").is_dir()
+    assert (folder / "report.html").exists()
+
+
+def test_counters_that_a_chip_rejects_are_said_to_be_missing(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario(issues=[["Warning", f"GPU Service reported error: {REJECTED}"]])
+    assert capture(folder, "--counters", "on") == 0
+    printed = capsys.readouterr()
+    assert REJECTED in printed.err
+    assert "not checked  low-occupancy" in printed.out
+
+
+def test_a_bundle_that_cannot_be_exported_is_kept_and_said(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario(trap=["metal-gpu-intervals"])
+    assert capture(folder) == 4
+    printed = capsys.readouterr().err
+    assert "SIGTRAP" in printed
+    assert "cannot be said: the recording has no table gpu_intervals" in printed
+    assert (folder / "recording.trace").is_dir()
+    scenario()
+    assert run("export", folder) == 0
+    assert run("analyze", folder) == 0
+
+
+def test_any_program_can_be_recorded(scenario: Scenario, folder: Path) -> None:
+    scenario()
+    assert run("capture", "--output", folder, "--", "/bin/sleep", "0.3") == 0
+    assert open_run(folder).provenance.command == ("/bin/sleep", "0.3")
+
+
+def test_a_bundle_of_someone_else_can_be_imported(
+    scenario: Scenario, folder: Path, tmp_path: Path
+) -> None:
+    scenario()
+    assert capture(folder) == 0
+    assert run("import", folder / "recording.trace", "--output", tmp_path / "copy") == 0
+    assert run("analyze", tmp_path / "copy") == 0
+    mine, theirs = open_run(tmp_path / "copy"), open_run(folder)
+    assert mine.provenance.targets[0].pid == theirs.provenance.targets[0].pid
+    assert len(mine.tables["gpu_intervals"]) == len(theirs.tables["gpu_intervals"])
+
+
+def test_without_xcode_the_reason_is_told(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario(toolchain="command-line-tools")
+    assert capture(folder, "--recorder", "xctrace") == 3
+    assert "xcode-select" in capsys.readouterr().err
+    assert not folder.exists()
