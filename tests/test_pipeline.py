@@ -273,9 +273,16 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
     child.kill()
     child.wait()
     assert recording.provenance().stages["record"].state == "running"
+    assert recording.provenance().targets == ()
     pipeline.export(recording)
-    steps = open_run(recording.folder).tables["steps"]
-    assert (steps["phase"] == "steady").sum() >= 19
+    opened = open_run(recording.folder)
+    assert (opened.tables["steps"]["phase"] == "steady").sum() >= 19
+    assert opened.tables["gpu_intervals"]["target"].all()
+    assert opened.provenance.targets
+    result = pipeline.analyze(recording)
+    busy = result.metric("host_busy")
+    assert busy is not None
+    assert busy.value is not None
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ import logging
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -47,11 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what a user can act on is told in words, not in a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    # Both, even where a shell ignores SIGINT in the background: else xctrace would ignore it too.
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
-        application(arguments)(arguments, prog_name="tracekit")
+        with _interruptible():
+            application(arguments)(arguments, prog_name="tracekit")
     except TracekitError as error:
         _fail(error)
     except OSError as error:
@@ -94,6 +93,20 @@ def _report_bug() -> NoReturn:
     sys.exit(_OUR_BUG)
 
 
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let SIGINT and SIGTERM both be a KeyboardInterrupt, and be as before afterwards.
+
+    A shell lets programs in the background ignore SIGINT; then xctrace would ignore it too.
+    """
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(one, _interrupt) for one in signals]
+    try:
+        yield
+    finally:
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
+
+
 def _interrupt(*_: Any) -> None:
-    """Treat a polite request to end like Ctrl-C."""
     raise KeyboardInterrupt

@@ -53,6 +53,7 @@ def export(recording: Recording, progress: Progress = quiet) -> None:
     recorder = recorder_for(recording)
     with stage(recording, "export"):
         warn(recording, recorder.export(recording, progress))
+        _complete(recording)
         warn(recording, export_own_marks(recording))
 
 
@@ -133,6 +134,25 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
     provenance = recording.provenance()
     together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
     recording.save_provenance(replace(provenance, warnings=together))
+
+
+def _complete(recording: Recording) -> None:
+    """Take from the TOC what a recording that was cut short could not say of itself."""
+    provenance = recording.provenance()
+    runs = read_toc(recording.toc_file).runs
+    if provenance.targets or not runs or runs[-1].target is None:
+        return
+    run = runs[-1]
+    recording.save_provenance(
+        replace(
+            provenance,
+            targets=(run.target,),
+            started=provenance.started or run.start_date,
+            ended=provenance.ended or run.end_date,
+            duration=provenance.duration or run.duration,
+            end_reason=provenance.end_reason or run.end_reason,
+        )
+    )
 
 
 def _seconds_between(started: str, ended: str) -> float | None:
