@@ -30,6 +30,8 @@ _FIRST_METRICS = (
     "host_idle_ratio",
 )
 
+_WIDEST = 30  # characters of a cell
+
 _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -79,13 +81,13 @@ def show_tables(tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def show_frame(frame: pd.DataFrame, rows: int) -> None:
-    """Print the first rows of a table, tab-separated where nobody looks."""
+    """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
     shown = frame.head(rows)
-    cells = [
-        ["" if pd.isna(cell) else str(cell) for cell in row]
-        for row in shown.itertuples(index=False)
-    ]
-    table(tuple(frame.columns), cells)
+    if _out.is_terminal:
+        text = shown.to_string(line_width=_out.width, max_colwidth=_WIDEST, na_rep="")
+        sys.stdout.write(f"{text}\n")
+    else:
+        shown.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
         _err.print(Text(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
 
