@@ -121,7 +121,7 @@ def test_spans_read_a_row_without_duration_as_no_length() -> None:
 def test_the_steady_window_is_the_workloads_own_where_it_marked_one() -> None:
     phases = pd.DataFrame({"name": ["warm-up", "steady"], "start": [0, 100], "duration": [100, 50]})
     rows = pd.DataFrame({"start": [3], "duration": [4]})
-    assert steady_window(phases, rows) == Window(100, 150, "the workload's steady phase")
+    assert steady_window(phases, rows) == Window(100, 150, "the steady window")
 
 
 def test_without_marks_the_steady_window_spans_the_rows() -> None:
@@ -129,6 +129,7 @@ def test_without_marks_the_steady_window_spans_the_rows() -> None:
     found = steady_window(None, rows)
     assert found is not None
     assert (found.start, found.end, found.length) == (3, 43, 40)
+    assert found.name == "the time from its first to its last interval"
 
 
 def test_without_marks_and_rows_there_is_no_window() -> None:

@@ -15,11 +15,11 @@ Times = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of the trace's time, and what it is taken from."""
+    """A stretch of the trace's time, and what it is called in a sentence."""
 
     start: int
     end: int
-    source: str = ""
+    name: str = "the window"
 
     @property
     def length(self) -> int:
@@ -91,8 +91,10 @@ def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | 
         steady = phases[phases["name"] == "steady"]
         starts, ends = spans(steady)
         if starts.size:
-            return Window(int(starts.min()), int(ends.max()), "the workload's steady phase")
+            return Window(int(starts.min()), int(ends.max()), "the steady window")
     starts, ends = spans(frame)
     if starts.size == 0:
         return None
-    return Window(int(starts.min()), int(ends.max()), "first to last interval of the target")
+    return Window(
+        int(starts.min()), int(ends.max()), "the time from its first to its last interval"
+    )

@@ -21,7 +21,7 @@ def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
     [finding] = judge(frame, targets, phases(10 * MS, 100 * MS))
     assert finding.severity is Severity.WARNING
     assert finding.saving == 20 * MS
-    assert "20.0 %" in finding.message
+    assert "20.0 % of the steady window" in finding.message
     assert "3 gaps" in finding.message
     assert finding.evidence == (
         Evidence("gpu_intervals", 100 * MS, 110 * MS),
@@ -35,6 +35,7 @@ def test_without_marks_the_window_is_the_span_of_the_target(
 ) -> None:
     [finding] = judge(intervals([(0, 5 * MS), (15 * MS, 5 * MS)]), targets, None)
     assert finding.saving == 10 * MS
+    assert "of the time from its first to its last interval" in finding.message
 
 
 def test_work_of_others_does_not_fill_a_gap(intervals: Make, targets: pd.DataFrame) -> None:

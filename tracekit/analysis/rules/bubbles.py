@@ -59,7 +59,7 @@ def bubbles(
         severity=Severity.WARNING,
         message=(
             f"The {device} had nothing of the target to do for {percent(idle / window.length)} of "
-            f"the steady window ({duration(idle)} of {duration(window.length)}), in "
+            f"{window.name} ({duration(idle)} of {duration(window.length)}), in "
             f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
             f"the longest lasted {duration(int((ends - starts).max()))}."
         ),

@@ -65,8 +65,9 @@ def gpu_contended(
         rule="gpu-contended",
         severity=Severity.WARNING,
         message=(
-            f"Other processes used the GPU for {percent(taken / window.length)} of the steady "
-            f"window ({duration(taken)} of {duration(window.length)}), "
+            f"Beside the target, other processes used the GPU for "
+            f"{percent(taken / window.length)} of {window.name} "
+            f"({duration(taken)} of {duration(window.length)}), "
             f"{duration(shared)} of it while the target's work ran: {_who(others, window)}."
         ),
         advice=_ADVICE,

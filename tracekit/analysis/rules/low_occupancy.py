@@ -66,7 +66,7 @@ def low_occupancy(
     if taken > contention * window.length:
         raise Unavailable(
             f"counters are device-wide, and other processes used the GPU for "
-            f"{percent(taken / window.length)} of the steady window."
+            f"{percent(taken / window.length)} of the window that is judged."
         )
     mean = _mean(samples)
     if mean < limit:
