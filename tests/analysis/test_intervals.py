@@ -129,7 +129,7 @@ def test_without_marks_the_steady_window_spans_the_rows() -> None:
     found = steady_window(None, rows)
     assert found is not None
     assert (found.start, found.end, found.length) == (3, 43, 40)
-    assert found.name == "the time from its first to its last interval"
+    assert found.name == "the time from the target's first to its last interval"
 
 
 def test_without_marks_and_rows_there_is_no_window() -> None:

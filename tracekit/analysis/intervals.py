@@ -96,5 +96,5 @@ def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | 
     if starts.size == 0:
         return None
     return Window(
-        int(starts.min()), int(ends.max()), "the time from its first to its last interval"
+        int(starts.min()), int(ends.max()), "the time from the target's first to its last interval"
     )

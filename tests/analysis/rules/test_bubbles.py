@@ -35,7 +35,7 @@ def test_without_marks_the_window_is_the_span_of_the_target(
 ) -> None:
     [finding] = judge(intervals([(0, 5 * MS), (15 * MS, 5 * MS)]), targets, None)
     assert finding.saving == 10 * MS
-    assert "of the time from its first to its last interval" in finding.message
+    assert "of the time from the target's first to its last interval" in finding.message
 
 
 def test_work_of_others_does_not_fill_a_gap(intervals: Make, targets: pd.DataFrame) -> None:
