@@ -60,14 +60,14 @@ def test_idle_gaps_are_the_targets_alone(trace_run: Any) -> None:
     gaps = named(timeline(trace_run.result, trace_run.tables), "Idle gaps")
     assert gaps.starts.tolist() == [180_000]
     assert gaps.durations.tolist() == [20_000]
-    assert "first to last interval of the target" in gaps.note
+    assert "first to its last interval" in gaps.note
 
 
 def test_idle_gaps_of_a_marked_run_have_its_lead_in_and_its_tail(host_run: Any) -> None:
     gaps = named(timeline(host_run.result, host_run.tables), "Idle gaps")
     assert gaps.starts.tolist() == [620 * MS, 628 * MS, 648 * MS]
     assert gaps.durations.tolist() == [1 * MS, 13 * MS, 3 * MS]
-    assert "the workload's steady phase" in gaps.note
+    assert "the steady window" in gaps.note
 
 
 def test_a_target_that_never_rests_has_no_track_of_gaps_but_a_sentence(trace_run: Any) -> None:

@@ -115,8 +115,8 @@ def _idle(tables: Tables, steady: Window | None) -> Track | str:
         return ""
     starts, ends = gaps(*spans(found.frame), steady.start, steady.end)
     if not starts.size:
-        return f"No idle gaps: the target's work covers all of {steady.source}."
-    heading = Heading("Idle gaps", Kind.IDLE, f"nothing of the target runs; within {steady.source}")
+        return f"No idle gaps: the target's work covers all of {steady.name}."
+    heading = Heading("Idle gaps", Kind.IDLE, f"nothing of the target runs; within {steady.name}")
     return windows(heading, starts, ends, ("idle",) * starts.size)
 
 
