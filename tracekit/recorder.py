@@ -35,7 +35,28 @@ class Attach:
     pid: int
 
 
-Target = Launch | Attach
+@dataclass(frozen=True)
+class Warmed:
+    """Start a worker of ours, attach to it once it has warmed up, and only then let it go on.
+
+    The recorder makes `go_file` when it records, and removes it when the worker may leave;
+    until then the worker stays, idle. `launch` has a journal.
+    """
+
+    launch: Launch
+    go_file: Path
+
+
+Target = Launch | Attach | Warmed
+
+
+def journal_of(target: Target) -> Path | None:
+    """Return the file in which the target marks its phases; None for a program not ours."""
+    match target:
+        case Launch(journal=journal) | Warmed(launch=Launch(journal=journal)):
+            return journal
+        case Attach():
+            return None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tracekit.journal import WorkloadReport, fold
-from tracekit.worker import Spec
+from tracekit.worker import Spec, command
 
 Finish = Callable[[], tuple[int, str]]
 Start = Callable[[], subprocess.Popen[str]]
@@ -238,10 +238,83 @@ def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_
     assert waiting.phases[-1].name == "waiting"
     assert count(waiting, "steady") == 0
     (tmp_path / "go").touch()
+    when(lambda report: report.complete)
+    assert worker.poll() is None
+    (tmp_path / "go").unlink()
     assert worker.wait(30) == 0
     report = saved(spec)
-    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "waiting", "steady"]
+    assert [phase.name for phase in report.phases] == [
+        "prepare", "warm-up", "waiting", "wake-up", "steady",
+    ]  # fmt: skip
     assert count(report, "steady") == 5
+    assert count(report, "wake-up") == 2
+
+
+def test_without_a_warm_up_nothing_wakes_it_up(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(go_file=tmp_path / "go", warmup=0)
+    (tmp_path / "go").touch()
+    start()
+    report = when(lambda report: report.complete)
+    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "waiting", "steady"]
+
+
+def test_slow_steps_wake_it_up_but_once(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(naps_that(step="time.sleep(0.4)"), go_file=tmp_path / "go", repeats=1)
+    (tmp_path / "go").touch()
+    start()
+    report = when(lambda report: report.complete)
+    assert count(report, "wake-up") == 1
+
+
+def test_a_worker_that_fails_stays_for_its_recorder_too(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(naps_that(step="1 / (made < 9)"), go_file=tmp_path / "go", repeats=100)
+    (tmp_path / "go").touch()
+    worker = start()
+    report = when(lambda report: report.complete)
+    assert (report.state, report.error) == (
+        "failed",
+        "The workload failed: ZeroDivisionError: division by zero",
+    )
+    assert worker.poll() is None
+    (tmp_path / "go").unlink()
+    assert worker.wait(30) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_stays_heeds_a_signal(
+    number: int, make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    spec = make_spec(go_file=tmp_path / "go")
+    (tmp_path / "go").touch()
+    worker = start()
+    when(lambda report: report.complete)
+    worker.send_signal(number)
+    assert worker.wait(30) == 0
+    assert saved(spec).state == "done"
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["while it waits", "while it steps"])
+def test_a_worker_ends_with_its_recorder(
+    gone: bool,
+    make_spec: MakeSpec,
+    when: When,
+    tmp_path: Path,
+) -> None:
+    spec = make_spec(go_file=tmp_path / "go", repeats=None, seconds=600, lifeline=True)
+    if gone:
+        (tmp_path / "go").touch()
+    argv = command(tmp_path / "worker.json")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as worker:
+        when(lambda report: report.state == ("steady" if gone else "waiting"))
+        worker.communicate(timeout=60)
+    assert worker.returncode == 130
+    assert saved(spec).state == "interrupted"
 
 
 def test_it_does_not_wait_for_ever(make_spec: MakeSpec, finish: Finish, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
         limit_from="launch",
         measure_overhead=True,
         go_file=tmp_path / "go",
+        lifeline=True,
     )
     spec.save(tmp_path / "worker.json")
     assert Spec.load(tmp_path / "worker.json") == spec

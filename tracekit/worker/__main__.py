@@ -14,8 +14,9 @@ from types import FrameType
 
 from tracekit.errors import InterruptedRunError, TracekitError, UsageError
 from tracekit.worker.account import Account
+from tracekit.worker.lifeline import hold
 from tracekit.worker.loop import Stop
-from tracekit.worker.phases import run
+from tracekit.worker.phases import run, stay
 from tracekit.worker.spec import Spec
 
 
@@ -30,6 +31,14 @@ def main(arguments: list[str]) -> int:
         account = Account(spec.journal, spec.report)
     except TracekitError as error:
         return _complain(error)
+    if spec.lifeline:
+        hold(stop)
+    code = _work(spec, account, stop, begun)
+    stay(spec, stop)
+    return code
+
+
+def _work(spec: Spec, account: Account, stop: Stop, begun: int) -> int:
     try:
         run(spec, account, stop, begun)
         account.end("interrupted" if stop.requested else "done")

@@ -11,9 +11,13 @@ FEWEST = 3  # steps that are made whatever the clock says
 
 @dataclass
 class Stop:
-    """Whether somebody asked to stop; set by a signal, read between steps."""
+    """Whether somebody asked to stop; set by a signal, read between steps.
+
+    `abandoned` tells that the recorder is gone, so that there is nobody left to work for.
+    """
 
     requested: bool = False
+    abandoned: bool = False
 
 
 @dataclass

@@ -18,6 +18,7 @@ from tracekit.workload import Step, load
 
 SECOND = 1_000_000_000
 _MOST_WARMUP = 60 * SECOND
+_WAKE_UP = SECOND // 2
 _NEVER = 2**63 - 1
 
 
@@ -28,12 +29,13 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     loop.look()
     end = _end(spec, begun)
     warm_up(spec, loop, end)
-    if spec.go_file is not None:
-        wait_for_go(spec, account, stop)
-    if stop.requested:
-        return
     gc.collect()
     gc.freeze()
+    if spec.go_file is not None:
+        wait_for_go(spec, account, stop)
+        wake_up(spec, loop)
+    if stop.requested:
+        return
     account.enter("steady", "steady")
     deadline = _deadline(spec, end)
     loop.run("steady", spec.repeats or _NEVER, deadline)
@@ -103,6 +105,27 @@ def wait_for_go(spec: Spec, account: Account, stop: Stop) -> None:
                 f"The worker was ready, but no recorder said go within {spec.go_timeout:g} s."
             )
         time.sleep(0.01)
+
+
+def wake_up(spec: Spec, loop: Loop) -> None:
+    """Step a little after the wait, which let clocks and caches go down; half a second at most."""
+    if loop.stop.requested or not spec.warmup:
+        return
+    loop.account.enter("wake-up", "warming")
+    affordable = _WAKE_UP // max(loop.last, 1)
+    loop.run("wake-up", max(1, min(spec.warmup, affordable)), _NEVER)
+
+
+def stay(spec: Spec, stop: Stop) -> None:
+    """Stay, idle, while the go file is there, so that a recorder can save what it is attached to.
+
+    A signal that comes now, or the end of the recorder, is reason enough to leave.
+    """
+    if stop.abandoned:
+        return
+    stop.requested = False
+    while spec.go_file is not None and spec.go_file.exists() and not stop.requested:
+        time.sleep(0.02)
 
 
 def _end(spec: Spec, begun: int) -> int:

@@ -28,8 +28,11 @@ class Spec:
             by itself: the worker then ends about a second before it.
         measure_overhead: Whether to end with steps recorded and unrecorded in turn.
         settle: Seconds that a recorder needs to notice that it is to pause.
-        go_file: A file to wait for between warm-up and steady phase; None to go on.
+        go_file: A file to wait for between warm-up and steady phase; None to go on. As long as
+            it is there the worker stays, idle, after its work is done: a recorder that is
+            attached to it may lose the recording with it.
         go_timeout: Seconds to wait for it.
+        lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
     """
 
     file: Path
@@ -45,6 +48,7 @@ class Spec:
     settle: float = 0.06
     go_file: Path | None = None
     go_timeout: float = 60.0
+    lifeline: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what could not end or makes no sense."""
