@@ -1,0 +1,158 @@
+"""A keyed archive as a property list: objects in a row that point at each other by number."""
+
+import plistlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.errors import InputError
+
+LARGEST = 1 << 26
+_BINARY = b"bplist00"
+_KEYS, _VALUES = "NS.keys", "NS.objects"
+_DAMAGE = (
+    plistlib.InvalidFileException,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a file holds; `name` is what messages call it."""
+
+    name: str
+    plist: Mapping[str, Any]
+
+    @property
+    def objects(self) -> list[Any]:
+        """The objects, each known by its place in the row."""
+        return self.plist["$objects"]
+
+    @property
+    def top(self) -> dict[str, Any]:
+        """The roots, by name."""
+        return self.plist["$top"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of an archived dictionary: object number `holder`, its entry `position`."""
+
+    holder: int
+    position: int
+    key: str
+    value: Any
+
+
+def read_archive(name: str, content: bytes) -> Archive:
+    """Read an archive from the content of its file.
+
+    Raises:
+        InputError: It is too large, no binary property list, no keyed archive, or it points at
+            objects that it does not have.
+    """
+    if len(content) > LARGEST:
+        raise InputError(f"{name} is larger than any template; it was not read.")
+    if not content.startswith(_BINARY):
+        raise InputError(
+            f"{name} is not a binary property list, as templates of Instruments are.",
+            hint="If it is one as XML: plutil -convert binary1 -o COPY FILE",
+        )
+    try:
+        plist = plistlib.loads(content)
+    except _DAMAGE as error:
+        raise InputError(f"{name} is not a whole property list.") from error
+    if not _is_keyed_archive(plist):
+        raise InputError(f"{name} is not a keyed archive, so it is no template of Instruments.")
+    archive = Archive(name, plist)
+    for uid in _references(archive):
+        _ = resolve(archive, uid)
+    return archive
+
+
+def resolve(archive: Archive, uid: Any) -> Any:
+    """Return the object that a reference points at; raise InputError where it is none."""
+    if not isinstance(uid, plistlib.UID):
+        raise _strange(archive, f"{type(uid).__name__} stands where a reference must stand")
+    if uid.data >= len(archive.objects):
+        raise _strange(archive, f"it points at object {uid.data} of {len(archive.objects)}")
+    return archive.objects[uid.data]
+
+
+def is_dictionary(one: Any) -> bool:
+    """Tell whether an object is an archived dictionary: keys and values in two rows."""
+    return isinstance(one, dict) and _KEYS in one
+
+
+def entries_of(archive: Archive, holder: int) -> Iterator[Entry]:
+    """Give the entries of an archived dictionary whose keys are strings.
+
+    Raises:
+        InputError: Its two rows do not fit each other.
+    """
+    one = archive.objects[holder]
+    keys, values = one[_KEYS], one.get(_VALUES)
+    if not (isinstance(keys, list) and isinstance(values, list) and len(keys) == len(values)):
+        raise _strange(archive, f"keys and values of the dictionary {holder} do not pair")
+    for position, (key, value) in enumerate(zip(keys, values, strict=True)):
+        name = resolve(archive, key)
+        if isinstance(name, str):
+            yield Entry(holder, position, name, resolve(archive, value))
+
+
+def entries(archive: Archive) -> Iterator[Entry]:
+    """Give the entries of all archived dictionaries, wherever they stand."""
+    for holder, one in enumerate(archive.objects):
+        if is_dictionary(one):
+            yield from entries_of(archive, holder)
+
+
+def with_values(archive: Archive, values: Mapping[tuple[int, int], Any]) -> Archive:
+    """Return a copy in which the entries at (holder, position) have new values.
+
+    Each new value is a new object at the end of the row: an archive keeps equal values once,
+    so that changing one in its place would change everything else that points at it.
+    """
+    objects = list(archive.objects)
+    for (holder, position), value in values.items():
+        pointers = list(objects[holder][_VALUES])
+        pointers[position] = plistlib.UID(len(objects))
+        objects[holder] = {**objects[holder], _VALUES: pointers}
+        objects.append(value)
+    return Archive(archive.name, {**archive.plist, "$objects": objects})
+
+
+def archive_bytes(archive: Archive) -> bytes:
+    """Return the content of an archive's file."""
+    try:
+        return plistlib.dumps(dict(archive.plist), fmt=plistlib.FMT_BINARY, sort_keys=False)
+    except _DAMAGE as error:
+        raise InputError(f"{archive.name} cannot be written again as it was read.") from error
+
+
+def _is_keyed_archive(plist: Any) -> bool:
+    return (
+        isinstance(plist, dict)
+        and plist.get("$archiver") == "NSKeyedArchiver"
+        and isinstance(plist.get("$top"), dict)
+        and isinstance(plist.get("$objects"), list)
+    )
+
+
+def _references(archive: Archive) -> Iterator[plistlib.UID]:
+    """Give the references where an archive has them: in an object, and in a row of an object."""
+    for one in (archive.top, *archive.objects):
+        values = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        for value in values:
+            row = value if isinstance(value, list) else (value,)
+            yield from (uid for uid in row if isinstance(uid, plistlib.UID))
+
+
+def _strange(archive: Archive, why: str) -> InputError:
+    return InputError(f"{archive.name} is a damaged keyed archive: {why}.")
