@@ -27,7 +27,7 @@ class Problem:
         return self.code in {None, code} and bool(re.search(self.pattern, text, re.IGNORECASE))
 
 
-_SELECT_XCODE = (
+SELECT_XCODE = (
     "Install Xcode, then `sudo xcode-select --switch /Applications/Xcode.app`, or set "
     "DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer for one command."
 )
@@ -55,26 +55,27 @@ UNSUPPORTED_COUNTERS = Problem(
     "pass the file with --template.",
     pattern=r"Selected counter profile is not supported",
 )
+LICENCE = Problem(
+    "The licence of Xcode has not been accepted.",
+    "`sudo xcodebuild -license` shows it and asks.",
+    69,
+    r"licen[sc]e",
+)
 
 PROBLEMS = (
     Problem(
         "Only the Command Line Tools are installed or selected; xctrace comes with Xcode.",
-        _SELECT_XCODE,
+        SELECT_XCODE,
         72,
         r'unable to find utility "xctrace"',
     ),
     Problem(
         "The Command Line Tools are selected; xctrace comes with Xcode.",
-        _SELECT_XCODE,
+        SELECT_XCODE,
         1,
         r"requires Xcode, but active developer directory",
     ),
-    Problem(
-        "The licence of Xcode has not been accepted.",
-        "`sudo xcodebuild -license` shows it and asks.",
-        69,
-        r"licen[sc]e",
-    ),
+    LICENCE,
     NO_DOCUMENT,
     NO_SUCH_PID,
     PERFORMANCE_LOCK,

@@ -77,9 +77,7 @@ class Xctrace:
     @cached_property
     def version(self) -> Version:
         """Ask for the version; raise ToolError where Xcode is not ready to be used."""
-        text = self._ask("version").stdout.strip()
-        build = _BUILD.search(text)
-        return Version(text, build.group(1) if build else "")
+        return read_version(self._ask("version").stdout.strip())
 
     def help(self, command: str) -> str:
         """Return the help of a subcommand, asked for once; how the command ends is no matter."""
@@ -166,6 +164,12 @@ class Xctrace:
     def _export_afresh(self, argv: tuple[str, ...], partial: Path) -> Completed:
         partial.unlink(missing_ok=True)
         return self.run(argv, self._patience.export)
+
+
+def read_version(text: str) -> Version:
+    """Find the build in what `xctrace version` printed; empty where there is none."""
+    build = _BUILD.search(text)
+    return Version(text, build.group(1) if build else "")
 
 
 def locate(run: Run = run, patience: Patience = PATIENCE) -> Xctrace:

@@ -1,0 +1,84 @@
+"""The whole examination: every fact, in the order of the table."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracekit.capabilities import Capabilities
+from tracekit.choice import choose
+from tracekit.doctor import cache
+from tracekit.doctor.diagnosis import Diagnosis
+from tracekit.doctor.fact import Fact, warning
+from tracekit.doctor.identity import identify
+from tracekit.doctor.own import own_facts
+from tracekit.doctor.permission import permission_facts
+from tracekit.doctor.probe import probe
+from tracekit.doctor.python import python_facts
+from tracekit.doctor.room import room_facts
+from tracekit.doctor.shown import shown
+from tracekit.doctor.surroundings import Surroundings
+from tracekit.doctor.system import system_facts
+from tracekit.doctor.xcode import Toolchain, toolchain
+from tracekit.errors import TracekitError
+from tracekit.recorder import Progress, quiet
+
+
+def examine(
+    surroundings: Surroundings,
+    where: Path,
+    progress: Progress = quiet,
+    fresh: Capabilities | None = None,
+) -> Diagnosis:
+    """Look at everything, without recording.
+
+    Args:
+        surroundings: The machine.
+        where: The cache of what former probes showed.
+        progress: Is told what goes on.
+        fresh: What a probe showed just now; it is kept in the cache.
+    """
+    progress("Xcode")
+    tools = toolchain(surroundings)
+    identity = identify(surroundings, tools.version)
+    progress("this machine")
+    capabilities = fresh or cache.recall(identity, where)
+    facts = list(_facts(surroundings, tools, capabilities))
+    if fresh is not None:
+        facts += _kept(fresh, where)
+    return Diagnosis(identity, tuple(facts), capabilities)
+
+
+def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Capabilities | None:
+    """Record the probe in each way that this machine offers; None where it has no xctrace.
+
+    Raises:
+        InterruptedRunError: Someone asked to stop.
+    """
+    progress("Xcode")
+    tools = toolchain(surroundings)
+    if tools.tool is None:
+        return None
+    return probe(choose("xctrace"), identify(surroundings, tools.version), progress)
+
+
+def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:
+    try:
+        cache.keep(fresh, where)
+    except TracekitError as error:
+        yield warning(
+            "probe's cache",
+            f"{error.message} Reports will not show what the probe found.",
+            f"Let {where} be a folder that you may write to.",
+        )
+
+
+def _facts(
+    surroundings: Surroundings, tools: Toolchain, capabilities: Capabilities | None
+) -> Iterator[Fact]:
+    has_xctrace = tools.tool is not None
+    yield from own_facts()
+    yield from system_facts(surroundings)
+    yield from python_facts(surroundings)
+    yield from tools.facts
+    yield from permission_facts(surroundings)
+    yield from room_facts(surroundings, has_xctrace=has_xctrace)
+    yield from shown(capabilities, has_xctrace=has_xctrace)

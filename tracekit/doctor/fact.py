@@ -1,0 +1,59 @@
+"""One thing that was looked at: what it is, whether that is good, what to do if it is not."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """How a fact stands."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not applicable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One row of the doctor's table.
+
+    Attributes:
+        name: What was looked at.
+        verdict: How it stands.
+        words: What it is, in words.
+        fix: What to do about it; empty where there is nothing to do.
+        needed: Whether nothing can be recorded without it, so that not knowing it leaves the
+            whole question open.
+    """
+
+    name: str
+    verdict: Verdict
+    words: str
+    fix: str = ""
+    needed: bool = False
+
+
+def ok(name: str, words: str) -> Fact:
+    """Return a fact that is as it should be."""
+    return Fact(name, Verdict.OK, words)
+
+
+def warning(name: str, words: str, fix: str) -> Fact:
+    """Return a fact that may spoil a recording, or part of it."""
+    return Fact(name, Verdict.WARNING, words, fix)
+
+
+def failed(name: str, words: str, fix: str) -> Fact:
+    """Return a fact that makes a recording impossible; every one has its fix."""
+    return Fact(name, Verdict.FAILED, words, fix, needed=True)
+
+
+def not_applicable(name: str, why: str) -> Fact:
+    """Return a fact that has no meaning on this machine."""
+    return Fact(name, Verdict.NOT_APPLICABLE, why)
+
+
+def unknown(name: str, why: str, fix: str = "", *, needed: bool = False) -> Fact:
+    """Return a fact that could not be found out."""
+    return Fact(name, Verdict.UNKNOWN, why, fix, needed)
