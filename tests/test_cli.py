@@ -80,6 +80,7 @@ def test_help_names_every_command_in_a_line(tracekit: Callable[..., Ran]) -> Non
         "convert",
         "workloads",
         "rules",
+        "templates",
     ]
     assert "..." not in shown.out.split("Commands:")[1]
 

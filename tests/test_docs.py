@@ -24,9 +24,18 @@ from tracekit.tables.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
+APP = application([])
 COMMANDS = sorted(
-    str(one.name or one.callback.__name__) for one in application([]).registered_commands
+    [
+        *(str(one.name or one.callback.__name__) for one in APP.registered_commands),
+        *(str(one.name) for one in APP.registered_groups),
+    ]
 )
+SUBCOMMANDS = [
+    f"{group.name} {one.name}"
+    for group in APP.registered_groups
+    for one in group.typer_instance.registered_commands
+]
 
 
 def test_every_command_is_known() -> None:
@@ -40,6 +49,7 @@ def test_every_command_is_known() -> None:
         "report",
         "rules",
         "tables",
+        "templates",
         "workloads",
     ]
 
@@ -55,7 +65,8 @@ def help_of(*words: str) -> str:
 
 
 def commands_page() -> str:
-    pages = [f"## {name}\n\n```text\n{help_of(name)}\n```\n" for name in COMMANDS]
+    names = sorted([*COMMANDS, *SUBCOMMANDS])
+    pages = [f"## {name}\n\n```text\n{help_of(*name.split())}\n```\n" for name in names]
     workload = help_of("capture", "--workload", "paged")
     added = workload[workload.index("--batch") :]
     return (

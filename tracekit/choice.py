@@ -20,12 +20,13 @@ def choose(name: str) -> Recorder:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        return XctraceRecorder(_xctrace(), _traced_schemas())
+        return XctraceRecorder(xctrace_here(), _traced_schemas())
     tool = find_xctrace() if name == "auto" else None
     return HostRecorder() if tool is None else XctraceRecorder(tool, _traced_schemas())
 
 
-def _xctrace() -> Xctrace:
+def xctrace_here() -> Xctrace:
+    """Return the xctrace of this machine; raise ToolError that says why it cannot be used."""
     if shutil.which("xcrun") is None:
         raise ToolError(
             "There is no xctrace on this machine.",

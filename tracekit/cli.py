@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tracekit.commands import reading, stages
+from tracekit.commands import reading, stages, templates
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError
 
@@ -40,6 +40,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("convert")(reading.convert)
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
+    app.add_typer(templates.app, name="templates")
     app.callback()(_global_options)
     return app
 

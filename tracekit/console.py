@@ -17,6 +17,9 @@ from tracekit.analysis.rule import Rule
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording
 from tracekit.units import quantity
+from tracekit.xctrace.templates.overview import Overview
+from tracekit.xctrace.templates.profiles import Trial
+from tracekit.xctrace.templates.settings import Changes
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _FIRST_METRICS = (
@@ -51,8 +54,7 @@ def progress(stage: str) -> Generator[Progress]:
 def show(result: Result, recording: Recording, *, json: bool = False) -> None:
     """Print the result: the numbers, the findings in words, and where everything is."""
     if json:
-        text = msgspec.json.format(msgspec.json.encode(result), indent=2)
-        sys.stdout.write(text.decode() + "\n")
+        show_json(result)
         return
     _show_metrics(result)
     _show_findings(result)
@@ -90,6 +92,38 @@ def show_frame(frame: pd.DataFrame, rows: int) -> None:
         shown.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
         _err.print(Text(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
+
+
+def show_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def show_hint(hint: str) -> None:
+    """Print what to do next, on stderr."""
+    _err.print(Text(hint, style="dim"))
+
+
+def show_overview(overview: Overview) -> None:
+    """Print the templates that this Xcode has, and what to know besides."""
+    table(("section", "template", "note"), overview.rows)
+    for remark in overview.remarks:
+        show_hint(remark)
+
+
+def show_changes(changes: Changes) -> None:
+    """Print every place of a template that would differ; what stays, on stderr."""
+    rows = [(one.route, repr(one.before), repr(one.after)) for one in changes.changes]
+    table(("place", "is", "will be"), rows)
+    for place in changes.untouched:
+        show_hint(f"stays as it is: {place}")
+
+
+def show_trials(trials: Sequence[Trial]) -> None:
+    """Print which counter profiles people tried, and what came of it, on stderr."""
+    show_hint("Counter profiles that were tried, one report each:")
+    for one in trials:
+        show_hint(f"  {one.chip}: {one.profile} = {one.outcome}")
 
 
 def show_rule(rule: Rule) -> None:

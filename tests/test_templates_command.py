@@ -1,0 +1,189 @@
+"""`tracekit templates`, with a fake Xcode and without one."""
+
+import json
+import plistlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.cli import main
+
+UID = plistlib.UID
+Run = Callable[..., "Ran"]
+
+
+class Ran:
+    """How a command ended, and what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+        try:
+            main(arguments)
+            self.code = 0
+        except SystemExit as end:
+            self.code = int(end.code or 0)
+        printed = capsys.readouterr()
+        self.out, self.err = printed.out, printed.err
+
+
+@pytest.fixture
+def tracekit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
+    """Run a command in this process, at home in an empty folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def xcode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the fake xctrace on PATH."""
+    fake = Path(__file__).parent / "fake_xctrace" / "bin"
+    monkeypatch.setenv("PATH", str(fake), prepend=":")
+
+
+@pytest.fixture
+def no_xcode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def put_template(path: Path, **settings: Any) -> Path:
+    """Write a template with these settings in one archived dictionary."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = list(settings.values())
+    first = 2
+    dictionary = {
+        "NS.keys": [UID(first + place) for place in range(len(values))],
+        "NS.objects": [UID(first + len(values) + place) for place in range(len(values))],
+    }
+    plist = {
+        "$archiver": "NSKeyedArchiver",
+        "$version": 100000,
+        "$top": {"root": UID(1)},
+        "$objects": ["$null", dictionary, *settings, *values],
+    }
+    path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+    return path
+
+
+STOCK = {
+    "counterprofile": 0,
+    "counterprofileinternal": 0,
+    "shaderprofiler": False,
+    "shaderprofilerinternal": False,
+}
+
+
+@pytest.fixture
+def stock(tmp_path: Path) -> Path:
+    return put_template(tmp_path / "stock.tracetemplate", **STOCK)
+
+
+@pytest.mark.usefixtures("xcode")
+def test_templates_are_listed_by_their_sections(tracekit: Run) -> None:
+    ran = tracekit("templates")
+    assert ran.code == 0
+    assert "Standard Templates\tTime Profiler\t\n" in ran.out
+    assert "Standard Templates\tMetal System Trace\tGPU work; the default of tracekit\n" in ran.out
+    assert "--counters on adds the instrument Metal GPU Counters" in ran.err
+
+
+@pytest.mark.usefixtures("xcode")
+def test_templates_as_json(tracekit: Run) -> None:
+    ran = tracekit("templates", "--json")
+    told = json.loads(ran.out)
+    assert told["xctrace"] == "xctrace version 26.0 (17C529)"
+    assert told["metal_system_trace"] is True
+    assert told["gpu_counters"] == "Metal GPU Counters"
+    assert "Metal System Trace" in told["sections"]["Standard Templates"]
+
+
+@pytest.mark.usefixtures("no_xcode")
+def test_a_machine_without_xctrace_is_told_in_a_sentence(tracekit: Run) -> None:
+    ran = tracekit("templates")
+    assert ran.code == 3
+    assert "There is no xctrace on this machine." in ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.usefixtures("no_xcode")
+def test_making_is_a_dry_run_that_names_every_place(
+    tracekit: Run, stock: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "mine.tracetemplate"
+    ran = tracekit("templates", "make", output, "--from", stock, "--counter-profile", "13")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "root.counterprofile\t0\t13",
+        "root.counterprofileinternal\t0\t13",
+    ]
+    assert "stays as it is: root.shaderprofiler = False" in ran.err
+    assert "M5 Max: 13 = not tried" in ran.err
+    assert "Nothing was written" in ran.err
+    assert not output.exists()
+
+
+@pytest.mark.usefixtures("no_xcode")
+def test_a_template_is_made_and_its_path_printed(
+    tracekit: Run, stock: Path, tmp_path: Path
+) -> None:
+    before = stock.read_bytes()
+    output = tmp_path / "with space.tracetemplate"
+    options = ["--counter-profile", "13", "--shader-timeline", "on", "--write"]
+    ran = tracekit("templates", "make", output, "--from", stock, *options)
+    assert (ran.code, ran.out) == (0, f"{output}\n")
+    assert f"tracekit capture --template '{output}'" in ran.err
+    assert plistlib.loads(output.read_bytes())["$objects"][-4:] == [13, 13, True, True]
+    assert stock.read_bytes() == before
+    again = tracekit("templates", "make", output, "--from", stock, *options)
+    assert again.code == 2
+    assert "never written over" in again.err
+
+
+@pytest.mark.usefixtures("no_xcode")
+def test_the_users_own_template_is_found_by_name(tracekit: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
+    put_template(folder / "Metal System Trace.tracetemplate", **STOCK)
+    output = tmp_path / "mine.tracetemplate"
+    ran = tracekit("templates", "make", output, "--shader-timeline", "on")
+    assert ran.code == 0
+    assert "root.shaderprofiler\tFalse\tTrue" in ran.out
+
+
+@pytest.mark.usefixtures("no_xcode")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["--counter-profile", "3"], 2, "--from", id="not-found"),
+        pytest.param(["--from", "./none.tracetemplate"], 2, "Nothing is to be", id="no-wish"),
+        pytest.param(["--counter-profile", "-1"], 2, "--counter-profile", id="negative"),
+        pytest.param(["--shader-timeline", "maybe"], 2, "--shader-timeline", id="neither"),
+        pytest.param(
+            ["--from", "./none.tracetemplate", "--counter-profile", "3"],
+            3,
+            "none.tracetemplate cannot be read",
+            id="no-file",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_said(
+    arguments: list[str], code: int, said: str, tracekit: Run, tmp_path: Path
+) -> None:
+    ran = tracekit("templates", "make", tmp_path / "mine.tracetemplate", *arguments)
+    assert ran.code == code
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.usefixtures("no_xcode")
+def test_an_unknown_structure_is_refused_with_the_way_by_hand(
+    tracekit: Run, tmp_path: Path
+) -> None:
+    odd = put_template(tmp_path / "odd.tracetemplate", counterprofile="3")
+    output = tmp_path / "mine.tracetemplate"
+    ran = tracekit("templates", "make", output, "--from", odd, "--counter-profile", "13", "--write")
+    assert ran.code == 3
+    assert "is left alone" in ran.err
+    assert "File > Save As Template" in ran.err
+    assert not output.exists()
