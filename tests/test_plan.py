@@ -63,6 +63,17 @@ def test_without_a_folder_each_run_gets_a_new_one(
     assert all(one.parts[:2] == ("bench", "traces") and one.is_dir() for one in made)
 
 
+def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> None:
+    claim(tmp_path / "run", "paged")
+    with pytest.raises(UsageError, match="not an empty folder"):
+        claim(tmp_path / "run", "paged")
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        claim(tmp_path / ("x" * 300), "paged")
+
+
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

@@ -78,29 +78,37 @@ def claim(output: Path | None, name: str) -> Path:
     """Make a folder for a run; raise UsageError if `output` holds something already."""
     if output is None:
         return _claim_new(TRACES, f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}")
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+    if not _claimed(output):
         raise UsageError(
             f"{output} exists and is not an empty folder.",
             hint="Name a new folder: a recording never goes over another one.",
         )
-    _make(output)
     return output
 
 
 def _claim_new(parent: Path, name: str) -> Path:
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         folder = parent / f"{name}{suffix}"
-        if not folder.exists():
-            _make(folder)
+        if _claimed(folder):
             return folder
     raise UsageError(f"There are too many runs named {name} in {parent}.")
 
 
-def _make(folder: Path) -> None:
+def _claimed(folder: Path) -> bool:
+    """Make the folder and take it; return False where it is taken or holds something.
+
+    Of several who try at once only one succeeds: the one that makes `recording.json`.
+    """
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            return False
         folder.mkdir(parents=True, exist_ok=True)
+        Recording(folder).provenance_file.touch(exist_ok=False)
+    except FileExistsError:
+        return False
     except OSError as error:
         raise UsageError(
             f"The folder {folder} cannot be made: {error.strerror}.",
             hint="Name a folder that you may write to with --output.",
         ) from error
+    return True
