@@ -17,6 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(autouse=True)
+def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what tracekit notes of this machine in a folder of the test's own."""
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of real exports; tests that need it are skipped by name without it."""

@@ -8,8 +8,9 @@ import psutil
 import pytest
 
 from tracekit.errors import ToolError
+from tracekit.guardian import Guardian
 from tracekit.xctrace.progress_lines import Account, State
-from tracekit.xctrace.recording_process import Ended, Watch, record
+from tracekit.xctrace.recording_process import Ended, Order, Survey, Watch, record
 from tracekit.xctrace.stop_ladder import Deadlines
 
 DEADLINES = Deadlines(
@@ -32,6 +33,7 @@ class Heard:
         self.states: list[State] = []
         self.sent: list[signal.Signals] = []
         self.surveys = 0
+        self.seen = Survey()
 
     def watch(self) -> Watch:
         """Return the watch to hand over."""
@@ -41,10 +43,10 @@ class Heard:
         """Note a state."""
         self.states.append(account.state)
 
-    def survey(self) -> int:
+    def survey(self) -> Survey:
         """Note that it was surveyed; nothing grows."""
         self.surveys += 1
-        return 0
+        return self.seen
 
 
 PRELUDE = """
@@ -58,7 +60,9 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def run(code: str, heard: Heard, deadlines: Deadlines = DEADLINES, limit: float = 60) -> Ended:
-    return record(python(code), limit, heard.watch(), deadlines)
+    order = Order(python(code), limit, Path("a.trace"))
+    with Guardian(Path("nowhere")) as guardian:
+        return record(order, heard.watch(), deadlines, guardian)
 
 
 def saying(*lines: str) -> str:
@@ -132,11 +136,14 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
     def fail(account: Account) -> None:
         raise ZeroDivisionError(account.state.name)
 
-    with pytest.raises(ZeroDivisionError):
-        record(python(code), 60, Watch(fail, lambda _: None, lambda: 0), DEADLINES)
+    order = Order(python(code), 60, tmp_path / "a.trace")
+    with Guardian(tmp_path) as guardian, pytest.raises(ZeroDivisionError):
+        record(order, Watch(fail, lambda _: None, Survey), DEADLINES, guardian)
     assert not psutil.pid_exists(int(pid.read_text()))
 
 
 def test_what_cannot_be_started_is_told() -> None:
-    with pytest.raises(ToolError, match="/nowhere/xctrace cannot be started: No such file"):
-        record(("/nowhere/xctrace", "record"), 1, Heard().watch(), DEADLINES)
+    order = Order(("/nowhere/xctrace", "record"), 1, Path("a.trace"))
+    missing = pytest.raises(ToolError, match="/nowhere/xctrace cannot be started: No such file")
+    with Guardian(Path("nowhere")) as guardian, missing:
+        record(order, Heard().watch(), DEADLINES, guardian)

@@ -10,11 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tracekit.guardian.leftovers import end_leftovers
+from tracekit.guardian.sizes import size
 from tracekit.journal import ClockAnchor
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.family import Family
-from tracekit.xctrace.leftovers import end_leftovers
-from tracekit.xctrace.staging import size, staging_files
+from tracekit.xctrace.staging import staging_files
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(); time.sleep(60)"

@@ -2,19 +2,23 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracekit.guardian.sizes import size
 from tracekit.journal import WorkloadReport, fold
-from tracekit.recorder import Launch, Progress, Request
+from tracekit.recorder import Launch, Progress, Request, journal_of
 from tracekit.recording import Recording
 from tracekit.xctrace import staging
+from tracekit.xctrace.attached_worker import WorkerPatience
+from tracekit.xctrace.claim import Claim, Premises
 from tracekit.xctrace.family import Family
 from tracekit.xctrace.outcome import problem_of
 from tracekit.xctrace.progress_lines import Account, State
-from tracekit.xctrace.recording_process import Ended, Watch, record
+from tracekit.xctrace.recording_process import Ended, Order, Survey, Watch, record
 from tracekit.xctrace.stop_ladder import Deadlines
+from tracekit.xctrace.subject import Subject
 
 _TOLD = {
     State.ANNOUNCED: "xctrace is starting",
@@ -33,9 +37,10 @@ _CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try to record: its command line, how it ended, what was seen meanwhile."""
+    """One try to record: its command line, of whom, how it ended, what was seen meanwhile."""
 
     argv: tuple[str, ...]
+    subject: Subject
     ended: Ended
     family: Family
     left_staging: frozenset[Path]
@@ -43,61 +48,90 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Manner:
-    """How patiently to record: the deadlines, and the pauses before each new try, in seconds."""
+    """How to record.
+
+    Attributes:
+        deadlines: How long each state may last.
+        pauses: Seconds before each new try.
+        worker: How long to wait for a worker that is attached to.
+        premises: Where notes are kept, and what must stay free.
+        verified: A bundle of up to so many bytes is looked into for rows of the target.
+    """
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     pauses: Sequence[float] = (1, 1, 1)
+    worker: WorkerPatience = field(default_factory=WorkerPatience)
+    premises: Premises = field(default_factory=Premises)
+    verified: float = 1e9
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a recording is made with."""
+
+    claim: Claim
+    manner: Manner
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be recorded, where to, and with what."""
+
+    request: Request
+    recording: Recording
+    means: Means
 
 
 def attempts(
-    argv: tuple[str, ...],
-    request: Request,
-    recording: Recording,
-    progress: Progress,
-    manner: Manner,
+    task: Task, ready: Callable[[], Subject], line: Callable[[Subject], tuple[str, ...]]
 ) -> Attempt:
     """Record, and try again where it could not start for a reason that is known to pass.
 
-    What a failed try left is kept, with its number in its name.
+    What a failed try left is kept, with its number in its name. Before each try, `ready` says
+    whom to record and `line` with which command line.
     """
-    for number, pause in enumerate(manner.pauses, 1):
-        one = _attempt(argv, request, recording, progress, manner.deadlines)
+    for number, pause in enumerate(task.means.manner.pauses, 1):
+        one = _attempt(task, ready(), line)
         if not _may_pass(one.ended):
             return one
-        progress(f"xctrace could not start; trying again in {pause:g} s")
-        _set_aside(recording, request, number)
+        task.means.progress(f"xctrace could not start; trying again in {pause:g} s")
+        _set_aside(task, number)
         time.sleep(pause)
-    return _attempt(argv, request, recording, progress, manner.deadlines)
+    return _attempt(task, ready(), line)
 
 
 def worker_report(request: Request) -> WorkloadReport | None:
     """Return what a worker of ours has said so far; None for any other target."""
-    journal = request.target.journal if isinstance(request.target, Launch) else None
+    journal = journal_of(request.target)
     return fold(journal) if journal is not None and journal.exists() else None
 
 
-def _attempt(
-    argv: tuple[str, ...],
-    request: Request,
-    recording: Recording,
-    progress: Progress,
-    deadlines: Deadlines,
-) -> Attempt:
+def _attempt(task: Task, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> Attempt:
+    means, claim, disk = task.means, task.means.claim, task.means.manner.premises.disk
+    order = Order(line(subject), task.request.time_limit, task.recording.bundle)
     family, before = Family(), staging.staging_files()
+    if isinstance(subject.target, Launch) and subject.target.journal is not None:
+        claim.guardian.expect_worker(subject.target.journal)
 
     def changed(account: Account) -> None:
         if account.state in _TOLD:
-            progress(_TOLD[account.state])
+            means.progress(_TOLD[account.state])
+        subject.heard(account)
 
     def sent(number: signal.Signals) -> None:
-        progress(_SENT[number])
+        means.progress(_SENT[number])
 
-    def survey() -> int:
+    def survey() -> Survey:
         family.look()
-        return staging.size({recording.bundle, *(staging.staging_files() - before)})
+        written = size({order.bundle, *(staging.staging_files() - before)})
+        return Survey(written, disk.shortage(claim.places), disk.critical(claim.places))
 
-    ended = record(argv, request.time_limit, Watch(changed, sent, survey), deadlines)
-    return Attempt(argv, ended, family, staging.staging_files() - before)
+    watch = Watch(changed, sent, survey, subject.finished)
+    ended = record(order, watch, means.manner.deadlines, claim.guardian)
+    made = staging.staging_files() - before
+    left = claim.premises.put_away(made)
+    return Attempt(order.argv, subject, ended, family, left)
 
 
 def _may_pass(ended: Ended) -> bool:
@@ -109,8 +143,9 @@ def _may_pass(ended: Ended) -> bool:
     return ended.returncode in _CRASHED and ended.account.state < State.STARTED
 
 
-def _set_aside(recording: Recording, request: Request, number: int) -> None:
-    journal = request.target.journal if isinstance(request.target, Launch) else None
-    for path in (recording.bundle, journal):
+def _set_aside(task: Task, number: int) -> None:
+    target = task.request.target
+    journal = target.journal if isinstance(target, Launch) else None
+    for path in (task.recording.bundle, journal):
         if path is not None and path.exists():
             path.rename(path.with_name(f"{path.stem}-try-{number}{path.suffix}"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tracekit.errors import UsageError
-from tracekit.recorder import Launch, Request, Target
+from tracekit.recorder import Attach, Launch, Request
 from tracekit.xctrace.environment import target_environment
 from tracekit.xctrace.selection import Selection
 from tracekit.xctrace.tool import Xctrace
@@ -15,13 +15,14 @@ from tracekit.xctrace.tool import Xctrace
 def record_line(
     tool: Xctrace,
     request: Request,
+    target: Launch | Attach,
     selection: Selection,
     *,
     bundle: Path,
     target_output: Path,
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[str, ...]:
-    """Return the command line that records `request` into `bundle`.
+    """Return the command line that records `target`, as `request` wants it, into `bundle`.
 
     A launched program's standard output goes to `target_output`; xctrace forwards neither it
     nor standard error, for which it has no option.
@@ -32,7 +33,7 @@ def record_line(
     words += ["--time-limit", time_limit(request.time_limit), "--output", str(bundle.absolute())]
     if tool.knows("record", "--no-prompt"):
         words.append("--no-prompt")
-    return (*words, *_target(request.target, target_output, environment))
+    return (*words, *_target(target, target_output, environment))
 
 
 def time_limit(seconds: float) -> str:
@@ -49,7 +50,9 @@ def time_limit(seconds: float) -> str:
     return f"{milliseconds}ms"
 
 
-def _target(target: Target, output: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+def _target(
+    target: Launch | Attach, output: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
     if not isinstance(target, Launch):
         return ("--attach", str(target.pid))
     words = ["--target-stdout", str(output.absolute())]

@@ -21,6 +21,14 @@ def tool_environment(environment: Mapping[str, str] = os.environ) -> dict[str, s
     return kept | _LOCALE
 
 
+def own_environment(
+    asked: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return what a program that tracekit itself starts, to attach to it, is to see."""
+    together = {**environment, **asked}
+    return {name: value for name, value in together.items() if not distorts(name)}
+
+
 def target_environment(
     asked: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:

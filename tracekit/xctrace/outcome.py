@@ -45,7 +45,7 @@ def judge(
         _hung(ended),
         _run_issues(ended.account),
         _no_data(run),
-        _target_failed(ended, run, report) if launched else "",
+        _target_failed(ended, run, report) if launched else _attached_failed(ended, report),
         _odd_code(ended, launched=launched),
     )
     return Outcome(next(filter(None, failures), ""), warnings(ended))
@@ -58,15 +58,16 @@ def warnings(ended: Ended) -> tuple[str, ...]:
         told.append(
             "xctrace did not speak English, so its progress was read by the order of its lines."
         )
-    unasked = ended.signals[1:] if ended.interrupted else ended.signals
+    asked = ended.interrupted or ended.finished
+    unasked = ended.signals[1:] if asked else ended.signals
     if unasked and not ended.killed:
         names = ", ".join(number.name for number in unasked)
         told.append(f"xctrace did not stop in time and was stopped with {names}.")
     return tuple(told)
 
 
-def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
-    """Say why there is no bundle that can be opened."""
+def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, besides: str = "") -> ToolError:
+    """Say why there is no bundle that can be opened; `besides` goes before the hint."""
     when = _STATES.get(ended.account.state, "")
     text = "\n".join(ended.account.output)
     complaints = "\n".join((*ended.account.complaints, why)).strip()
@@ -77,7 +78,10 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str) -> ToolError:
             f"{shlex.join(argv)}",
         )
     quoted = failure(Completed(argv, ended.returncode, text, complaints))
-    return ToolError(f"Nothing was recorded: xctrace ended {when}. {quoted.message}", quoted.hint)
+    return ToolError(
+        f"Nothing was recorded: xctrace ended {when}. {quoted.message}",
+        hint=" ".join(filter(None, (besides, quoted.hint))),
+    )
 
 
 def problem_of(ended: Ended) -> Problem | None:
@@ -124,6 +128,16 @@ def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> 
     how = f" ({end})" if end else ""
     told = f" {report.error}" if report is not None and report.error else ""
     return f"The recorded program failed{how}; the trace up to then is kept.{told}"
+
+
+def _attached_failed(ended: Ended, report: WorkloadReport | None) -> str:
+    if report is None or ended.interrupted:
+        return ""
+    if report.state == "failed":
+        return _workload_failed(report)
+    if any(step.phase == "steady" for step in report.steps):
+        return ""
+    return "The recording ended before the workload came to its steady phase."
 
 
 def _was_stopped(ended: Ended, run: TocRun) -> bool:

@@ -2,27 +2,27 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
-import psutil
-
-from tracekit.errors import InterruptedRunError, RecordingError, TracekitError, UsageError
+from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
+from tracekit.guardian import end_leftovers
 from tracekit.journal import WorkloadReport
-from tracekit.recorder import Attach, Launch, Progress, Recorded, Request
+from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.recording import Process, Recording, now
 from tracekit.toc import TocRun, read_toc
 from tracekit.xctrace import exporting
-from tracekit.xctrace.attempts import Attempt, Manner, attempts, worker_report
+from tracekit.xctrace.attached_worker import AttachedWorker
+from tracekit.xctrace.attempts import Attempt, Manner, Means, Task, attempts, worker_report
+from tracekit.xctrace.claim import claimed
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.command_line import record_line
 from tracekit.xctrace.counters import counter_warnings
 from tracekit.xctrace.family import Family
-from tracekit.xctrace.leftovers import end_leftovers
 from tracekit.xctrace.outcome import judge, nothing_came
 from tracekit.xctrace.selection import Selection, select
-from tracekit.xctrace.staging import size
+from tracekit.xctrace.staging import staging_warning
+from tracekit.xctrace.subject import Subject, about, early_end, subject_of
 from tracekit.xctrace.tool import Xctrace
-
-MANNER = Manner()
 
 
 class XctraceRecorder:
@@ -33,10 +33,10 @@ class XctraceRecorder:
 
     name = "xctrace"
 
-    def __init__(self, tool: Xctrace, schemas: Iterable[str], manner: Manner = MANNER) -> None:
+    def __init__(self, tool: Xctrace, schemas: Iterable[str], manner: Manner | None = None) -> None:
         self._tool = tool
         self._schemas = frozenset(schemas)
-        self._manner = manner
+        self._manner = manner or Manner()
 
     def version(self) -> str:
         """Return what `xctrace version` prints; the build in brackets is what counts."""
@@ -51,24 +51,46 @@ class XctraceRecorder:
             RecordingError: The folder holds a bundle already.
             InterruptedRunError: It was stopped before anything was recorded.
         """
-        _check(request, recording)
+        _check(recording)
         selection = select(request, self._tool)
-        output = recording.folder / "target-output.txt"
-        argv = record_line(
-            self._tool, request, selection, bundle=recording.bundle, target_output=output
-        )
+        with claimed(recording, self._manner.premises) as claim:
+            task = Task(request, recording, Means(claim, self._manner, progress))
+            recorded = self._record(task, selection)
+        return replace(recorded, warnings=(*claim.warnings, *recorded.warnings))
+
+    def _record(self, task: Task, selection: Selection) -> Recorded:
         since, began = time.time(), now()
-        attempt = attempts(argv, request, recording, progress, self._manner)
-        report = worker_report(request)
+        request = task.request
+        attempt, report = self._attempt(task, selection)
         if report is not None:
             end_leftovers([report.pid], since)
         try:
-            run = self._open(attempt, recording, progress)
+            run = self._open(attempt, task)
         except KeyboardInterrupt:
             return _unchecked(request, attempt, report, began=began)
         if isinstance(request.target, Launch) and run.target is not None:
             end_leftovers([run.target.pid], since)
         return _recorded(request, selection, attempt, run, report, began=began)
+
+    def _attempt(self, task: Task, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
+        request, recording, means = task.request, task.recording, task.means
+
+        def line(subject: Subject) -> tuple[str, ...]:
+            output = recording.folder / "target-output.txt"
+            return record_line(
+                self._tool, request, subject.target, selection,
+                bundle=recording.bundle, target_output=output,
+            )  # fmt: skip
+
+        target = request.target
+        if not isinstance(target, Warmed):
+            subject = subject_of(target)
+            return attempts(task, lambda: subject, line), worker_report(request)
+        with AttachedWorker(target, recording, means.progress, means.manner.worker) as worker:
+            attempt = attempts(task, worker.ready, line)
+        if worker.interrupted:
+            attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
+        return attempt, worker.report()
 
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
         """Export the TOC and the tables that tracekit reads; return warnings.
@@ -81,10 +103,11 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         return exporting.export(self._tool, recording, self._schemas, progress)
 
-    def _open(self, attempt: Attempt, recording: Recording, progress: Progress) -> TocRun:
+    def _open(self, attempt: Attempt, task: Task) -> TocRun:
+        recording = task.recording
         why = f"There is no bundle at {recording.bundle}."
         if recording.bundle.exists():
-            progress("checking the bundle")
+            task.means.progress("checking the bundle")
             try:
                 hope = not attempt.ended.killed
                 self._tool.toc(recording.bundle, recording.toc_file, patiently=hope)
@@ -97,17 +120,14 @@ class XctraceRecorder:
                 why = f"{recording.bundle} holds no run."
         if attempt.ended.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
-        raise nothing_came(attempt.ended, attempt.argv, why)
+        raise nothing_came(attempt.ended, attempt.argv, why, about(attempt.subject, attempt.ended))
 
 
-def _check(request: Request, recording: Recording) -> None:
+def _check(recording: Recording) -> None:
     if recording.bundle.exists():
         raise RecordingError(
             f"{recording.bundle} exists already.", hint="Record into a new folder."
         )
-    target = request.target
-    if isinstance(target, Attach) and not psutil.pid_exists(target.pid):
-        raise UsageError(f"There is no process {target.pid} to attach to.")
 
 
 def _recorded(
@@ -123,10 +143,10 @@ def _recorded(
     outcome = judge(attempt.ended, run, launched=launched, report=report)
     return Recorded(
         targets=_targets(request, run, attempt.family, report),
-        command_lines=(attempt.argv,),
+        command_lines=_command_lines(request, attempt),
         started=run.start_date or began,
         ended=run.end_date or now(),
-        end_reason=run.end_reason or attempt.ended.account.stop_line,
+        end_reason=_end_reason(attempt, run),
         clock=align(run.start_date, report.anchors if report else ()),
         interrupted=attempt.ended.interrupted,
         failure=outcome.failure,
@@ -134,9 +154,21 @@ def _recorded(
             *selection.warnings,
             *outcome.warnings,
             *counter_warnings(selection, run),
-            *_staging_warnings(attempt),
+            *staging_warning(attempt.left_staging),
+            *early_end(request.target, attempt.ended),
         ),
     )
+
+
+def _command_lines(request: Request, attempt: Attempt) -> tuple[tuple[str, ...], ...]:
+    target = request.target
+    return (target.launch.argv, attempt.argv) if isinstance(target, Warmed) else (attempt.argv,)
+
+
+def _end_reason(attempt: Attempt, run: TocRun) -> str:
+    if attempt.ended.finished and attempt.ended.signals and not attempt.ended.interrupted:
+        return "The target had ended, so xctrace was asked to stop"
+    return run.end_reason or attempt.ended.account.stop_line
 
 
 def _unchecked(
@@ -145,7 +177,7 @@ def _unchecked(
     """Return what is known of a recording that was saved, but not looked into."""
     return Recorded(
         targets=_targets(request, TocRun(1), attempt.family, report),
-        command_lines=(attempt.argv,),
+        command_lines=_command_lines(request, attempt),
         started=began,
         ended=now(),
         end_reason=attempt.ended.account.stop_line,
@@ -166,11 +198,3 @@ def _targets(
     else:
         return ()
     return (first, *family.descendants(first.pid))
-
-
-def _staging_warnings(attempt: Attempt) -> tuple[str, ...]:
-    if not attempt.left_staging:
-        return ()
-    names = ", ".join(str(path) for path in sorted(attempt.left_staging))
-    megabytes = size(attempt.left_staging) / 1e6
-    return (f"xctrace left {megabytes:.0f} MB of staging files behind: {names}.",)

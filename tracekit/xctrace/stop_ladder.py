@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from tracekit.xctrace.progress_lines import Account, State
 
+# SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
+RUNGS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
 
 @dataclass(frozen=True)
 class Deadlines:
@@ -15,6 +18,7 @@ class Deadlines:
         slack: Beyond the time limit, which xctrace may ignore.
         stopping: From its stop line until it saves.
         saving: Until it is saved, counted anew whenever the bundle or its staging files grow.
+        finished: From the end of what there is to record until it stops by itself.
         exit: From "saved" to the end of the process.
         rungs: After each signal of the ladder, until the next one.
         poll: Between two looks at the process.
@@ -25,10 +29,17 @@ class Deadlines:
     slack: float = 20
     stopping: float = 60
     saving: float = 300
+    finished: float = 3
     exit: float = 60
     rungs: tuple[float, float, float, float] = (120, 60, 10, 5)
     poll: float = 0.1
     survey: float = 1
+
+    @property
+    def unheard(self) -> tuple[tuple[int, float], ...]:
+        """The ladder for someone who does not hear the recorder: saving has its full time."""
+        waits = (max(self.rungs[0], self.saving), *self.rungs[1:])
+        return tuple((int(number), wait) for number, wait in zip(RUNGS, waits, strict=True))
 
     def allowance(self, account: Account, time_limit: float) -> float:
         """Return how long the state of `account` may last."""
@@ -46,10 +57,6 @@ class Deadlines:
                 return self.exit
 
 
-# SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
-RUNGS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-
-
 class StopLadder:
     """Decides when to send which signal; the times are handed in, so nothing here waits."""
 
@@ -59,6 +66,7 @@ class StopLadder:
         self._state = State.LAUNCHED
         self._until = now + deadlines.start
         self.sent: tuple[signal.Signals, ...] = ()
+        self.finished = False
 
     def hear(self, account: Account, now: float) -> None:
         """Give a state that was just reached its own time."""
@@ -73,6 +81,12 @@ class StopLadder:
         """Give more time to a recording that is being saved and still grows."""
         if self._state is State.SAVING:
             self._until = max(self._until, now + self._deadlines.saving)
+
+    def finish(self, now: float) -> None:
+        """Let a recording whose target has nothing left to record soon be asked to stop."""
+        if not self.finished and not self.sent:
+            self._until = min(self._until, now + self._deadlines.finished)
+        self.finished = True
 
     def due(self, now: float) -> signal.Signals | None:
         """Return the signal to send now, or None while there is time."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a recording runs: counted, so that it can be stopped and saved."""
+"""Ctrl-C, SIGTERM and SIGHUP while a recording runs: counted, so that it can stop and save."""
 
 import signal
 import threading
@@ -6,7 +6,7 @@ import time
 from types import FrameType, TracebackType
 from typing import Self
 
-_ASKING = (signal.SIGINT, signal.SIGTERM)
+_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequests:
