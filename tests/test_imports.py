@@ -109,6 +109,26 @@ def test_a_target_that_is_not_there_is_said_with_those_that_are(
     with pytest.raises(UsageError, match="--target nobody names none") as error:
         imported([exports], tmp_path / "run", "nobody")
     assert "WindowServer (420), python3 (4711)" in error.value.hint
+    assert not (tmp_path / "run").exists(), "the same folder can be named in the next try"
+
+
+def test_a_file_that_is_named_twice_counts_once(
+    exports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(exports)
+    twice = [Path("mine_intervals.xml"), exports / "mine_intervals.xml", exports]
+    assert len(imported(twice, tmp_path / "run").tables["gpu_intervals"]) == 4
+
+
+def test_toc_inside_a_word_is_part_of_a_name(
+    exports: Path, tmp_path: Path, toc_xml: Xml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (exports / "mine_intervals.xml").rename(exports / "protocol_intervals.xml")
+    (exports / "mine_toc.xml").rename(exports / "protocol_toc.xml")
+    (exports / "other-toc.xml").write_text(toc_xml())
+    monkeypatch.chdir(tmp_path)
+    names = [one.provenance().workload for one in pipeline.import_([exports])]
+    assert names == ["other", "protocol"]
 
 
 def test_several_recordings_in_one_folder_become_several_runs(

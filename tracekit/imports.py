@@ -4,6 +4,7 @@ Exports come with or without their TOC, in one folder or several; a bundle is ex
 where there is an xctrace to do it. Files are copied, never moved or changed.
 """
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from tracekit.analysis.target import UNKNOWN
 from tracekit.choice import choose
 from tracekit.errors import InputError, RecordingError, UsageError
-from tracekit.plan import claim
+from tracekit.plan import claim, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
@@ -22,6 +23,7 @@ from tracekit.tables.exports import identify, refusal
 from tracekit.toc import Toc, TocRun, read_toc
 
 BUNDLE = ".trace"
+_TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def bring(
         UsageError: A path does not exist, or `output` is given for several recordings.
         InputError: Nothing there is an export, or files cannot be told apart.
     """
-    bundles, files = _found(paths)
+    bundles, files = map(_each_once, _found(paths))
     sources = _sources(files) if files else []
     if not bundles and not sources:
         raise InputError(
@@ -73,6 +75,11 @@ def _found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         else:
             files.append(path)
     return bundles, files
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """Leave out what was named twice, in whatever words: its rows would count twice."""
+    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
 def _sources(files: Sequence[Path]) -> list[Source]:
@@ -110,7 +117,7 @@ def _owner(table: Path, tocs: Sequence[Path]) -> Path:
 
 def _key(toc: Path) -> str:
     """Return what a TOC's file is called besides being one: gpu_baseline_toc → gpu_baseline."""
-    return toc.stem.replace("toc", "").strip("-_. ") or toc.parent.name
+    return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
 
 
 def _bring_exports(
@@ -119,7 +126,7 @@ def _bring_exports(
     toc = read_toc(source.toc) if source.toc else None
     recording = Recording(claim(output, source.name))
     recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now()))
-    with stage(recording, "import"):
+    with kept_unless_misused(recording), stage(recording, "import"):
         progress(f"copying {len(source.tables)} tables")
         _copy(source, recording)
         provenance = _provenance(recording.provenance(), toc, source)

@@ -1,8 +1,6 @@
 """The stages, one function each: a stage reads what the one before left in the run's folder."""
 
-import shutil
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -13,10 +11,10 @@ from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.choice import choose, recorder_for
-from tracekit.errors import ToolError, UsageError
+from tracekit.errors import ToolError
 from tracekit.imports import bring
 from tracekit.own_marks import export_own_marks
-from tracekit.plan import Plan, check, new_folder
+from tracekit.plan import Plan, check, kept_unless_misused, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
@@ -38,7 +36,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     recorder = choose(plan.recorder)
     recording = new_folder(plan)
     recording.save_provenance(_provenance(plan, recorder))
-    with _kept_unless_misused(recording), stage(recording, "record"):
+    with kept_unless_misused(recording), stage(recording, "record"):
         recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
         recording.save_provenance(_with(recording.provenance(), recorded))
         if recorded.interrupted:
@@ -160,16 +158,6 @@ def _seconds_between(started: str, ended: str) -> float | None:
         return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
     except (ValueError, TypeError):
         return None
-
-
-@contextmanager
-def _kept_unless_misused(recording: Recording) -> Generator[None]:
-    """Remove the folder again where nothing could be recorded for a mistake in what was asked."""
-    try:
-        yield
-    except UsageError:
-        shutil.rmtree(recording.folder, ignore_errors=True)
-        raise
 
 
 def _as_it_is(text: str) -> str:

@@ -1,6 +1,9 @@
 """What a user asked to record, before a recorder is chosen."""
 
 import re
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -84,6 +87,16 @@ def claim(output: Path | None, name: str) -> Path:
             hint="Name a new folder: a recording never goes over another one.",
         )
     return output
+
+
+@contextmanager
+def kept_unless_misused(recording: Recording) -> Generator[None]:
+    """Remove a new folder again where a mistake in what was asked left nothing in it."""
+    try:
+        yield
+    except UsageError:
+        shutil.rmtree(recording.folder, ignore_errors=True)
+        raise
 
 
 def _claim_new(parent: Path, name: str) -> Path:

@@ -6,8 +6,8 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.recording import Provenance
 
 UNKNOWN = (
-    "which process is the target is not known: the exports came without a TOC, and rows of "
-    "several processes are in them; `tracekit import --target PID|NAME` says it."
+    "which process is the target is not known: no table of contents names it; "
+    "`tracekit import --target PID|NAME` says it."
 )
 
 
