@@ -103,7 +103,7 @@ def advise(matrix: Capabilities | None, *, counters: bool) -> Advice:
         for mode in modes:
             if (mode, wanted) in working:
                 return Advice(mode, wanted, _reason(mode, wanted, counters, matrix))
-    return Advice("launch", counters, f"no way to record gave rows when probed {matrix.probed}")
+    return Advice("launch", False, f"no way to record gave rows when probed {matrix.probed}")
 
 
 def _reason(mode: Mode, given: bool, counters: bool, matrix: Capabilities) -> str:

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit.host.sampler import Sampler, read_samples
 from tracekit.shipped import shipped
 
+_ANEW = "Let TMPDIR be a folder that you may write to; else install tracekit anew."
 _FOLDERS = ("kernels", "workloads", "templates")
 _READER = ("lxml", "msgspec", "numpy", "pandas", "pyarrow")
 
@@ -38,14 +40,13 @@ def _host_recorder() -> Fact:
     try:
         with tempfile.TemporaryDirectory() as folder:
             samples = Path(folder) / "samples.jsonl"
-            sampler = Sampler(os.getpid(), samples)
-            taken = sampler.take()
-            sampler.close()
+            with closing(Sampler(os.getpid(), samples)) as sampler:
+                taken = sampler.take()
             readable = len(read_samples(samples))
     except (TracekitError, psutil.Error, OSError) as error:
-        return failed(name, f"A process cannot be sampled: {error}", "Install psutil anew.")
+        return failed(name, f"A process cannot be sampled: {error}", _ANEW)
     if not taken or not readable:
-        return failed(name, "A sample of this process came out empty.", "Install psutil anew.")
+        return failed(name, "A sample of this process came out empty.", _ANEW)
     return ok(name, "works: any program can be recorded on the CPU")
 
 

@@ -2,26 +2,25 @@
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.doctor.surroundings import Surroundings, existing
-from tracekit.units import quantity
-from tracekit.xctrace.staging import size
+from tracekit.errors import ToolError, UsageError
+from tracekit.xctrace.disk import VARIABLE, floor
+from tracekit.xctrace.rivals import refuse_rivals
 
-_RECORDERS = {"xctrace", "Instruments"}
-# A recording of xctrace and its staging files can take several gigabytes; of the host, megabytes.
-XCTRACE_FLOOR = 10 << 30
-HOST_FLOOR = 100 << 20
-_MUCH_STAGING = 1 << 30
+_GIGABYTE = 1e9
+# The host recorder writes megabytes; xctrace and its staging files take many gigabytes.
+_HOST_FLOOR = 0.1 * _GIGABYTE
+_MUCH_STAGING = 1 * _GIGABYTE
 
 
 def room_facts(surroundings: Surroundings, *, has_xctrace: bool) -> Iterator[Fact]:
     """Look at what else records, and at the disks."""
     yield _other_recorders(surroundings, has_xctrace=has_xctrace)
-    floor = XCTRACE_FLOOR if has_xctrace else HOST_FLOOR
-    yield _disk("disk for runs", surroundings, surroundings.runs, floor)
-    yield _disk("disk for staging", surroundings, surroundings.temporary, floor)
+    yield from _disks(surroundings, has_xctrace=has_xctrace)
     yield _staging(surroundings, has_xctrace=has_xctrace)
     yield _writable(surroundings.runs)
 
@@ -30,28 +29,39 @@ def _other_recorders(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
     name = "other recorders"
     if not has_xctrace:
         return not_applicable(name, "Only recordings of xctrace get in each other's way.")
-    found = [one for one in surroundings.processes() if one.name in _RECORDERS]
-    if not found:
-        return ok(name, "none runs")
-    shown = ", ".join(f"{one.name} (pid {one.pid})" for one in found)
-    return warning(
-        name,
-        f"{shown}: only one can record at a time on a machine.",
-        "Wait for it, or quit it.",
-    )
-
-
-def _disk(name: str, surroundings: Surroundings, folder: Path, floor: int) -> Fact:
-    there = existing(folder)
     try:
-        free = surroundings.free(there)
+        found = refuse_rivals(surroundings.rivals())
+    except ToolError as error:
+        return warning(name, error.message, error.hint)
+    if found:
+        return warning(name, " ".join(found), "Quit it before you record.")
+    return ok(name, "none runs")
+
+
+def _disks(surroundings: Surroundings, *, has_xctrace: bool) -> Iterator[Fact]:
+    names = ("disk for runs", "disk for staging")
+    try:
+        least = floor(surroundings.environment) if has_xctrace else _HOST_FLOOR
+    except UsageError as error:
+        yield from (failed(name, error.message, f"`unset {VARIABLE}`") for name in names)
+        return
+    for name, folder in zip(names, (surroundings.runs, surroundings.temporary), strict=True):
+        yield _disk(name, surroundings, existing(folder), least)
+
+
+def _disk(name: str, surroundings: Surroundings, folder: Path, least: float) -> Fact:
+    try:
+        free = surroundings.free(folder)
     except OSError as error:
-        return unknown(name, f"{there}: {error.strerror}.", needed=True)
-    words = f"{quantity(free, 'bytes')} free at {there}"
-    if free >= floor:
+        return unknown(name, f"{folder}: {error.strerror}.", needed=True)
+    words = f"{free / _GIGABYTE:.1f} GB free at {folder}"
+    if free >= least:
         return ok(name, words)
-    needed = quantity(floor, "bytes")
-    return failed(name, f"{words}; a recording needs {needed}.", "Make room on that disk.")
+    return failed(
+        name,
+        f"{words}; {least / _GIGABYTE:g} GB must stay free.",
+        f"Make room on that disk. {VARIABLE}=2 lowers the floor of xctrace to 2 GB.",
+    )
 
 
 def _staging(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
@@ -59,8 +69,8 @@ def _staging(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
     if not has_xctrace:
         return not_applicable(name, "xctrace leaves them, and it is not here.")
     left = sorted(surroundings.temporary.glob("instruments*.ktrace"))
-    taken = size(left)
-    words = f"{len(left)} left by recordings, {quantity(taken, 'bytes')}" if left else "none left"
+    taken = sum(map(_size, left))
+    words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
     if taken < _MUCH_STAGING:
         return ok(name, words)
     return warning(
@@ -68,6 +78,12 @@ def _staging(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
         f"{words}, in {surroundings.temporary}.",
         "Remove those that `lsof` shows as closed: nothing else ever does.",
     )
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def _writable(runs: Path) -> Fact:

@@ -9,23 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from tracekit.errors import TracekitError
 from tracekit.plan import TRACES
-from tracekit.recording import Process
 from tracekit.xctrace.command import Run, run
-
-
-def running_processes() -> Iterable[Process]:
-    """Return the processes of this machine whose names may be seen."""
-    for process in psutil.process_iter(["name"]):
-        yield Process(process.pid, process.info["name"] or "")
-
-
-def free_bytes(folder: Path) -> int:
-    """Return the free space of the disk that holds `folder`."""
-    return shutil.disk_usage(folder).free
+from tracekit.xctrace.disk import Free, free_bytes
+from tracekit.xctrace.rivals import Rival, rivals
 
 
 @dataclass(frozen=True)
@@ -39,7 +27,7 @@ class Surroundings:
         run: How commands are run.
         patience: Seconds that a tool of Xcode's may take to answer.
         environment: The environment variables.
-        processes: Lists what runs.
+        rivals: Lists the other recorders that run.
         free: Measures the free space where a folder is.
         runs: The folder in which runs land.
         temporary: The folder for temporary files, where xctrace stages recordings.
@@ -52,8 +40,8 @@ class Surroundings:
     run: Run = run
     patience: float = 60
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    processes: Callable[[], Iterable[Process]] = running_processes
-    free: Callable[[Path], int] = free_bytes
+    rivals: Callable[[], Iterable[Rival]] = rivals
+    free: Free = free_bytes
     runs: Path = TRACES
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     executable: str = sys.executable
