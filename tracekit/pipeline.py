@@ -18,7 +18,7 @@ from tracekit.plan import Plan, check, kept_unless_misused, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
-from tracekit.requests import request_for
+from tracekit.requests import request_for, unheeded
 from tracekit.stage import stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
@@ -174,12 +174,14 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         parameters=dict(plan.parameters),
         command=plan.command,
         templates=plan.templates if recorder.name == "xctrace" else (),
+        method=plan.method,
         counters=plan.counters,
         time_limit=plan.time_limit,
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
         machine=machine.describe(),
         git_commit=machine.git_commit(Path.cwd()),
+        warnings=unheeded(plan, recorder),
     )
 
 

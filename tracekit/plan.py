@@ -24,8 +24,9 @@ class Plan:
     """What to record, and how.
 
     Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
-    `recorder` is auto, xctrace or host; `counters` is auto, on or off; `repeats` is the number
-    of steady steps after which the workload stops, None for the time limit alone.
+    `recorder` is auto, xctrace or host; `method`, of xctrace alone, is auto, launch or attach;
+    `counters` is auto, on or off; `repeats` is the number of steady steps after which the
+    workload stops, None for the time limit alone.
     """
 
     workload: Workload | None = None
@@ -33,6 +34,7 @@ class Plan:
     command: tuple[str, ...] = ()
     attach: int | None = None
     recorder: str = "auto"
+    method: str = "auto"
     templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
     counters: str = "auto"
     time_limit: float = 10.0
@@ -59,6 +61,16 @@ def check(plan: Plan) -> None:
             + ("; one of them, not several." if sum(given) else "."),
             hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
             "`tracekit workloads` lists the workloads.",
+        )
+    if plan.command and plan.method == "attach":
+        raise UsageError(
+            "--method attach is for workloads: any other program would not wait for the recorder.",
+            hint="Start the program yourself, and give its process id with --attach PID.",
+        )
+    if plan.attach is not None and plan.method == "launch":
+        raise UsageError(
+            "--method launch and --attach contradict each other: the process runs already.",
+            hint="Leave --method out.",
         )
 
 

@@ -67,6 +67,7 @@ class Provenance:
     target_reason: str = ""
     templates: tuple[str, ...] = ()
     instruments: tuple[str, ...] = ()
+    method: str = "auto"
     counters: str = "auto"
     time_limit: float | None = None
     warmup: int | None = None
@@ -114,6 +115,11 @@ class Recording:
     def bundle(self) -> Path:
         """The bundle of `xctrace`, which Instruments opens."""
         return self.folder / "recording.trace"
+
+    @property
+    def gputrace(self) -> Path:
+        """What Metal captured of a few steps, for Xcode to replay."""
+        return self.folder / "capture.gputrace"
 
     @property
     def host_bundle(self) -> Path:

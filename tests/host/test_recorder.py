@@ -326,5 +326,5 @@ def test_ctrl_c_lets_go_of_a_process(
 
 
 def test_a_process_that_is_not_there_is_told(recorder: HostRecorder, recording: Recording) -> None:
-    with pytest.raises(ToolError, match="There is no process 4194304"):
+    with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
         recorder.record(Request(Attach(4194304), 1.0), recording, quiet)

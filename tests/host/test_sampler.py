@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.errors import RecordingError, UsageError
 from tracekit.host.sampler import Sampler, process_name, read_samples, runs
 
 
@@ -53,6 +53,6 @@ def test_this_very_process_runs() -> None:
 
 
 def test_what_is_not_there_does_not_run() -> None:
-    with pytest.raises(ToolError, match="There is no process 4194304"):
+    with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
         runs(4194304)
     assert process_name(4194304) == ""

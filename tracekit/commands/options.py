@@ -44,9 +44,19 @@ Output = Annotated[
 AttachPid = Annotated[
     int | None, typer.Option("--attach", min=1, metavar="PID", help="Record a running process.")
 ]
+Method = Annotated[
+    Literal["auto", "launch", "attach"],
+    typer.Option(help="How xctrace gets at a workload; attach leaves its warm-up out."),
+]
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="[-- COMMAND ARGS…]", help="Record any program.", show_default=False),
+]
+GpuTrace = Annotated[
+    bool,
+    typer.Option(
+        "--gputrace", help="Capture a few steps for Xcode instead of recording; needs Metal."
+    ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print result.json instead of words.")]

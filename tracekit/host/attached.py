@@ -23,7 +23,8 @@ def record_attached(
     The process is left as it was.
 
     Raises:
-        ToolError: There is no such process, or it may not be looked at.
+        UsageError: There is no such process.
+        ToolError: It may not be looked at.
         RecordingError: The bundle cannot be written.
     """
     running = runs(target.pid)

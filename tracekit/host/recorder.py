@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 
+from tracekit.errors import UsageError
 from tracekit.host.attached import record_attached
 from tracekit.host.exports import export
 from tracekit.host.launched import record_launched
 from tracekit.host.patience import Patience
 from tracekit.host.watch import Pace
-from tracekit.recorder import Attach, Progress, Recorded, Request
+from tracekit.recorder import Attach, Progress, Recorded, Request, Warmed
 from tracekit.recording import Recording
 
 
@@ -43,6 +44,8 @@ class HostRecorder:
         pace = Pace(self.period, request.time_limit, self.patience)
         if isinstance(request.target, Attach):
             return record_attached(request.target, recording, pace, progress)
+        if isinstance(request.target, Warmed):
+            raise UsageError("The host recorder starts a workload itself; it waits for no go file.")
         return record_launched(request.target, recording, pace, progress)
 
     def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:

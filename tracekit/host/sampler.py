@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.errors import RecordingError, ToolError, UsageError
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def runs(pid: int) -> Callable[[], bool]:
     """Return a function that tells whether the very process, not only its number, still runs.
 
     Raises:
-        ToolError: There is no such process, or it may not be looked at.
+        UsageError: There is no such process.
+        ToolError: It may not be looked at.
     """
     process = _found(pid)
 
@@ -124,8 +125,10 @@ def _found(pid: int) -> psutil.Process:
     try:
         process = psutil.Process(pid)
         process.memory_info()
+        if process.status() == psutil.STATUS_ZOMBIE:
+            raise psutil.NoSuchProcess(pid)
     except psutil.NoSuchProcess:
-        raise ToolError(f"There is no process {pid}.") from None
+        raise UsageError(f"There is no process {pid} to attach to.") from None
     except psutil.AccessDenied:
         raise _refused(pid) from None
     return process

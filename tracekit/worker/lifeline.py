@@ -8,7 +8,7 @@ import time
 from tracekit.errors import InterruptedRunError
 from tracekit.worker.loop import Stop
 
-GRACE = 10.0  # seconds for a step to end and the account to be closed
+GRACE = 5.0  # seconds for a step to end, the account to be closed, and a recorder to be stopped
 
 
 def hold(stop: Stop, grace: float = GRACE) -> None:

@@ -119,12 +119,13 @@ def wake_up(spec: Spec, loop: Loop) -> None:
 def stay(spec: Spec, stop: Stop) -> None:
     """Stay, idle, while the go file is there, so that a recorder can save what it is attached to.
 
-    A signal that comes now, or the end of the recorder, is reason enough to leave.
+    A signal that comes now is reason enough to leave. Who is abandoned stays until its lifeline
+    ends it: something may still be stopping the recorder in good order.
     """
-    if stop.abandoned:
-        return
     stop.requested = False
-    while spec.go_file is not None and spec.go_file.exists() and not stop.requested:
+    while spec.go_file is not None and spec.go_file.exists():
+        if stop.requested and not stop.abandoned:
+            return
         time.sleep(0.02)
 
 

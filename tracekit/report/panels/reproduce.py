@@ -36,6 +36,10 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
     if provenance.recorder not in _RECORDERS:
         return ()
     options = ["--recorder", provenance.recorder]
+    if provenance.method != "auto" and provenance.recorder == "xctrace":
+        options += ["--method", provenance.method]
+    if provenance.counters != "auto":
+        options += ["--counters", provenance.counters]
     for template in provenance.templates:
         options += ["--template", template]
     if provenance.time_limit is not None:
