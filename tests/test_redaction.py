@@ -44,6 +44,25 @@ def test_values_of_environment_variables_are_left_out_of_command_lines() -> None
     assert line == ("xctrace", "record", "--env", "TOKEN=…", "--env=KEY=…", "--launch", "a=b")
 
 
+def test_values_given_through_env_are_left_out_too() -> None:
+    argv = ("/usr/bin/env", "-u", "A", "TOKEN=secret", "http_proxy=x", "bench", "--size=3")
+    shown = redact_provenance(Provenance(command=argv, command_lines=(argv,)), redact)
+    hidden = ("/usr/bin/env", "-u", "A", "TOKEN=…", "http_proxy=…", "bench", "--size=3")
+    assert shown.command == hidden
+    assert shown.command_lines == (shown.command,)
+
+
+def test_an_option_is_no_name_of_a_user() -> None:
+    called_max = Redaction((("max", "<user>"),))
+    assert called_max("--max-blocks 64 of max") == "--max-blocks 64 of <user>"
+
+
+def test_an_account_without_a_home_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 4_000_001)
+    assert redaction()("plain words") == "plain words"
+
+
 def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
     provenance = Provenance(
         command=("/Users/ada/bin/bench",),

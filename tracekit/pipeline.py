@@ -122,7 +122,10 @@ def redact_result(result: Result, redact: redaction.Redaction) -> Result:
         result,
         provenance=redaction.redact_provenance(result.provenance, redact),
         metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
-        findings=tuple(replace(one, message=redact(one.message)) for one in result.findings),
+        findings=tuple(
+            replace(one, message=redact(one.message), advice=redact(one.advice))
+            for one in result.findings
+        ),
         checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
     )
 

@@ -41,7 +41,8 @@ class Redaction:
         for pattern, substitute in _PATTERNS:
             text = pattern.sub(substitute, text)
         for name, substitute in self.names:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", substitute, text)
+            # An option such as --max-blocks is not about a user called max.
+            text = re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", substitute, text)
         return text
 
 
@@ -56,7 +57,7 @@ def redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     Args:
         private: Pairs of a name and what to write for it, such as a device's name in a TOC.
     """
-    home = str(Path.home())
+    home = _home()
     names = [(home, "~")] if len(home) > len("/") else []
     host = socket.gethostname()
     names += [*private, (host, "<host>"), (host.partition(".")[0], "<host>"), (_user(), "<user>")]
@@ -72,21 +73,24 @@ def redact_all(value: T, redact: Redaction) -> T:
 
 def redact_provenance(provenance: Provenance, redact: Redaction) -> Provenance:
     """Return the provenance without names, and without the values of environment variables."""
-    lines = tuple(_without_values(line) for line in provenance.command_lines)
-    return replace(
-        redact_all(replace(provenance, command_lines=lines), redact),
-        redacted=True,
+    shown = replace(
+        provenance,
+        command=_without_values(provenance.command),
+        command_lines=tuple(_without_values(line) for line in provenance.command_lines),
     )
+    return replace(redact_all(shown, redact), redacted=True)
 
 
 def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line with `--env NAME=…`, keeping the variable's name alone."""
+    """Return the command line with `NAME=…` for `--env NAME=value` and `env NAME=value`."""
     hidden: list[str] = []
-    for before, argument in zip(("", *argv), argv, strict=False):
-        name, equals, _ = argument.removeprefix("--env=").partition("=")
-        is_value = before == "--env" or argument.startswith("--env=")
+    before, under_env = "", False
+    for argument in argv:
         start = "--env=" if argument.startswith("--env=") else ""
-        hidden.append(f"{start}{name}=…" if is_value and equals else argument)
+        name, equals, _ = argument.removeprefix(start).partition("=")
+        assigns = before == "--env" or bool(start) or (under_env and name.isidentifier())
+        hidden.append(f"{start}{name}=…" if assigns and equals else argument)
+        before, under_env = argument, under_env or Path(argument).name == "env"
     return tuple(hidden)
 
 
@@ -102,6 +106,13 @@ def _walk(value: Any, redact: Redaction) -> Any:
 
 def _is_private(name: str) -> bool:
     return len(name) >= _SHORTEST_NAME and name.lower() not in _NOBODY
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # neither HOME nor an account
+        return ""
 
 
 def _user() -> str:
