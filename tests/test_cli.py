@@ -1,6 +1,7 @@
 """The command line: what it prints, and what it tells a script."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -367,3 +368,40 @@ def test_a_full_disk_is_told_in_a_sentence(
     ran = tracekit("tables", imported, "gpu_intervals", "--output", "/dev/full/t.csv")
     assert ran.code == 3
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["import", "x" * 300], id="path"),
+        pytest.param(["tables", "x" * 300], id="run"),
+        pytest.param(["capture", "--workload", "x" * 300], id="workload"),
+    ],
+)
+def test_a_name_that_is_too_long_is_told_in_a_sentence(
+    tracekit: Callable[..., Ran], arguments: list[str]
+) -> None:
+    ran = tracekit(*arguments)
+    assert ran.code == 3
+    assert "File name too long" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_bytes_that_are_no_text_are_refused(tracekit: Callable[..., Ran]) -> None:
+    ran = tracekit("tables", "bad\udcff")
+    assert ran.code == 2
+    assert "is no text in UTF-8" in ran.err
+
+
+def test_letters_that_a_terminal_has_not_do_no_harm() -> None:
+    argv = [sys.executable, "-m", "tracekit", "capture", "--help"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(argv, check=False, env=env, capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert b"COMMAND" in ran.stdout
+
+
+def test_a_closed_stdout_does_no_harm() -> None:
+    argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
+    ran = subprocess.run(argv, check=False, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, b"")

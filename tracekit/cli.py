@@ -1,7 +1,9 @@
 """The command line: which commands there are, and how errors become words and exit codes."""
 
 import errno
+import io
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -13,10 +15,13 @@ import typer
 
 from tracekit.commands import reading, stages, templates
 from tracekit.commands.planning import named_workload, planned
-from tracekit.errors import RecordingError, TracekitError
+from tracekit.errors import RecordingError, TracekitError, UsageError
 
 _OUR_BUG = 70
-_FILE_SYSTEM = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO}
+_PLACES = {
+    *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
+    *(errno.ENAMETOOLONG, errno.ELOOP),
+}
 
 
 def application(arguments: Sequence[str]) -> typer.Typer:
@@ -48,19 +53,38 @@ def application(arguments: Sequence[str]) -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what a user can act on is told in words, not in a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    _make_printable()
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:
+        _require_text(arguments)
         with _interruptible():
             application(arguments)(arguments, prog_name="tracekit")
     except TracekitError as error:
         _fail(error)
     except OSError as error:
-        if error.errno not in _FILE_SYSTEM:
+        if error.errno not in _PLACES:
             _report_bug()
         message = f"{error.filename or 'A file'}: {error.strerror}."
         _fail(RecordingError(message, hint="Make room, or choose a place where you may write."))
     except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
         _report_bug()
+
+
+def _make_printable() -> None:
+    """Let no output fail for a letter that a terminal has not, or for being closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are no text: no JSON could hold them."""
+    for argument in arguments:
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            raise UsageError(f"{argument!r} is no text in UTF-8.", hint="Rename it, or link to it.")
 
 
 def _version(asked: bool) -> None:
