@@ -1,6 +1,7 @@
 """The command lines of recordings, word for word."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.errors import UsageError
-from tracekit.recorder import Attach, Launch, Request, Target
+from tracekit.recorder import Attach, Launch, Request
 from tracekit.xctrace.command_line import absolute, record_line, time_limit
 from tracekit.xctrace.selection import Selection
 from tracekit.xctrace.tool import Xctrace
@@ -22,12 +23,17 @@ def line(answers: Any, say: Any, tool: Any) -> Callable[..., tuple[str, ...]]:
     """Make the line for a target, with an Xcode whose help is given."""
 
     def make(
-        target: Target, *, limit: float = 5, selection: Selection | None = None, help_: str = HELP
+        target: Launch | Attach,
+        *,
+        limit: float = 5,
+        selection: Selection | None = None,
+        help_: str = HELP,
     ) -> tuple[str, ...]:
         xctrace: Xctrace = tool(answers(say(help_)))
         return record_line(
             xctrace,
             Request(target, limit),
+            target,
             selection or Selection("Metal System Trace"),
             bundle=Path("/r/recording.trace"),
             target_output=Path("/r/target-output.txt"),
@@ -37,31 +43,67 @@ def line(answers: Any, say: Any, tool: Any) -> Callable[..., tuple[str, ...]]:
     return make
 
 
-def test_attaching(line: Callable[..., tuple[str, ...]]) -> None:
-    assert line(Attach(27364)) == (
+PROGRAM = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
+WORKER = Launch(
+    (sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.worker", "/r/worker.json"),
+    journal=Path("/r/workload.jsonl"),
+)
+PLAIN = ("--template", "Metal System Trace")
+COUNTERS = (*PLAIN, "--instrument", "Metal GPU Counters")
+CUSTOM = ("--template", "/t/My Counters.tracetemplate")
+TO_THE_PROGRAM = (
+    "--target-stdout", "/r/target-output.txt",
+    "--env", "HOME=/Users/a",
+    "--env", "KEY=a b",
+    "--env", "PATH=/usr/bin:/bin",
+    "--launch", "--", "/bin/sh", "-c", "true",
+)  # fmt: skip
+TO_THE_WORKER = (
+    "--target-stdout", "/r/target-output.txt",
+    "--env", "HOME=/Users/a",
+    "--env", "PATH=/usr/bin:/bin",
+    "--launch", "--",
+    sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.worker", "/r/worker.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        pytest.param(Selection("Metal System Trace"), PLAIN, id="no counters"),
+        pytest.param(
+            Selection("Metal System Trace", ("Metal GPU Counters",)), COUNTERS, id="counters"
+        ),
+        pytest.param(Selection("/t/My Counters.tracetemplate"), CUSTOM, id="a template by path"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("target", "rest"),
+    [
+        pytest.param(WORKER, TO_THE_WORKER, id="launch a workload"),
+        pytest.param(PROGRAM, TO_THE_PROGRAM, id="launch a program"),
+        pytest.param(Attach(27364), ("--attach", "27364"), id="attach"),
+    ],
+)
+def test_the_whole_line(
+    line: Callable[..., tuple[str, ...]],
+    target: Launch | Attach,
+    rest: tuple[str, ...],
+    selection: Selection,
+    words: tuple[str, ...],
+) -> None:
+    assert line(target, selection=selection) == (
         "/X/xctrace", "record",
-        "--template", "Metal System Trace",
+        *words,
         "--time-limit", "5s",
         "--output", "/r/recording.trace",
         "--no-prompt",
-        "--attach", "27364",
+        *rest,
     )  # fmt: skip
 
 
-def test_launching(line: Callable[..., tuple[str, ...]]) -> None:
-    target = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
-    assert line(target, limit=2.5) == (
-        "/X/xctrace", "record",
-        "--template", "Metal System Trace",
-        "--time-limit", "2500ms",
-        "--output", "/r/recording.trace",
-        "--no-prompt",
-        "--target-stdout", "/r/target-output.txt",
-        "--env", "HOME=/Users/a",
-        "--env", "KEY=a b",
-        "--env", "PATH=/usr/bin:/bin",
-        "--launch", "--", "/bin/sh", "-c", "true",
-    )  # fmt: skip
+def test_half_seconds_are_written_as_milliseconds(line: Callable[..., tuple[str, ...]]) -> None:
+    assert line(Attach(1), limit=2.5)[4:6] == ("--time-limit", "2500ms")
 
 
 def test_counters_are_an_instrument_beside_the_template(

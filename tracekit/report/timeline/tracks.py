@@ -1,6 +1,7 @@
 """Which tracks a run has, and what stands on them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,7 +11,8 @@ from tracekit.analysis.result import Result
 from tracekit.report.panel import Tables
 from tracekit.report.rows import of_others, of_target, rows
 from tracekit.report.timeline.arrange import Heading, times, track, windows, words
-from tracekit.report.timeline.track import Kind, Timeline, Track
+from tracekit.report.timeline.marks import Marks, in_trace
+from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
 
 OTHERS_SHOWN = 5
 _UNKNOWN_CHANNEL = "channel not stated"
@@ -70,19 +72,24 @@ def _phases(tables: Tables) -> Track | str:
     found = rows(tables, "phases")
     if found.absence:
         return f"No phases: {found.absence}."
-    return track(
-        Heading("Phases", Kind.PHASES, "marked by the workload"), found.frame, found.frame["name"]
-    )
+    heading = Heading("Phases", Kind.PHASES, "marked by the workload")
+    return _marked(heading, in_trace(found.frame, found.frame["name"]))
 
 
 def _steps(tables: Tables) -> Track | str:
     found = rows(tables, "steps")
     if found.absence:
         return f"No steps: {found.absence}."
-    frame = found.frame
-    heading = Heading("Steps", Kind.STEPS, "marked by the workload")
-    handed = times("until handed over", frame["submitted"])
-    return track(heading, frame, frame["phase"].fillna("step"), (handed,))
+    marks = in_trace(found.frame, found.frame["phase"].fillna("step"))
+    handed = times("until handed over", marks.frame["submitted"])
+    return _marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
+
+
+def _marked(heading: Heading, marks: Marks, details: tuple[Detail, ...] = ()) -> Track | str:
+    if marks.frame.empty:
+        return f"No {heading.name.lower()}: {marks.note}."
+    note = "; ".join(filter(None, (heading.note, marks.note)))
+    return track(replace(heading, note=note), marks.frame, marks.labels, details)
 
 
 def _submissions(tables: Tables) -> Track | str:
@@ -131,7 +138,7 @@ def _compiler(tables: Tables) -> Iterator[Track | str]:
     if not made.absence:
         frame = made.frame.assign(start=made.frame["time"], duration=0)
         heading = Heading("New pipelines", Kind.COMPILER, "first use, by the workload's marks")
-        yield track(heading, frame, frame["name"])
+        yield _marked(heading, in_trace(frame, frame["name"]))
 
 
 def _driver(tables: Tables) -> Iterator[Track | str]:
