@@ -1,5 +1,6 @@
 """What a person sees: progress on stderr, results on stdout. Nothing else prints."""
 
+import shlex
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,13 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 def show_file(path: Path) -> None:
     """Print a file that was written."""
     sys.stdout.write(f"{path}\n")
+
+
+def show_gputrace(recording: Recording) -> None:
+    """Print where a GPU frame capture is, how to open it, and what it does not tell."""
+    show_file(recording.gputrace)
+    show_hint(f"Open it in Xcode: open {shlex.quote(str(recording.gputrace))}")
+    show_warnings(recording.provenance().warnings)
 
 
 def show_tables(tables: Mapping[str, pd.DataFrame]) -> None:

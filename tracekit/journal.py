@@ -85,8 +85,8 @@ class ClockAnchor:
 class WorkloadReport:
     """All that a workload says of itself; saved as `workload.json`.
 
-    `state` is preparing, warming, waiting, steady, done, interrupted or failed: the last thing
-    that is known. `complete` tells whether the worker itself closed its account. Of a failed
+    `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
+    thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
     one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
     that could not be understood, such as one cut in half by a crash.
     """

@@ -16,14 +16,21 @@ def capture(
     open_page: options.OpenPage = False,
     json: options.Json = False,
     no_redact: options.NoRedact = False,
+    gputrace: options.GpuTrace = False,
 ) -> None:
     """Record a workload and write a page about it.
 
     Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
     its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
+
+    --gputrace takes the place of recording: after the warm-up Metal captures 3 steps, or as many
+    as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.
     """
     from tracekit import console, outcome, pipeline
 
+    if gputrace:
+        _capture_gpu(plan, open_it=open_page, json=json)
+        return
     with console.progress("record") as progress:
         recording = pipeline.record(plan, progress)
     with console.progress("export") as progress:
@@ -36,6 +43,20 @@ def capture(
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
     outcome.require_rows(result)
+
+
+def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
+    from tracekit import console
+    from tracekit.gputrace import capture_gpu
+
+    with console.progress("capture") as progress:
+        recording = capture_gpu(plan, progress)
+    if json:
+        console.show_json(recording.provenance())
+    else:
+        console.show_gputrace(recording)
+    if open_it:
+        typer.launch(str(recording.gputrace))
 
 
 def record(plan: Plan) -> None:

@@ -11,6 +11,7 @@ import psutil
 
 from tracekit.errors import RecordingError
 from tracekit.worker.account import Account
+from tracekit.worker.gpu_capture import capture_steps
 from tracekit.worker.loop import Loop, Stop
 from tracekit.worker.overhead import budget, measure
 from tracekit.worker.spec import Spec
@@ -35,6 +36,9 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
         wait_for_go(spec, account, stop)
         wake_up(spec, loop)
     if stop.requested:
+        return
+    if spec.gputrace is not None:
+        capture_steps(loop, spec.gputrace, spec.repeats or 1)
         return
     account.enter("steady", "steady")
     deadline = _deadline(spec, end)

@@ -33,6 +33,8 @@ class Spec:
             attached to it may lose the recording with it.
         go_timeout: Seconds to wait for it.
         lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
+        gputrace: Where Metal is to capture the steady steps, which are then not timed; None to
+            time them.
     """
 
     file: Path
@@ -49,6 +51,7 @@ class Spec:
     go_file: Path | None = None
     go_timeout: float = 60.0
     lifeline: bool = False
+    gputrace: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse what could not end or makes no sense."""
