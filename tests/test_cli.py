@@ -221,9 +221,10 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(
 ) -> None:
     (tmp_path / "nap.py").write_text(
         "import time\n"
+        "from pathlib import Path\n"
         "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
-        "def nap(milliseconds: int = 5) -> Step:\n"
+        "def nap(milliseconds: int = 5, places: list[Path] = []) -> Step:\n"
         "    '''Sleep.'''\n"
         "    seconds = milliseconds / 1000\n"
         "    return Step(lambda: time.sleep(seconds), lambda _: None, 'cpu', tokens=1)\n"
@@ -231,10 +232,13 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(
     listed = tracekit("workloads", "--workloads", tmp_path)
     assert "nap\tSleep." in listed.out
     options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
-    own = ["--workloads", tmp_path, "--milliseconds", "7"]
+    own = ["--workloads", tmp_path, "--milliseconds", "7", "--places", "a", "--places", "b"]
     ran = tracekit("capture", "--workload", "nap", *options, *own)
     assert ran.code == 0, ran.err
-    assert json.loads(ran.out)["provenance"]["parameters"] == {"milliseconds": 7}
+    assert json.loads(ran.out)["provenance"]["parameters"] == {
+        "milliseconds": 7,
+        "places": ["a", "b"],
+    }
 
 
 def test_a_workload_with_an_option_of_ours_is_refused(

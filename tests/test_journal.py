@@ -148,3 +148,12 @@ def test_a_clock_anchor_reads_both_clocks() -> None:
     first, second = ClockAnchor.now(), ClockAnchor.now()
     assert 0 < first.monotonic <= second.monotonic
     assert first.epoch > 1_700_000_000_000_000_000
+
+
+def test_a_result_that_is_no_number_costs_nothing_else(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "w.jsonl")
+    journal.write("about", backend="cpu", results={"error": float("nan")})
+    journal.close()
+    report = fold(tmp_path / "w.jsonl")
+    assert (report.backend, report.results) == ("cpu", {"error": None})
+    assert report.unreadable == 0

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tracekit.errors import InputError, UsageError
-from tracekit.workload import Workload, all_workloads, find, folders, load
+from tracekit.workload import Step, Workload, all_workloads, find, folders, load
 
 GEMM = '''
 from enum import StrEnum
@@ -145,3 +145,32 @@ def test_files_with_an_underscore_are_not_workloads(tmp_path: Path) -> None:
 
 def test_the_shipped_workload_is_found() -> None:
     assert find("paged").summary.startswith("Decode one token")
+
+
+def test_a_file_that_exits_is_told(tmp_path: Path) -> None:
+    (tmp_path / "gone.py").write_text("raise SystemExit(0)")
+    with pytest.raises(InputError, match="cannot be loaded: SystemExit"):
+        load(tmp_path / "gone.py")
+
+
+def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:
+    text = "from tracekit.workload import workload\n@workload\ndef lost():\n    return 42\n"
+    (tmp_path / "lost.py").write_text(text)
+    with pytest.raises(InputError, match="The workload lost returned 42, which is no Step"):
+        load(tmp_path / "lost.py").make({})
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"tokens": "many"}, "The tokens of a step must be a whole number of at least 0"),
+        ({"flops": 1.5e9}, "The flops of a step"),
+        ({"bytes_read": -1}, "it is -1"),
+        ({"bytes_written": 2**64}, "The bytes_written of a step"),
+        ({"dispatches": 0.5}, "The dispatches of a step"),
+        ({"results": {"error": "none"}}, "The result 'error' of a step must be a number"),
+    ],
+)
+def test_a_step_says_in_numbers_what_it_does(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)

@@ -111,7 +111,7 @@ class WorkloadReport:
     steps: tuple[StepMark, ...] = ()
     blocks: tuple[Block, ...] = ()
     specializations: tuple[Specialization, ...] = ()
-    results: dict[str, float] = field(default_factory=dict[str, float])
+    results: dict[str, float | None] = field(default_factory=dict[str, float | None])
     warnings: tuple[str, ...] = ()
     unreadable: int = 0
 

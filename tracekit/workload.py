@@ -59,6 +59,29 @@ class Step:
     specializations: Callable[[], frozenset[str]] = frozenset
     results: Mapping[str, float] = field(default_factory=dict[str, float])
 
+    def __post_init__(self) -> None:
+        """Refuse what no account could hold."""
+        for name in (
+            "tokens",
+            "bytes_read",
+            "bytes_unique",
+            "bytes_written",
+            "flops",
+            "dispatches",
+        ):
+            value: Any = getattr(self, name)
+            if value is None and name == "dispatches":
+                continue
+            if not isinstance(value, int) or not 0 <= value < 2**64:
+                raise InputError(
+                    f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
+                )
+        for name, value in self.results.items():
+            if not isinstance(value, int | float):
+                raise InputError(
+                    f"The result {name!r} of a step must be a number; it is {value!r}."
+                )
+
 
 Prepare = Callable[..., Step]
 
@@ -100,6 +123,21 @@ class Workload:
             if parameter.default is parameter.empty and name not in given:
                 raise UsageError(f"The workload {self.name} needs {_option(name)}.")
         return {name: _converted(parameters[name], value) for name, value in given.items()}
+
+    def make(self, given: Mapping[str, Any]) -> Step:
+        """Prepare the workload and return its step.
+
+        Raises:
+            UsageError: A name is unknown or missing, or a value does not fit its type or bounds.
+            InputError: The function returns something else than a step.
+        """
+        step: Any = self.prepare(**self.bind(given))
+        if not isinstance(step, Step):
+            raise InputError(
+                f"The workload {self.name} returned {step!r}, which is no Step.",
+                hint=f"End the function in {self.file} with `return Step(submit=…, wait=…, …)`.",
+            )
+        return step
 
 
 _MARK = "__tracekit_workload__"
@@ -197,6 +235,6 @@ def _execute(file: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"The workload {file} cannot be loaded: {error!r}.") from error
     return module

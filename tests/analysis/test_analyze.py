@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis import analyze as subject
-from tracekit.analysis.analyze import analyze, judge
+from tracekit.analysis.analyze import analyze, judge, measure
 from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.metric import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Status
 from tracekit.analysis.rule import rule
@@ -87,6 +88,23 @@ def test_a_broken_rule_costs_only_itself(intervals: Make, monkeypatch: pytest.Mo
     assert check.status is Status.FAILED
     assert "ZeroDivisionError" in check.reason
     assert not findings
+
+
+@metric("count")
+def never_whole(gpu_intervals: pd.DataFrame) -> float:
+    """A metric with a bug."""
+    return 1 / (len(gpu_intervals) - 1)
+
+
+def test_a_broken_metric_costs_only_itself(
+    intervals: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ZeroDivisionError):
+        measure(never_whole, {"gpu_intervals": intervals([(0, 5)])})
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    measured = measure(never_whole, {"gpu_intervals": intervals([(0, 5)])})
+    assert measured.value is None
+    assert "ZeroDivisionError" in measured.reason
 
 
 def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:

@@ -47,8 +47,8 @@ def analyze(
 ) -> Result:
     """Measure all metrics and judge by all rules.
 
-    What cannot be known is in the result with its reason; a rule that breaks costs only
-    itself. Findings stand worst first, then by what they could save.
+    What cannot be known is in the result with its reason; a metric or a rule that breaks
+    costs only itself. Findings stand worst first, then by what they could save.
     """
     settings = settings or {}
     unknown = sorted(set(settings) - set(RULES))
@@ -73,6 +73,12 @@ def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:
         value = inject(metric.measure, tables)
     except Unavailable as reason:
         return Measurement(metric.name, None, metric.unit, metric.better, str(reason))
+    except Exception as error:
+        if "PYTEST_CURRENT_TEST" in os.environ:
+            raise
+        log.exception("The metric %s broke; the others are not affected.", metric.name)
+        broken = f"the metric broke: {error!r}"
+        return Measurement(metric.name, None, metric.unit, metric.better, broken)
     return Measurement(metric.name, value, metric.unit, metric.better)
 
 

@@ -106,6 +106,8 @@ def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
     return str(value) if isinstance(value, Path) else value
 
 

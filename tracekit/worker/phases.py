@@ -61,7 +61,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     )
     account.enter("prepare", "preparing")
     workload = load(spec.file)
-    step = workload.prepare(**workload.bind(spec.parameters))
+    step = workload.make(spec.parameters)
     version, device = _mlx()
     results = dict(step.results)
     account.mark("about", backend=step.backend, mlx=version, device=device, results=results)

@@ -50,6 +50,12 @@ def test_a_workload_without_tokens_has_no_tokens_per_second() -> None:
         METRICS["tokens_per_second"].measure(STEADY.assign(tokens=0))
 
 
+def test_a_worker_that_never_said_what_a_step_does_has_no_bandwidth() -> None:
+    model = pd.DataFrame({"bytes_unique": [], "bytes_written": []})
+    with pytest.raises(Unavailable, match="does not say what a step does"):
+        METRICS["memory_bandwidth"].measure(STEADY, model)
+
+
 def test_a_workload_without_a_byte_model_has_no_bandwidth() -> None:
     model = pd.DataFrame({"bytes_unique": [0], "bytes_written": [0]})
     with pytest.raises(Unavailable, match="does not say how many bytes"):

@@ -83,3 +83,10 @@ def test_on_a_cpu_it_speaks_of_the_cpu(intervals: Make, targets: pd.DataFrame) -
 def test_it_abstains_without_a_known_target(intervals: Make, nobody: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="target is not known"):
         list(judge(intervals([(0, MS)]), nobody, None))
+
+
+def test_a_window_without_length_says_nothing(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    with pytest.raises(Unavailable, match="the steady window has no length"):
+        list(judge(intervals([(0, 5 * MS)]), targets, phases(10 * MS, 0)))

@@ -54,3 +54,10 @@ def test_rows_without_a_process_are_said_to_be_unknown(
 def test_it_abstains_on_a_cpu(intervals: Make, targets: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="ran on the CPU"):
         list(judge(intervals([(0, MS)], clock="host"), targets, None))
+
+
+def test_a_window_without_length_says_nothing(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    with pytest.raises(Unavailable, match="the steady window has no length"):
+        list(judge(intervals([(0, 5 * MS)]), targets, phases(10 * MS, 0)))

@@ -41,6 +41,8 @@ def step_p99(steps: pd.DataFrame) -> float:
 @metric("bytes/s", Better.HIGHER)
 def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
     """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
+    if step_models.empty:
+        raise Unavailable("the workload does not say what a step does.")
     model = step_models.iloc[0]
     moved = int(model["bytes_unique"]) + int(model["bytes_written"])
     if moved == 0:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import gaps, spans, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
@@ -47,11 +48,13 @@ def bubbles(
     own = of_target(gpu_intervals, targets)
     window = steady_window(phases, own)
     assert window is not None
+    if window.length == 0:
+        raise Unavailable(f"{window.name} has no length.")
     starts, ends = gaps(*spans(own), window.start, window.end)
     long = ends - starts >= shortest
     starts, ends = starts[long], ends[long]
     idle = int((ends - starts).sum())
-    if window.length == 0 or idle <= limit * window.length:
+    if idle <= limit * window.length:
         return
     device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
     yield Finding(

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Window,
     busy,
@@ -54,7 +55,7 @@ def gpu_contended(
     window = steady_window(phases, own)
     assert window is not None
     if window.length == 0:
-        return
+        raise Unavailable(f"{window.name} has no length.")
     others = gpu_intervals[~gpu_intervals["target"]]
     starts, ends = clip(*spans(others), window.start, window.end)
     taken = busy(starts, ends)

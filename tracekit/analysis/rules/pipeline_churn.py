@@ -59,6 +59,8 @@ def pipeline_churn(
         )
     window = steady_window(phases, own)
     assert window is not None
+    if window.length == 0:
+        raise Unavailable(f"{window.name} has no length.")
     if compiler_activity is not None:
         yield from _compiled(compiler_activity, window, limit)
     if specializations is not None:
