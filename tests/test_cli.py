@@ -262,6 +262,18 @@ def test_analyze_shows_findings_with_advice(tracekit: Callable[..., Ran], import
     assert "passed       capture-empty" in ran.out
 
 
+def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
+    tracekit: Callable[..., Ran], imported: Path
+) -> None:
+    file = imported / "recording.json"
+    document = json.loads(file.read_text())
+    document["stages"] = {"record": {"state": "running", "at": "t"}}
+    file.write_text(json.dumps(document))
+    assert "warning: The stage record was not completed." in tracekit("analyze", imported).err
+    tracekit("report", imported)
+    assert "The stage record was not completed." in (imported / "report.html").read_text()
+
+
 def test_a_recording_without_rows_of_its_target_is_no_success(
     tracekit: Callable[..., Ran], tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
 ) -> None:

@@ -11,6 +11,7 @@ from tracekit.recording import (
     Provenance,
     Recording,
     Stage,
+    quoted,
     save,
     write_whole,
 )
@@ -83,3 +84,18 @@ def test_a_full_disk_is_told_in_a_sentence() -> None:
         pytest.skip("no /dev/full here")
     with pytest.raises(RecordingError, match="cannot be written"):
         write_whole(full / "file", b"one")
+
+
+def test_stages_that_never_ended_are_known() -> None:
+    stages = {
+        "record": Stage("running", "t"),
+        "export": Stage("failed", "t", "The disk is full."),
+        "analyze": Stage("done", "t"),
+        "report": Stage("interrupted", "t"),
+    }
+    assert list(Provenance(stages=stages).unfinished) == ["record", "export"]
+
+
+def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
+    assert quoted(Path("bench/traces/a")) == "bench/traces/a"
+    assert quoted(Path("my traces/a")) == "'my traces/a'"

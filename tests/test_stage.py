@@ -57,3 +57,12 @@ def test_where_nothing_was_saved_nothing_can_go_on(recording: Recording) -> None
     with pytest.raises(InterruptedRunError) as error, stage(recording, "record"):
         raise KeyboardInterrupt
     assert error.value.hint == "Nothing was saved; record again."
+
+
+def test_a_command_to_go_on_with_can_be_pasted(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "my run")
+    recording.host_bundle.mkdir(parents=True)
+    recording.save_provenance(Provenance())
+    with pytest.raises(InterruptedRunError) as stop, stage(recording, "record"):
+        raise KeyboardInterrupt
+    assert f"`tracekit export '{recording.folder}'`" in stop.value.hint

@@ -16,7 +16,7 @@ from rich.text import Text
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
 from tracekit.recorder import Progress, quiet
-from tracekit.recording import Recording
+from tracekit.recording import Recording, quoted
 from tracekit.units import quantity
 from tracekit.xctrace.templates.overview import Overview
 from tracekit.xctrace.templates.profiles import Trial
@@ -60,6 +60,10 @@ def show(result: Result, recording: Recording, *, json: bool = False) -> None:
     _show_metrics(result)
     _show_findings(result)
     _show_checks(result)
+    for name, stage in result.provenance.unfinished.items():
+        how = "was interrupted" if stage.state == "interrupted" else "was not completed"
+        told = f": {stage.message}" if stage.message else "."
+        show_warnings([f"The stage {name} {how}{told}"])
     show_warnings(result.provenance.warnings)
     _show_paths(recording)
 
@@ -69,7 +73,7 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
     for recording in recordings:
         sys.stdout.write(f"{recording.folder}\n")
     for recording in recordings:
-        _err.print(Text(f"Go on with: tracekit {follow} {recording.folder}", style="dim"))
+        _err.print(Text(f"Go on with: tracekit {follow} {quoted(recording.folder)}", style="dim"))
 
 
 def show_file(path: Path) -> None:
@@ -200,7 +204,7 @@ def _show_paths(recording: Recording) -> None:
     _out.print(Text(f"folder       {recording.folder}"))
     if recording.report_file.exists():
         _out.print(Text(f"page         {recording.report_file}"))
-        _out.print(Text(f"open it      {opener} {recording.report_file}"))
+        _out.print(Text(f"open it      {opener} {quoted(recording.report_file)}"))
     if recording.bundle.exists():
         _out.print(Text(f"trace        {recording.bundle} (private: it names machine and user)"))
-        _out.print(Text(f"open it      open -a Instruments {recording.bundle}"))
+        _out.print(Text(f"open it      open -a Instruments {quoted(recording.bundle)}"))

@@ -1,6 +1,7 @@
 """One run's folder: the names of the files in it, and where they come from."""
 
 import os
+import shlex
 import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -83,6 +84,12 @@ class Provenance:
     stages: dict[str, Stage] = field(default_factory=dict[str, Stage])
     warnings: tuple[str, ...] = ()
     redacted: bool = False
+
+    @property
+    def unfinished(self) -> dict[str, Stage]:
+        """The stages before the page that began and never came to their end, by name."""
+        stages = self.stages.items()
+        return {name: one for name, one in stages if one.state != "done" and name != "report"}
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,11 @@ class Recording:
     def save_provenance(self, provenance: Provenance) -> None:
         """Write `recording.json`, whole or not at all."""
         save(self.provenance_file, provenance)
+
+
+def quoted(path: Path) -> str:
+    """Return the path as a shell takes it."""
+    return shlex.quote(str(path))
 
 
 def now() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from tracekit.errors import InterruptedRunError, TracekitError
-from tracekit.recording import Recording, Stage, now
+from tracekit.recording import Recording, Stage, now, quoted
 
 NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": "analyze"}
 
@@ -45,4 +45,4 @@ def _resume(recording: Recording, name: str) -> str:
     if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
         return "Nothing was saved; record again."
     follow = NEXT[name] if name in {"record", "import"} else name
-    return f"Go on with `tracekit {follow} {recording.folder}`."
+    return f"Go on with `tracekit {follow} {quoted(recording.folder)}`."

@@ -46,12 +46,11 @@ class Headline:
 
 def context(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
-    stages = result.provenance.stages.items()
     return {
         "verdict": verdict_of(result),
         "numbers": [_headline(one, tables) for one in _chosen(result.metrics)],
         "tally": _tally(result),
-        "broken": [(name, one) for name, one in stages if one.state in {"failed", "interrupted"}],
+        "broken": list(result.provenance.unfinished.items()),
     }
 
 
