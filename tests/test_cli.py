@@ -206,6 +206,7 @@ def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_pa
     assert tracekit("analyze", folder).code == 0
     reported = tracekit("report", folder)
     assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
+    assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
 
 
 def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:

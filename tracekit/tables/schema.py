@@ -63,9 +63,9 @@ def gpu(schema: str, unused: str = "") -> Source:
     return Source(schema, "gpu", frozenset(unused.split()))
 
 
-def host(schema: str) -> Source:
+def host(schema: str, unused: str = "") -> Source:
     """Name a schema of the host recorder's or the worker's, with times of the host's clock."""
-    return Source(schema, "host")
+    return Source(schema, "host", frozenset(unused.split()))
 
 
 START = Column("start", "start", Kind.TIME, "when it began", required=True)
