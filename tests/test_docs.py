@@ -45,6 +45,7 @@ def test_every_command_is_known() -> None:
         "convert",
         "export",
         "import",
+        "open",
         "record",
         "report",
         "rules",

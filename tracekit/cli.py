@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from tracekit.commands import reading, stages, templates
+from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
 
@@ -46,6 +47,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")
+    app.command("open")(open_command.open_)
     app.callback()(_global_options)
     return app
 

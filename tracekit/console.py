@@ -88,6 +88,11 @@ def show_gputrace(recording: Recording) -> None:
     show_warnings(recording.provenance().warnings)
 
 
+def show_line(line: str) -> None:
+    """Print a command line."""
+    sys.stdout.write(f"{line}\n")
+
+
 def show_tables(tables: Mapping[str, pd.DataFrame]) -> None:
     """Print the tables that a run has, with their rows and columns."""
     rows = [(name, f"{len(frame):,}", ", ".join(frame.columns)) for name, frame in tables.items()]
