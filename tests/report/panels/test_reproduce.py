@@ -37,6 +37,13 @@ def test_a_workload_can_be_run_again_with_its_parameters(host_run: Any) -> None:
             "tracekit capture --workload paged --ragged --recorder host",
             id="a switch",
         ),
+        pytest.param(
+            Provenance(
+                recorder="host", workload="gemm", parameters={"sizes": [1, 2], "seed": None}
+            ),
+            "tracekit capture --workload gemm --sizes 1 --sizes 2 --recorder host",
+            id="a list, and nothing",
+        ),
     ],
 )
 def test_the_same_again_is_said_only_where_it_is_known(

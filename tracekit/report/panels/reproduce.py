@@ -58,6 +58,10 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
 
 def _option(name: str, value: Any) -> tuple[str, ...]:
     option = name.replace("_", "-")
+    if value is None:
+        return ()
+    if isinstance(value, list):
+        return tuple(part for one in value for part in _option(name, one))
     if isinstance(value, bool):
         return (f"--{option}" if value else f"--no-{option}",)
     return (f"--{option}", str(value))
