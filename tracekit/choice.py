@@ -11,6 +11,7 @@ from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
 
 RECORDERS = ("auto", "xctrace", "host")
+GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
 def choose(name: str) -> Recorder:
@@ -43,7 +44,7 @@ def recorder_for(recording: Recording) -> Recorder:
             recording never began.
         ToolError: The bundle is one of xctrace, which is not here.
     """
-    _ = recording.provenance()
+    require_timing(recording)
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
@@ -54,6 +55,17 @@ def recorder_for(recording: Recording) -> Recorder:
         if recording.exports.is_dir()
         else "Nothing was recorded; record again.",
     )
+
+
+def require_timing(recording: Recording) -> None:
+    """Raise RecordingError if the run is a GPU frame capture, in which nothing was timed."""
+    if recording.provenance().recorder == GPUTRACE:
+        raise RecordingError(
+            f"{recording.folder} is a GPU frame capture: nothing of it was timed, so there is "
+            "nothing to measure.",
+            hint=f"`tracekit open {recording.folder}` opens it in Xcode; to measure, record "
+            "without --gputrace.",
+        )
 
 
 def _traced_schemas() -> frozenset[str]:

@@ -10,7 +10,7 @@ from tracekit import machine, redaction
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
-from tracekit.choice import choose, recorder_for
+from tracekit.choice import choose, recorder_for, require_timing
 from tracekit.errors import ToolError
 from tracekit.imports import bring
 from tracekit.own_marks import export_own_marks
@@ -64,6 +64,7 @@ def analyze(
 ) -> Result:
     """Measure and judge the tables; write `result.json`."""
     with stage(recording, "analyze"):
+        require_timing(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")

@@ -13,7 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.errors import InterruptedRunError, ToolError, UsageError
+from tracekit import pipeline
+from tracekit.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.gputrace import UNTIMED, capture_gpu
 from tracekit.gputrace.patience import Patience
 from tracekit.journal import fold
@@ -71,6 +72,17 @@ def test_nothing_of_it_is_timed_and_the_run_says_so(mac: Mac, capture: Capture) 
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
     assert line[-2:] == ("tracekit.worker", str(recording.spec_file.resolve()))
     assert provenance.targets[0].pid == fold(recording.journal_file).pid
+
+
+@pytest.mark.parametrize("after", [pipeline.export, pipeline.analyze])
+def test_no_later_stage_makes_numbers_of_it(
+    mac: Mac, capture: Capture, after: Callable[[Recording], object]
+) -> None:
+    recording = capture()
+    with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
+        after(recording)
+    assert f"tracekit open {recording.folder}" in caught.value.hint
+    assert not recording.result_file.exists()
 
 
 def test_progress_tells_the_phases(mac: Mac, plan: Plan) -> None:

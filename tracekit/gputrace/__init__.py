@@ -3,6 +3,6 @@
 No recorder takes part and nothing is timed: capturing changes how long everything takes.
 """
 
-from tracekit.gputrace.capture import RECORDER, STEPS, UNTIMED, capture_gpu
+from tracekit.gputrace.capture import STEPS, UNTIMED, capture_gpu
 
-__all__ = ["RECORDER", "STEPS", "UNTIMED", "capture_gpu"]
+__all__ = ["STEPS", "UNTIMED", "capture_gpu"]

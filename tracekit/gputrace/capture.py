@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit import machine
+from tracekit.choice import GPUTRACE
 from tracekit.errors import ToolError, UsageError
 from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
@@ -17,7 +18,6 @@ from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
 from tracekit.worker import Spec, command
 
-RECORDER = "gputrace"
 STEPS = 3  # a capture grows by all that a step touches
 UNTIMED = (
     "Capturing changes how long everything takes, so nothing of this run was timed; record it "
@@ -127,7 +127,7 @@ def _provenance(plan: Plan) -> Provenance:
     return Provenance(
         tracekit=version("tracekit"),
         created=now(),
-        recorder=RECORDER,
+        recorder=GPUTRACE,
         workload=plan.workload.name if plan.workload else "",
         parameters=dict(plan.parameters),
         counters="off",
