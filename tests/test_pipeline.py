@@ -272,7 +272,9 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
         time.sleep(0.02)
     child.kill()
     child.wait()
-    assert recording.provenance().stages["record"].state == "running"
+    while "; process" not in recording.provenance().stages["record"].message:
+        time.sleep(0.02)
+    assert recording.provenance().stages["record"].state == "interrupted"
     assert recording.provenance().targets == ()
     pipeline.export(recording)
     opened = open_run(recording.folder)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tracekit.commands import reading, stages, templates
+from tracekit.commands import doctor, reading, stages, templates
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
@@ -47,6 +47,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")
+    app.command("doctor")(doctor.doctor)
     app.command("open")(open_command.open_)
     app.callback()(_global_options)
     return app
@@ -122,11 +123,13 @@ def _report_bug() -> NoReturn:
 
 @contextmanager
 def _interruptible() -> Generator[None]:
-    """Let SIGINT and SIGTERM both be a KeyboardInterrupt, and be as before afterwards.
+    """Let SIGINT, SIGTERM and SIGHUP be a KeyboardInterrupt, and be as before afterwards.
 
     A shell lets programs in the background ignore SIGINT; then xctrace would ignore it too.
+    `nohup` lets them ignore SIGHUP, and means it.
     """
-    signals = (signal.SIGINT, signal.SIGTERM)
+    hung_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    signals = (signal.SIGINT, signal.SIGTERM, *hung_up)
     before = [signal.signal(one, _interrupt) for one in signals]
     try:
         yield

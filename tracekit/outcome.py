@@ -7,6 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.result import Result, Status
 from tracekit.errors import InconclusiveError, InputError
+from tracekit.recording import Recording
 from tracekit.tables import DamagedExportWarning, read_table
 
 _GATE = "capture-empty"
@@ -22,6 +23,21 @@ def require_rows(result: Result) -> None:
         raise InconclusiveError(
             f"Whether the target's work was recorded cannot be said: {gate.reason}",
             hint="The warnings say what went wrong; `tracekit export` can be run again.",
+        )
+
+
+def require_target_rows(recording: Recording) -> None:
+    """Raise InconclusiveError if it is known that a recording lacks its target's work.
+
+    Where it is not known, nothing is raised: the analysis looks closer.
+    """
+    provenance = recording.provenance()
+    if provenance.target_rows is False:
+        numbers = ", ".join(str(one.pid) for one in provenance.targets)
+        raise InconclusiveError(
+            f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
+            hint="See whether the target was awake and used Metal; "
+            f"`tracekit rules {_GATE}` says more.",
         )
 
 

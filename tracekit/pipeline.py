@@ -11,8 +11,10 @@ from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.choice import choose, recorder_for, require_timing
+from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
 from tracekit.imports import bring
+from tracekit.journal import fold
 from tracekit.own_marks import export_own_marks
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
@@ -22,6 +24,8 @@ from tracekit.requests import request_for, unheeded
 from tracekit.stage import stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
+from tracekit.xctrace.clock import align
+from tracekit.xctrace.rows import target_has_rows, without_rows
 
 
 def record(plan: Plan, progress: Progress = quiet) -> Recording:
@@ -35,7 +39,9 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     check(plan)
     recorder = choose(plan.recorder)
     recording = new_folder(plan)
-    recording.save_provenance(_provenance(plan, recorder))
+    provenance = _provenance(plan, recorder)
+    plan, notes = advised(plan, provenance.capabilities)
+    recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *notes)))
     with kept_unless_misused(recording), stage(recording, "record"):
         recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
         recording.save_provenance(_with(recording.provenance(), recorded))
@@ -52,6 +58,7 @@ def export(recording: Recording, progress: Progress = quiet) -> None:
     with stage(recording, "export"):
         warn(recording, recorder.export(recording, progress))
         _complete(recording)
+        _look_for_rows(recording)
         warn(recording, export_own_marks(recording))
 
 
@@ -142,19 +149,33 @@ def _complete(recording: Recording) -> None:
     """Take from the TOC what a recording that was cut short could not say of itself."""
     provenance = recording.provenance()
     runs = read_toc(recording.toc_file).runs
-    if provenance.targets or not runs or runs[-1].target is None:
+    if not runs:
         return
     run = runs[-1]
+    anchors = fold(recording.journal_file).anchors if recording.bundle.exists() else ()
     recording.save_provenance(
         replace(
             provenance,
-            targets=(run.target,),
+            targets=provenance.targets or ((run.target,) if run.target else ()),
+            clock=provenance.clock or align(run.start_date, anchors),
             started=provenance.started or run.start_date,
             ended=provenance.ended or run.end_date,
             duration=provenance.duration or run.duration,
             end_reason=provenance.end_reason or run.end_reason,
         )
     )
+
+
+def _look_for_rows(recording: Recording) -> None:
+    """Note whether the exports hold GPU work of the targets; say so loudly if they do not."""
+    provenance = recording.provenance()
+    pids = [one.pid for one in provenance.targets]
+    if not recording.bundle.exists():
+        return
+    found = target_has_rows(recording, pids)
+    recording.save_provenance(replace(provenance, target_rows=found))
+    if found is False:
+        warn(recording, (without_rows(recording, pids),))
 
 
 def _seconds_between(started: str, ended: str) -> float | None:
@@ -184,6 +205,7 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
         machine=machine.describe(),
+        capabilities=known_of(recorder),
         git_commit=machine.git_commit(Path.cwd()),
         warnings=unheeded(plan, recorder),
     )
@@ -200,5 +222,6 @@ def _with(provenance: Provenance, recorded: Recorded) -> Provenance:
         end_reason=recorded.end_reason,
         clock=dict(recorded.clock),
         overhead=recorded.overhead,
+        target_rows=recorded.target_rows,
         warnings=tuple(dict.fromkeys((*provenance.warnings, *recorded.warnings))),
     )

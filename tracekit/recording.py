@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tracekit.capabilities import Capabilities
 from tracekit.errors import InputError, RecordingError
 
 FORMAT = 1
@@ -52,7 +53,8 @@ class Provenance:
     """Where a run comes from: all that is needed to trust it and to repeat it.
 
     Saved as `recording.json`. It may name people and machines; `redaction` makes the
-    version that results and pages show. Times are ISO 8601, durations seconds.
+    version that results and pages show. Times are ISO 8601, durations seconds. `target_rows`
+    tells whether GPU work of the targets was recorded; null where nobody looked.
     """
 
     format: int = FORMAT
@@ -78,9 +80,11 @@ class Provenance:
     duration: float | None = None
     end_reason: str = ""
     machine: dict[str, Any] = field(default_factory=dict[str, Any])
+    capabilities: Capabilities | None = None
     git_commit: str = ""
     clock: dict[str, Any] = field(default_factory=dict[str, Any])
     overhead: Overhead | None = None
+    target_rows: bool | None = None
     stages: dict[str, Stage] = field(default_factory=dict[str, Stage])
     warnings: tuple[str, ...] = ()
     redacted: bool = False

@@ -1,5 +1,7 @@
 """What the fake exports of a bundle: its table of contents and its tables."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -8,6 +10,8 @@ import encoding
 from encoding import Cell
 from scenario import Scenario
 
+_ATTRIBUTE = re.compile(r"\s[\w-]+=(?:\"[^\"]*\"|'[^']*')")
+_ELEMENT = re.compile(r"<([\w-]+)((?:\s[\w-]+=(?:\"[^\"]*\"|'[^']*'))+)(\s*/?>)")
 WINDOW_SERVER = ("WindowServer", 420)
 _STEP = 5_000_000
 
@@ -56,6 +60,17 @@ def toc(state: dict[str, Any], scenario: Scenario) -> str:
     served = scenario["exports"]
     if served:
         return Path(served["toc"]).read_text()
+    text = _toc(state)
+    return _ELEMENT.sub(_reversed, text) if scenario["toc_order"] == "reversed" else text
+
+
+def _reversed(element: re.Match[str]) -> str:
+    """Return an element with its attributes the other way round."""
+    name, attributes, end = element.groups()
+    return f"<{name}{''.join(reversed(_ATTRIBUTE.findall(attributes)))}{end}"
+
+
+def _toc(state: dict[str, Any]) -> str:
     return (
         '<?xml version="1.0"?>\n\n<trace-toc>\n    <run number="1">\n        <info>\n'
         "            <target>\n"
@@ -69,20 +84,23 @@ def toc(state: dict[str, Any], scenario: Scenario) -> str:
     )
 
 
-def table(state: dict[str, Any], scenario: Scenario, schema: str, place: int) -> str | None:
-    """Return a table's export; None if there is none."""
+def table(
+    state: dict[str, Any], scenario: Scenario, schema: str, place: int
+) -> Iterator[str] | None:
+    """Return a table's export piece by piece; None if there is none."""
     served = scenario["exports"]
     if served:
         paths = served["tables"].get(schema, [])
         paths = [paths] if isinstance(paths, str) else paths
         number = max(place, 1)
-        return Path(paths[number - 1]).read_text() if number <= len(paths) else None
+        return iter((Path(paths[number - 1]).read_text(),)) if number <= len(paths) else None
     numbers = [n for n, (name, _) in enumerate(_TABLES, 1) if name == schema]
     if not numbers or place > len(numbers):
         return None
     columns = COLUMNS.get(schema, "").split()
     rows = [] if scenario["empty"] else _rows(state, scenario, schema)
-    return encoding.table(schema, columns, rows, numbers[max(place, 1) - 1])
+    megabytes = scenario.get("megabytes", {}).get(schema, 0)
+    return encoding.table(schema, columns, rows, numbers[max(place, 1) - 1], megabytes)
 
 
 def _target(state: dict[str, Any]) -> str:
@@ -116,9 +134,9 @@ def _summary(state: dict[str, Any]) -> str:
 
 
 def _settings(state: dict[str, Any]) -> str:
-    asked = "Metal GPU Counters" in state["instruments"]
+    asked = state["counter_set"] != "(null)" or "Metal GPU Counters" in state["instruments"]
     instrument = "Metal GPU Counters" if asked else "Metal Application"
-    counters = state["counter_set"] if asked else "(null)"
+    counters = state["counter_set"]
     return (
         "                <intruments-recording-settings>\n"
         f'                    <instrument name="{instrument}"><array><dictionary>\n'
@@ -155,14 +173,14 @@ def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[list[C
     count = max(int(state["duration"] * 1e9) // _STEP, 1)
     if schema == "metal-gpu-intervals":
         rows = [_interval(number, *WINDOW_SERVER) for number in range(0, count, 10)]
-        if not scenario["others_only"]:
+        if not (scenario["others_only"] or scenario["asleep"]):
             rows += [_interval(number, *owner) for number in range(count)]
         return sorted(rows, key=lambda row: int(row[0].text))
-    if schema == "metal-application-encoders-list" and not scenario["others_only"]:
+    hidden = scenario["others_only"] or scenario["asleep"]
+    if schema == "metal-application-encoders-list" and not hidden:
         return [_encoder(number, *owner) for number in range(count)]
-    if schema == "metal-gpu-counter-intervals" and "Metal GPU Counters" in state["instruments"]:
-        working = state["counter_set"] != "(null)"
-        return [_counter(number) for number in range(count)] if working else []
+    if schema == "metal-gpu-counter-intervals" and state["counter_rows"]:
+        return [_counter(number) for number in range(count)]
     return []
 
 

@@ -1,5 +1,6 @@
 """Tables in the grammar of exports: ids in document order, repeats as references."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
@@ -32,20 +33,29 @@ class Encoder:
         return f'<{cell.tag} id="{number}" fmt={fmt}>{inside}</{cell.tag}>'
 
 
-def table(schema: str, columns: list[str], rows: list[list[Cell | None]], place: int) -> str:
+def table(
+    schema: str, columns: list[str], rows: list[list[Cell | None]], place: int, megabytes: int = 0
+) -> Iterator[str]:
+    """Yield a table piece by piece; its rows again and again until it has so many megabytes."""
     header = "".join(
         f"<col><mnemonic>{mnemonic}</mnemonic><name>{mnemonic}</name>"
         f"<engineering-type>{kind}</engineering-type></col>"
         for mnemonic, kind in (column.split(":") for column in columns)
     )
-    encoder = Encoder()
-    body = "\n".join(f"<row>{''.join(map(encoder.encode, row))}</row>" for row in rows)
-    return (
+    yield (
         '<?xml version="1.0"?>\n<trace-query-result>\n'
         f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{place}]'>"
-        f'<schema name="{schema}">{header}</schema>{body}'
-        f"{chr(10) if rows else ''}</node></trace-query-result>\n"
+        f'<schema name="{schema}">{header}</schema>'
     )
+    encoder, written = Encoder(), 0
+    while rows:
+        for row in rows:
+            text = f"<row>{''.join(map(encoder.encode, row))}</row>\n"
+            written += len(text)
+            yield text
+        if written >= megabytes * 1_000_000:
+            break
+    yield "</node></trace-query-result>\n"
 
 
 def time(nanoseconds: int) -> Cell:

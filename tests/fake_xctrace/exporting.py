@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import documents
@@ -17,31 +19,57 @@ _XPATH = re.compile(
 )
 
 
+_TIMES = ("--time-start", "--time-end", "--duration")  # accepted from Xcode 27 on, and ignored
+_TIME = re.compile(r"\d+(?:\.\d+)?(?:ns|us|ms|s)")
+_WITH_VALUE = {"--input", "--output", "--xpath", *_TIMES}
+_USAGE = 64
+
+
+class UsageError(Exception):
+    """The options make no sense; the wording is not on record."""
+
+
 def export(options: list[str], scenario: Scenario) -> int:
-    toc = "--toc" in options
-    given = _values(options)
-    if toc == ("--xpath" in given):
-        sys.stderr.write("Table of Contents and XPath query are two separate modes\n")
-        return 64
-    bundle = Path(given.get("--input", ""))
+    scenario.note("Exporting")
+    time.sleep(scenario.get("export_delay", 0))
+    try:
+        given = _values(options, scenario)
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return _USAGE
     transient = scenario.get("missing_template", 0)
     if transient and scenario.still("export", transient):
         return _refuse()
     try:
-        state = json.loads((bundle / "form.template").read_text())
+        state = json.loads((Path(given.get("--input", "")) / "form.template").read_text())
     except (OSError, ValueError):
         return _refuse()
-    if toc:
-        return _write(given, documents.toc(state, scenario))
+    if "--har" in given:
+        sys.stderr.write("Export failed: the trace holds no HTTP traffic\n")
+        return 1
+    if "--toc" in given:
+        return _write(given, iter((documents.toc(state, scenario),)))
     return _table(given, state, scenario)
 
 
-def _values(options: list[str]) -> dict[str, str]:
+def _values(options: list[str], scenario: Scenario) -> dict[str, str]:
+    """Return the options; one of --toc, --xpath and --har is wanted, and one only."""
     values: dict[str, str] = {}
     words = iter(options)
     for word in words:
-        if word != "--toc":
+        if word in {"--toc", "--har"}:
+            values[word] = ""
+        elif word in _WITH_VALUE:
             values[word] = next(words, "")
+        elif word.startswith("-") or float(scenario.xcode) < 27:
+            raise UsageError(f"unexpected argument: {word}")
+        else:
+            values["--input"] = word
+    for name in _TIMES:
+        if name in values and (float(scenario.xcode) < 27 or not _TIME.fullmatch(values[name])):
+            raise UsageError(f"unexpected argument: {name} {values[name]}")
+    if sum(name in values for name in ("--toc", "--xpath", "--har")) != 1:
+        raise UsageError("Table of Contents and XPath query are two separate modes")
     return values
 
 
@@ -51,24 +79,28 @@ def _table(given: dict[str, str], state: dict, scenario: Scenario) -> int:
         sys.stderr.write('Export failed: XQueryError:3 - "invalid token"\n')
         return 1
     schema, place = found.group(2), int(found.group(3) or 0)
-    text = documents.table(state, scenario, schema, place)
-    if found.group(1) != "1" or text is None:
-        return _write(given, texts.NO_MATCH)
-    if schema in scenario.get("trap", []):
+    pieces = documents.table(state, scenario, schema, place)
+    if found.group(1) != "1" or pieces is None:
+        return _write(given, iter((texts.NO_MATCH,)))
+    dies = dict.fromkeys(scenario.get("trap", []), signal.SIGTRAP) | dict.fromkeys(
+        scenario.get("segv", []), signal.SIGSEGV
+    )
+    if schema in dies:
+        text = "".join(pieces)
         Path(given["--output"]).write_text(text[: len(text) // 2])
-        sys.stdout.flush()
-        os.kill(os.getpid(), signal.SIGTRAP)
+        os.kill(os.getpid(), dies[schema])
     if schema in scenario.get("not_xml", []):
-        return _write(given, "Export failed: something went wrong\n")
-    return _write(given, text)
+        pieces = iter(("Export failed: something went wrong\n",))
+    return _write(given, pieces)
 
 
-def _write(given: dict[str, str], text: str) -> int:
+def _write(given: dict[str, str], pieces: Iterator[str]) -> int:
     output = given.get("--output")
     if not output:
-        sys.stdout.write(text)
+        sys.stdout.writelines(pieces)
         return 0
-    Path(output).write_text(text)
+    with Path(output).open("w") as file:
+        file.writelines(pieces)
     sys.stdout.write(f"Finished export to the file: {output}\n")
     return 0
 

@@ -15,15 +15,18 @@ from typing import IO
 
 import texts
 from arguments import Arguments, RefusalError, check, parse
+from counters import counters, rejected
 from scenario import Scenario
 
 TARGET_FAILED = 54
 _TICK = 0.01
+# What people saw of the target of a killed recorder.
+_DEAF = ("/bin/sh", "-c", 'trap "" TERM; exec "$@"', "sh")
 
 
 def record(options: list[str], scenario: Scenario) -> int:
     try:
-        arguments = parse(options)
+        arguments = parse(options, scenario.xcode)
         check(arguments, scenario)
     except RefusalError as refusal:
         sys.stderr.write(f"{refusal.text}\n")
@@ -44,6 +47,8 @@ class Recording:
         if self.bundle.suffix != ".trace":
             self.bundle = self.bundle / f"Launch_{os.getpid()}.trace"
         self.issues = [tuple(issue) for issue in scenario.get("issues", [])]
+        if rejected(arguments, scenario):
+            self.issues.append(("Warning", texts.UNSUPPORTED_COUNTERS))
 
     def run(self) -> int:
         """Record, and return the exit code."""
@@ -53,14 +58,16 @@ class Recording:
         self._say(self._announcement())
         self._die_at("start")
         self._hang_at("announced")
-        time.sleep(self.scenario.get("start_delay", 0))
+        self._take("start_delay")
         if self.scenario["prompts"] and "--no-prompt" not in self.arguments.flags:
             sys.stdin.readline()
+        self._ask_for_password()
         lock = self._lock()
         self._begin()
         stop_line, reason = self._wait()
         self._hang_at("stopping", stop_line)
         self._say(stop_line)
+        self._take("stop_delay", whole=True)
         code = self._end_child()
         self._complain()
         failed = any(severity == "Error" for severity, _ in self.issues)
@@ -82,6 +89,25 @@ class Recording:
             target = "All processes."
         return f"Starting recording with {what}. {target}{self.arguments.announced_limit}"
 
+    def _take(self, what: str, *, whole: bool = False) -> None:
+        """Let time pass; SIGINT cuts it short unless it is to be taken whole."""
+        end = time.monotonic() + self.scenario.get(what, 0)
+        while time.monotonic() < end and (whole or not self.interrupted):
+            time.sleep(_TICK)
+
+    def _ask_for_password(self) -> None:
+        """Ask on the terminal; without an answer there is no authorization."""
+        if not self.scenario["password"]:
+            return
+        self._say(texts.PASSWORD)
+        for prompt in ("Username (me): ", "Password: "):
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
+            if not sys.stdin.readline():
+                self.issues.append(("Error", texts.ISSUE_OF_PASSWORD))
+                self.locked_out = True
+                return
+
     def _lock(self) -> IO[str]:
         """Take the machine-wide lock; a second recorder gets the error that the real one gets."""
         path = Path(tempfile.gettempdir()) / f"fake-kperf-{os.getuid()}.lock"
@@ -102,6 +128,8 @@ class Recording:
         if self.arguments.command:
             self.child = self._launch()
         self.started = datetime.now().astimezone()
+        if self.scenario["notify_file"] and "--notify-tracing-started" in self.arguments.values:
+            Path(self.scenario["notify_file"]).touch()
         self._say(texts.CTRL_C)
         if self.scenario["noise"]:
             sys.stderr.write(f"{'noise ' * 20}\n" * (self.scenario["noise"] // 121))
@@ -114,14 +142,19 @@ class Recording:
             output = None
         elif target_output:
             output = Path(target_output).open("wb")  # noqa: SIM115 - the child keeps it
-        return subprocess.Popen(
-            self.arguments.command,
+        child = subprocess.Popen(
+            (*_DEAF, *self.arguments.command)
+            if self.scenario["deaf_target"]
+            else self.arguments.command,
             env=inherited | self.arguments.env,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        if self.scenario["asleep"]:
+            child.send_signal(signal.SIGSTOP)
+        return child
 
     def _wait(self) -> tuple[str, str]:
         """Record until something ends it; return the stop line and the TOC's end reason."""
@@ -145,8 +178,11 @@ class Recording:
             return 0
         if self.child.poll() is None:
             if self.scenario["leaves_target"]:
-                return TARGET_FAILED
+                return self.scenario.get("interrupt_code", TARGET_FAILED)
             self.child.kill()
+            if self.interrupted:
+                self.child.wait()
+                return self.scenario.get("interrupt_code", TARGET_FAILED)
         return TARGET_FAILED if self.child.wait() else 0
 
     def _complain(self) -> None:
@@ -167,6 +203,9 @@ class Recording:
             time.sleep(_TICK)
             with (self.bundle / "corespace" / "raw").open("ab") as raw:
                 raw.write(bytes(1000))
+        if self.scenario["disk_full"]:
+            (self.bundle / "form.template").write_text('{"template": "Met')
+            os._exit(1)
         if self.scenario.get("saves", True):
             self._write_document(reason)
         else:
@@ -193,7 +232,8 @@ class Recording:
             "duration": 0.0 if failed else (ended - self.started).total_seconds(),
             "reason": reason,
             "target": None if failed else self._target(),
-            "counter_set": self.scenario.get("counter_set", "Performance Limiters"),
+            "counter_set": counters(self.arguments, self.scenario)[0],
+            "counter_rows": counters(self.arguments, self.scenario)[1],
         }
         (self.bundle / "form.template").write_text(json.dumps(state))
 
@@ -237,6 +277,7 @@ class Recording:
         for _ in range(2 if self.scenario["repeat_lines"] else 1):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+        self.scenario.note(line)
 
 
 def _taken(handle: IO[str]) -> bool:

@@ -42,6 +42,8 @@ usage: xctrace record [<options>] [--attach | --all-processes | --launch -- comm
     --package <file>
     --no-prompt
     --notify-tracing-started <name>
+    --recording-options <file>
+    --show-recording-options
 """,
     "export": "usage: xctrace export [<options>] [--toc | --xpath expression]\n",
     "import": "usage: xctrace import [<options>]\n",
@@ -80,24 +82,73 @@ Tailspin
 Time Profiler
 """
 
+# Those of Xcode 27, which are the only ones on record in full.
 INSTRUMENTS = """\
 == Standard Instruments ==
 Activity Monitor
+Advanced Graphics Statistics
 Allocations
+Audio Client
+Audio Server
+Audio Statistics
+Core AI
+Core Animation Activity
+Core Animation Commits
+Core Animation FPS
+Core Animation Server
+Core ML
+CPU Counters
+CPU Profiler
+Data Faults
+Data Fetches
+Data Saves
+Disk I/O Latency
+Disk Usage
 Display
+dyld Activity
+Filesystem Activity
+Filesystem Suggestions
+Foundation Models
+Foveated Streaming Statistics
+Frame Lifetimes
+GCD Performance
 GPU
 Hangs
+Hitches
 HTTP Traffic
+Leaks
+Location Energy Model
 Metal Application
 Metal GPU Counters
 Metal Performance Overview
 Metal Resource Events
 Network Connections
+Neural Engine
 os_log
 os_signpost
 Points of Interest
+Power Profiler
+Processor Trace
+RealityKit Frames
+RealityKit Metrics
+Run Loops
+Sampler
+SceneKit Application
+stdout/stderr
+Swift Actors
+Swift Executors
+Swift Tasks
+SwiftUI
+System Call Trace
+System Load
 Thermal State
+Thread Activity
+Thread State Trace
 Time Profiler
+View Body (Legacy)
+View Properties (Legacy)
+Virtual Memory Trace
+VM Tracker
 """
 
 DEVICES = """\
@@ -110,6 +161,8 @@ Simon (26.5) (00008130-00045D9E30E1401C)
 
 == Simulators ==
 iPhone 17 Pro Simulator (27.0) (74D241BA-A90B-43CD-9A3C-EC05D55DA5FE)
+iPhone 17 Simulator (27.0) + Apple Watch Ultra 3 (49mm) (27.0) \
+(DE78AB78-3644-492A-ACE0-8A12799FDF5C)
 """
 
 TOOLCHAIN = {
@@ -135,6 +188,15 @@ COMPLETED = "Recording completed. Saving output file..."
 FAILED = "Recording failed with errors. Saving output file..."
 ISSUES = "Run issues were detected (trace is still ready to be viewed):"
 NO_TEMPLATE = "Export failed: Document Missing Template Error"
+ISSUE_OF_PASSWORD = (
+    "Failed to gain authorization\n"
+    "Recovery Suggestion: Target binary needs to be debuggable and signed with 'get-task-allow"
+)
+PASSWORD = (
+    "xctrace: Instruments wants permission to analyze other processes. Please enter an "
+    "administrator username and password to allow this."
+)
+PARTIAL_OPTIONS = "The data couldn't be read because it is missing"
 UNSUPPORTED_COUNTERS = (
     "GPU Service reported error: Selected counter profile is not supported on target device"
 )

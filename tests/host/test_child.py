@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tracekit.guardian import Guardian
 from tracekit.host.child import Child, start
 from tracekit.host.patience import Patience
 from tracekit.host.session import Bundle
@@ -31,15 +32,16 @@ def bundle(tmp_path: Path) -> Bundle:
 @pytest.fixture
 def run(bundle: Bundle) -> Iterator[Run]:
     children: list[Child] = []
+    with Guardian(bundle.folder) as guardian:
 
-    def begin(code: str) -> Child:
-        children.append(start((sys.executable, "-c", code), {}, bundle))
-        return children[-1]
+        def begin(code: str) -> Child:
+            children.append(start((sys.executable, "-c", code), {}, bundle, guardian, SHORT))
+            return children[-1]
 
-    yield begin
-    for child in children:
-        child.stop(Patience(interrupt=0.0, terminate=0.0))
-        child.sweep()
+        yield begin
+        for child in children:
+            child.stop(Patience(interrupt=0.0, terminate=0.0))
+            child.sweep()
 
 
 @pytest.fixture

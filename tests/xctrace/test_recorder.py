@@ -94,6 +94,7 @@ def test_a_program_that_ends_by_itself(
         "saving; this can take minutes",
         "saved",
         "checking the bundle",
+        "looking for GPU work of the target",
     ]
     assert read_toc(recording.toc_file).runs[0].template == "Metal System Trace"
 

@@ -61,20 +61,24 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
 
 def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
-    from tracekit import console, pipeline
+    from tracekit import console, outcome, pipeline
 
     with console.progress("record") as progress:
         recording = pipeline.record(plan, progress)
     console.show_folders([recording], "export")
+    console.show_warnings(recording.provenance().warnings)
+    outcome.require_target_rows(recording)
 
 
 def export(run: options.RunFolder) -> None:
     """Write the tables of a recording as XML."""
-    from tracekit import console, pipeline
+    from tracekit import console, outcome, pipeline
 
     with console.progress("export") as progress:
         pipeline.export(Recording(run), progress)
     console.show_folders([Recording(run)], "analyze")
+    console.show_warnings(Recording(run).provenance().warnings)
+    outcome.require_target_rows(Recording(run))
 
 
 def analyze(

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tracekit.errors import RecordingError, ToolError
+from tracekit.guardian import Care, Guardian
 from tracekit.host.patience import Patience
 from tracekit.host.session import Bundle
 
@@ -21,6 +23,7 @@ class Child:
 
     process: subprocess.Popen[bytes]
     bundle: Bundle
+    guardian: Guardian
 
     @property
     def exit_status(self) -> int | None:
@@ -48,6 +51,7 @@ class Child:
         """Kill what a program that has ended left behind in its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self.guardian.forget(self.process.pid)
 
     def complaint(self) -> str:
         """Return the end of what it wrote to stderr."""
@@ -65,8 +69,16 @@ class Child:
         return True
 
 
-def start(argv: tuple[str, ...], env: Mapping[str, str], bundle: Bundle) -> Child:
+def start(
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    bundle: Bundle,
+    guardian: Guardian,
+    patience: Patience,
+) -> Child:
     """Start a program with no input, its output in files of the bundle.
+
+    If tracekit is killed, the guardian stops it as patiently as we would have.
 
     Raises:
         ToolError: There is no such program, or it cannot be started.
@@ -75,23 +87,27 @@ def start(argv: tuple[str, ...], env: Mapping[str, str], bundle: Bundle) -> Chil
     try:
         bundle.folder.mkdir(parents=True, exist_ok=True)
         with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:
-            return Child(_popen(argv, env, out.fileno(), err.fileno()), bundle)
+            process = _started(guardian, argv, patience, {**os.environ, **env}, (out, err))
+            return Child(process, bundle, guardian)
     except OSError as error:
         raise RecordingError(f"{bundle.folder} cannot be written: {error.strerror}.") from error
 
 
-def _popen(
-    argv: tuple[str, ...], env: Mapping[str, str], out: int, err: int
+def _started(
+    guardian: Guardian,
+    argv: tuple[str, ...],
+    patience: Patience,
+    env: Mapping[str, str],
+    outputs: tuple[IO[bytes], IO[bytes]],
 ) -> subprocess.Popen[bytes]:
+    rungs = (
+        (signal.SIGINT, patience.interrupt),
+        (signal.SIGTERM, patience.terminate),
+        (signal.SIGKILL, patience.kill),
+    )
+    out, err = outputs
     try:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            env={**os.environ, **env},
-            start_new_session=True,
-        )
+        return guardian.start(argv, Care(rungs, group=True), env=env, stdout=out, stderr=err)
     except FileNotFoundError:
         raise ToolError(f"There is no program {argv[0]!r} to start.") from None
     except OSError as error:

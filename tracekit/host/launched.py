@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from tracekit.guardian import Guardian
 from tracekit.host.child import Child, start
 from tracekit.host.listener import Listener
 from tracekit.host.sampler import Sampler, process_name
@@ -24,10 +25,17 @@ def record_launched(
         UsageError: A worker says that its parameters are wrong.
         RecordingError: The folder cannot be written.
     """
+    with Guardian(recording.folder) as guardian:
+        return _record(target, recording, pace, progress, guardian)
+
+
+def _record(
+    target: Launch, recording: Recording, pace: Pace, progress: Progress, guardian: Guardian
+) -> Recorded:
     bundle = fresh(recording.host_bundle)
     machine = describe()
     origin, started = time.monotonic_ns(), now()
-    child = start(target.argv, target.env, bundle)
+    child = start(target.argv, target.env, bundle, guardian, pace.patience)
     try:
         pid = child.process.pid
         session = Session(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracekit.errors import ToolError
+from tracekit.guardian import Care, Guardian
 from tracekit.xctrace.environment import tool_environment
 from tracekit.xctrace.problems import Problem, recognize
 
@@ -45,16 +46,52 @@ def run(argv: tuple[str, ...], timeout: float) -> Completed:
     Raises:
         ToolError: It is not there, cannot be started, or did not end within `timeout` seconds.
     """
+    return _run(argv, timeout, _start)
+
+
+def guarded(guardian: Guardian) -> Run:
+    """Return a `run` whose commands do not outlive tracekit, even if it is killed."""
+
+    def start(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        pipe, care = subprocess.PIPE, Care(group=True)
+        return guardian.start(argv, care, env=tool_environment(), stdout=pipe, stderr=pipe)
+
+    def run_guarded(argv: tuple[str, ...], timeout: float) -> Completed:
+        started: list[int] = []
+
+        def noted(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
+            process = start(argv)
+            started.append(process.pid)
+            return process
+
+        try:
+            return _run(argv, timeout, noted)
+        finally:
+            for pid in started:
+                guardian.forget(pid)
+
+    return run_guarded
+
+
+def _start(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=tool_environment(),
+        start_new_session=True,
+    )
+
+
+def _run(
+    argv: tuple[str, ...],
+    timeout: float,
+    start: Callable[[tuple[str, ...]], subprocess.Popen[bytes]],
+) -> Completed:
     log.debug("run %s", shlex.join(argv))
     try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=tool_environment(),
-            start_new_session=True,
-        )
+        process = start(argv)
     except OSError as error:
         raise not_started(argv, error) from error
     with process:

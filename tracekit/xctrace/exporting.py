@@ -18,6 +18,10 @@ log = logging.getLogger(__name__)
 GPU_INTERVALS = "metal-gpu-intervals"
 GPU_COUNTER_INTERVALS = "metal-gpu-counter-intervals"
 TIME_INFO = "time-info"
+NO_ROWS = (
+    f"{GPU_INTERVALS} has no rows: no work of any process on the GPU was recorded. "
+    "See whether the target was awake and used Metal."
+)
 
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
 
@@ -84,10 +88,7 @@ def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
     """Say so if a table has no rows that the recording promised."""
     promised = counter_set(run)
     if schema == GPU_INTERVALS and not has_rows(output):
-        yield (
-            f"{schema} has no rows: no work of any process on the GPU was recorded. "
-            "See whether the target was awake and used Metal."
-        )
+        yield NO_ROWS
     if schema == GPU_COUNTER_INTERVALS and promised and not has_rows(output):
         yield (
             f"{schema} has no rows, although the counter set {promised} was switched on: "

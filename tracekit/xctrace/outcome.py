@@ -43,6 +43,7 @@ def judge(
     """
     failures = (
         _hung(ended),
+        _halted(ended),
         _run_issues(ended.account),
         _no_data(run),
         _target_failed(ended, run, report) if launched else _attached_failed(ended, report),
@@ -58,7 +59,7 @@ def warnings(ended: Ended) -> tuple[str, ...]:
         told.append(
             "xctrace did not speak English, so its progress was read by the order of its lines."
         )
-    asked = ended.interrupted or ended.finished
+    asked = ended.interrupted or ended.finished or ended.halted
     unasked = ended.signals[1:] if asked else ended.signals
     if unasked and not ended.killed:
         names = ", ".join(number.name for number in unasked)
@@ -101,6 +102,12 @@ def _hung(ended: Ended) -> str:
         return ""
     when = _STATES.get(ended.account.state, "")
     return f"xctrace hung {when} and had to be killed; the recording may lack its end."
+
+
+def _halted(ended: Ended) -> str:
+    if not ended.halted:
+        return ""
+    return f"The recording was stopped before its time: {ended.halted}. What it saved is kept."
 
 
 def _run_issues(account: Account) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.guardian import end_leftovers
+from tracekit.guardian import Guardian, end_leftovers
 from tracekit.journal import WorkloadReport
 from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.recording import Process, Recording, now
@@ -19,6 +19,7 @@ from tracekit.xctrace.command_line import record_line
 from tracekit.xctrace.counters import counter_warnings
 from tracekit.xctrace.family import Family
 from tracekit.xctrace.outcome import judge, nothing_came
+from tracekit.xctrace.rows import look_for_rows, without_rows
 from tracekit.xctrace.selection import Selection, select
 from tracekit.xctrace.staging import staging_warning
 from tracekit.xctrace.subject import Subject, about, early_end, subject_of
@@ -70,7 +71,24 @@ class XctraceRecorder:
             return _unchecked(request, attempt, report, began=began)
         if isinstance(request.target, Launch) and run.target is not None:
             end_leftovers([run.target.pid], since)
-        return _recorded(request, selection, attempt, run, report, began=began)
+        recorded = _recorded(request, selection, attempt, run, report, began=began)
+        return self._verified(recorded, task, run)
+
+    def _verified(self, recorded: Recorded, task: Task, run: TocRun) -> Recorded:
+        """Look whether the target has rows, unless somebody waits for the end."""
+        pids = [one.pid for one in recorded.targets]
+        if recorded.interrupted or not pids:
+            return recorded
+        task.means.progress("looking for GPU work of the target")
+        tool = self._tool.guarded(task.means.claim.guardian)
+        try:
+            found = look_for_rows(tool, task.recording, run, pids, self._manner.verified)
+        except KeyboardInterrupt:
+            return replace(recorded, interrupted=True)
+        if found is not False:
+            return replace(recorded, target_rows=found)
+        warnings = (*recorded.warnings, without_rows(task.recording, pids))
+        return replace(recorded, target_rows=False, warnings=warnings)
 
     def _attempt(self, task: Task, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
         request, recording, means = task.request, task.recording, task.means
@@ -101,7 +119,11 @@ class XctraceRecorder:
         """
         if not recording.bundle.exists():
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
-        return exporting.export(self._tool, recording, self._schemas, progress)
+        with Guardian(recording.folder) as guardian:
+            tool = self._tool.guarded(guardian)
+            warnings = exporting.export(tool, recording, self._schemas, progress)
+        self._manner.premises.put_away()
+        return warnings
 
     def _open(self, attempt: Attempt, task: Task) -> TocRun:
         recording = task.recording
@@ -110,7 +132,8 @@ class XctraceRecorder:
             task.means.progress("checking the bundle")
             try:
                 hope = not attempt.ended.killed
-                self._tool.toc(recording.bundle, recording.toc_file, patiently=hope)
+                tool = self._tool.guarded(task.means.claim.guardian)
+                tool.toc(recording.bundle, recording.toc_file, patiently=hope)
                 runs = read_toc(recording.toc_file).runs
             except TracekitError as error:
                 why = error.message

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tracekit.errors import RecordingError, ToolError, TracekitError
-from tracekit.xctrace.command import Completed, Run, check, failure, run
+from tracekit.guardian import Guardian
+from tracekit.xctrace.command import Completed, Run, check, failure, guarded, run
 from tracekit.xctrace.problems import NO_DOCUMENT
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,11 @@ class Xctrace:
         self.run = run
         self._patience = patience
         self._help: dict[str, str] = {}
+
+    def guarded(self, guardian: Guardian) -> "Xctrace":
+        """Return the same tool, none of whose commands outlives tracekit."""
+        own = guarded(guardian) if self.run is run else self.run
+        return Xctrace(self.path, own, self._patience)
 
     @cached_property
     def version(self) -> Version:
