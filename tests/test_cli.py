@@ -81,6 +81,7 @@ def test_help_names_every_command_in_a_line(tracekit: Callable[..., Ran]) -> Non
         "convert",
         "workloads",
         "rules",
+        "doctor",
         "open",
         "templates",
     ]
@@ -207,6 +208,7 @@ def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_pa
     assert tracekit("analyze", folder).code == 0
     reported = tracekit("report", folder)
     assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
+    assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
 
 
 def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:

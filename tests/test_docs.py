@@ -43,6 +43,7 @@ def test_every_command_is_known() -> None:
         "analyze",
         "capture",
         "convert",
+        "doctor",
         "export",
         "import",
         "open",

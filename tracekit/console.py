@@ -15,6 +15,8 @@ from rich.text import Text
 
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
+from tracekit.doctor.diagnosis import Diagnosis
+from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
 from tracekit.units import quantity
@@ -23,6 +25,13 @@ from tracekit.xctrace.templates.profiles import Trial
 from tracekit.xctrace.templates.settings import Changes
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_VERDICTS = {
+    "ok": "green",
+    "warning": "bold yellow",
+    "failed": "bold red",
+    "not applicable": "dim",
+    "unknown": "bold cyan",
+}
 _FIRST_METRICS = (
     "tokens_per_second",
     "step_rate",
@@ -155,6 +164,22 @@ def show_error(message: str, hint: str) -> None:
     _err.print(Text.assemble(("error: ", "bold red"), message))
     if hint:
         _err.print(Text.assemble(("hint: ", "bold"), hint))
+
+
+def show_diagnosis(diagnosis: Diagnosis, *, json: bool = False) -> None:
+    """Print what the doctor found: a row a fact, its fix below it, then the matrix."""
+    if json:
+        show_json(diagnosis.document())
+        return
+    width = max(len(fact.name) for fact in diagnosis.facts)
+    for fact in diagnosis.facts:
+        verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
+        _out.print(Text.assemble(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words))
+        if fact.fix:
+            _out.print(Text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim"))
+    if diagnosis.capabilities is not None:
+        _out.print()
+        table(MATRIX_COLUMNS, matrix_rows(diagnosis.capabilities))
 
 
 def show_warnings(warnings: Sequence[str]) -> None:

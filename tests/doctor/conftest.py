@@ -1,5 +1,8 @@
 """Machines that the doctor looks at: a Mac that is ready, and what differs on others."""
 
+import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -112,3 +115,26 @@ def ended() -> Callable[..., Completed]:
         return Completed(("xcrun", "--find", "xctrace"), code, "", stderr)
 
     return make
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put the fake on PATH; call it with keys of tests/fake_xctrace/README.md to direct it."""
+    file = tmp_path / "scenario.json"
+    file.write_text("{}")
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
+    monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
+    monkeypatch.setenv("TMPDIR", str(staging))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
+    monkeypatch.delenv("DEVELOPER_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def change(**keys: Any) -> None:
+        file.write_text(json.dumps(keys))
+
+    return change

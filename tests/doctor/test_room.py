@@ -17,8 +17,8 @@ EXPORTING = Rival(78, "xctrace", "ada", 0.0, ("/X/xctrace", "export", "--toc"))
 INSTRUMENTS = Rival(79, "Instruments", "ada")
 
 
-def look(surroundings: Surroundings, *, has_xctrace: bool = True) -> dict[str, Fact]:
-    return {fact.name: fact for fact in room_facts(surroundings, has_xctrace=has_xctrace)}
+def look(surroundings: Surroundings, *, for_xctrace: bool = True) -> dict[str, Fact]:
+    return {fact.name: fact for fact in room_facts(surroundings, for_xctrace=for_xctrace)}
 
 
 def test_a_machine_with_room(mac: Make, tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def test_a_floor_that_is_no_number_fails(mac: Make) -> None:
 
 
 def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
-    facts = look(linux(free=lambda _: 200_000_000), has_xctrace=False)
+    facts = look(linux(free=lambda _: 200_000_000), for_xctrace=False)
     assert facts["disk for runs"].verdict is Verdict.OK
     assert facts["other recorders"].verdict is Verdict.NOT_APPLICABLE
     assert facts["staging files"].verdict is Verdict.NOT_APPLICABLE
-    facts = look(linux(free=lambda _: 50_000_000), has_xctrace=False)
+    facts = look(linux(free=lambda _: 50_000_000), for_xctrace=False)
     assert facts["disk for runs"].verdict is Verdict.FAILED
 
 

@@ -80,5 +80,5 @@ def _facts(
     yield from python_facts(surroundings)
     yield from tools.facts
     yield from permission_facts(surroundings)
-    yield from room_facts(surroundings, has_xctrace=has_xctrace)
+    yield from room_facts(surroundings, for_xctrace=has_xctrace or surroundings.on_mac)
     yield from shown(capabilities, has_xctrace=has_xctrace)

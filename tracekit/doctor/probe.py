@@ -32,10 +32,17 @@ class Dose:
 
 
 DOSE = Dose()
+WAYS: tuple[tuple[Mode, bool], ...] = tuple(
+    (mode, counters) for counters in (False, True) for mode in get_args(Mode)
+)
 
 
 def probe(
-    recorder: Recorder, identity: Identity, progress: Progress = quiet, dose: Dose = DOSE
+    recorder: Recorder,
+    identity: Identity,
+    progress: Progress = quiet,
+    dose: Dose = DOSE,
+    ways: tuple[tuple[Mode, bool], ...] = WAYS,
 ) -> Capabilities:
     """Record the probe in each way, and return what came of it.
 
@@ -44,7 +51,6 @@ def probe(
     Raises:
         InterruptedRunError: Someone asked to stop.
     """
-    ways = [(mode, counters) for counters in (False, True) for mode in get_args(Mode)]
     combinations: list[Combination] = []
     for number, (mode, counters) in enumerate(ways, 1):
         way = Combination(mode, counters)

@@ -4,7 +4,7 @@ It is no workload for users: it measures the recorder, and says nothing of the m
 """
 
 import time
-from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import mlx.core as mx
@@ -33,7 +33,7 @@ def probe(
     The rest keeps the process alive until its recording ends, so that the last dispatch is in it.
     """
     on_metal = mx.metal.is_available()
-    dispatch = _kernel() if on_metal else _operation()
+    values = mx.array([0.5] * _SIZE)
     left = dispatches
 
     def submit() -> mx.array | None:
@@ -42,7 +42,7 @@ def probe(
         if left == 0:
             return None
         left -= 1
-        return dispatch()
+        return launch(values) if on_metal else mx.multiply(values, values)
 
     def wait(work: mx.array | None) -> None:
         if work is not None:
@@ -51,25 +51,20 @@ def probe(
     return Step(submit, wait, "metal" if on_metal else "cpu", dispatches=1 if on_metal else None)
 
 
-def _kernel() -> Callable[[], mx.array]:
-    values = mx.array([0.5] * _SIZE)
-    kernel: Any = mx.fast.metal_kernel(
+def launch(values: mx.array) -> mx.array:
+    """Dispatch the kernel over `values`, once."""
+    (out,) = _kernel()(
+        inputs=[values],
+        grid=(_SIZE, 1, 1),
+        threadgroup=(256, 1, 1),
+        output_shapes=[(_SIZE,)],
+        output_dtypes=[mx.float32],
+    )
+    return out
+
+
+@cache
+def _kernel() -> Any:
+    return mx.fast.metal_kernel(
         name="tracekit_probe", input_names=["values"], output_names=["out"], source=_SOURCE
     )
-
-    def dispatch() -> mx.array:
-        (out,) = kernel(
-            inputs=[values],
-            grid=(_SIZE, 1, 1),
-            threadgroup=(256, 1, 1),
-            output_shapes=[(_SIZE,)],
-            output_dtypes=[mx.float32],
-        )
-        return out
-
-    return dispatch
-
-
-def _operation() -> Callable[[], mx.array]:
-    values = mx.array([0.5] * _SIZE)
-    return lambda: mx.multiply(values, values)

@@ -17,17 +17,17 @@ _HOST_FLOOR = 0.1 * _GIGABYTE
 _MUCH_STAGING = 1 * _GIGABYTE
 
 
-def room_facts(surroundings: Surroundings, *, has_xctrace: bool) -> Iterator[Fact]:
-    """Look at what else records, and at the disks."""
-    yield _other_recorders(surroundings, has_xctrace=has_xctrace)
-    yield from _disks(surroundings, has_xctrace=has_xctrace)
-    yield _staging(surroundings, has_xctrace=has_xctrace)
+def room_facts(surroundings: Surroundings, *, for_xctrace: bool) -> Iterator[Fact]:
+    """Look at what else records, and at the disks; xctrace needs more than the host recorder."""
+    yield _other_recorders(surroundings, for_xctrace=for_xctrace)
+    yield from _disks(surroundings, for_xctrace=for_xctrace)
+    yield _staging(surroundings, for_xctrace=for_xctrace)
     yield _writable(surroundings.runs)
 
 
-def _other_recorders(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
+def _other_recorders(surroundings: Surroundings, *, for_xctrace: bool) -> Fact:
     name = "other recorders"
-    if not has_xctrace:
+    if not for_xctrace:
         return not_applicable(name, "Only recordings of xctrace get in each other's way.")
     try:
         found = refuse_rivals(surroundings.rivals())
@@ -38,18 +38,19 @@ def _other_recorders(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
     return ok(name, "none runs")
 
 
-def _disks(surroundings: Surroundings, *, has_xctrace: bool) -> Iterator[Fact]:
+def _disks(surroundings: Surroundings, *, for_xctrace: bool) -> Iterator[Fact]:
     names = ("disk for runs", "disk for staging")
     try:
-        least = floor(surroundings.environment) if has_xctrace else _HOST_FLOOR
+        least = floor(surroundings.environment) if for_xctrace else _HOST_FLOOR
     except UsageError as error:
         yield from (failed(name, error.message, f"`unset {VARIABLE}`") for name in names)
         return
+    lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if for_xctrace else ""
     for name, folder in zip(names, (surroundings.runs, surroundings.temporary), strict=True):
-        yield _disk(name, surroundings, existing(folder), least)
+        yield _disk(name, surroundings, existing(folder), least, f"Make room on that disk.{lower}")
 
 
-def _disk(name: str, surroundings: Surroundings, folder: Path, least: float) -> Fact:
+def _disk(name: str, surroundings: Surroundings, folder: Path, least: float, fix: str) -> Fact:
     try:
         free = surroundings.free(folder)
     except OSError as error:
@@ -60,13 +61,13 @@ def _disk(name: str, surroundings: Surroundings, folder: Path, least: float) -> 
     return failed(
         name,
         f"{words}; {least / _GIGABYTE:g} GB must stay free.",
-        f"Make room on that disk. {VARIABLE}=2 lowers the floor of xctrace to 2 GB.",
+        fix,
     )
 
 
-def _staging(surroundings: Surroundings, *, has_xctrace: bool) -> Fact:
+def _staging(surroundings: Surroundings, *, for_xctrace: bool) -> Fact:
     name = "staging files"
-    if not has_xctrace:
+    if not for_xctrace:
         return not_applicable(name, "xctrace leaves them, and it is not here.")
     left = sorted(surroundings.temporary.glob("instruments*.ktrace"))
     taken = sum(map(_size, left))

@@ -27,8 +27,7 @@ class Toolchain:
 def toolchain(surroundings: Surroundings) -> Toolchain:
     """Look for Xcode and xctrace; where there cannot be any, say what that means."""
     if not surroundings.on_mac and not surroundings.has_xcrun:
-        why = f"xctrace runs on macOS only, and this is {surroundings.system}."
-        return Toolchain(tuple(not_applicable(name, why) for name in _NAMES))
+        return Toolchain(tuple(_elsewhere(surroundings.system)))
     folder = _developer_folder(surroundings)
     try:
         tool, version = _find(surroundings)
@@ -38,6 +37,13 @@ def toolchain(surroundings: Surroundings) -> Toolchain:
         return Toolchain((folder, *_without_tool(None, error.message, error.hint)))
     answered = (_version_fact(version.text, version.build), ok("licence", "accepted: xctrace runs"))
     return Toolchain((folder, *answered, *_contents(tool)), tool, version.text)
+
+
+def _elsewhere(system: str) -> Iterator[Fact]:
+    why = f"Xcode runs on macOS only, and this is {system}."
+    for name in _NAMES:
+        instead = " Record on a Mac, and read its exports here with `tracekit import`."
+        yield not_applicable(name, why + instead if name == "xctrace" else why)
 
 
 class _ToolchainError(TracekitError):

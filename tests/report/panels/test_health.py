@@ -1,5 +1,7 @@
+from dataclasses import replace
 from typing import Any
 
+from tracekit.capabilities import Capabilities, Identity
 from tracekit.report.panels.health import health
 
 
@@ -26,3 +28,11 @@ def test_clocks_and_warnings_are_passed_on(host_run: Any) -> None:
     context = health.context(host_run.result, host_run.tables)
     assert context["clock"] == [("origin", "123"), ("clock", "monotonic")]
     assert context["warnings"] == ("The machine had 1.4 other cores busy.",)
+
+
+def test_what_the_machine_can_record_is_passed_on(trace_run: Any) -> None:
+    known = Capabilities(Identity(chip="Apple M1"), "2026-11-20T10:15:03+00:00")
+    provenance = replace(trace_run.result.provenance, capabilities=known)
+    context = health.context(replace(trace_run.result, provenance=provenance), trace_run.tables)
+    assert context["capabilities"] == known
+    assert context["recorder"] == trace_run.result.provenance.recorder

@@ -44,6 +44,8 @@ def context(result: Result, tables: Tables) -> Context:
         "end_reason": provenance.end_reason,
         "target_reason": provenance.target_reason,
         "targets": provenance.targets,
+        "recorder": provenance.recorder,
+        "capabilities": provenance.capabilities,
         "gates": [_gate(tables, name) for name in _COUNTED],
     }
 
