@@ -185,6 +185,7 @@ def test_a_second_ctrl_c_kills(
         f" open({str(recording.folder / 'told')!r}, 'w'), time.sleep(3600)]"
     )
     recorded = work(step=step)
+    assert recorded.interrupted
     assert recorded.end_reason == "Target did not end when asked and was killed"
     assert len(account(recording).steps) == 3
 
@@ -237,6 +238,7 @@ def test_a_command_that_will_not_end_is_killed(record: Record) -> None:
         "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)];time.sleep(3600)"
     )
     recorded = record("-c", code, time_limit=0.5)
+    assert not recorded.interrupted
     assert recorded.end_reason == "Target did not end when asked and was killed"
     assert recorded.failure
 

@@ -53,9 +53,10 @@ def _record(
     finally:
         graceful = child.stop(pace.patience)
         child.sweep()
+    stopped = end is End.INTERRUPTED
     end = end if graceful else End.KILLED
     session = close(bundle, session, end.value, child.exit_status)
-    outcome = Outcome(session, end, child.exit_status, child.complaint())
+    outcome = Outcome(session, end, child.exit_status, child.complaint(), stopped=stopped)
     return recorded(outcome, target, settled(outcome, target, recording))
 
 

@@ -15,12 +15,16 @@ from tracekit.recording import Overhead, Process, Recording, save
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: `status` is its exit status, `complaint` the end of its stderr."""
+    """How a program ended: `status` is its exit status, `complaint` the end of its stderr.
+
+    `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
+    """
 
     session: Session
     end: End
     status: int | None
     complaint: str
+    stopped: bool = False
 
 
 def settled(outcome: Outcome, target: Launch, recording: Recording) -> WorkloadReport | None:
@@ -66,7 +70,7 @@ def _overhead(report: WorkloadReport | None) -> Overhead:
 def _interrupted(outcome: Outcome, report: WorkloadReport | None) -> bool:
     if outcome.end is End.EXITED:  # somebody asked the worker itself to stop
         return report is not None and report.complete and report.state == "interrupted"
-    return outcome.end is End.INTERRUPTED
+    return outcome.stopped or outcome.end is End.INTERRUPTED
 
 
 def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
