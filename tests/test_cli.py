@@ -211,6 +211,21 @@ def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_pa
     assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
 
 
+def test_a_program_is_sampled_and_its_load_shown(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command = ["--", sys.executable, "-c", "import time; time.sleep(30)"]
+    options = ["--recorder", "host", "--time-limit", "500ms", "--output", run]
+    recorded = tracekit("record", *options, *command)
+    assert recorded.code == 0, recorded.err
+    early = tracekit("analyze", run)
+    assert (early.code, "has no exports to analyze" in early.err) == (3, True)
+    assert f"tracekit export {run}" in early.err
+    assert tracekit("export", run).code == 0
+    assert "memory_peak" in tracekit("analyze", run).out
+
+
 def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:
     before = (imported / "recording.json").read_bytes()
     ran = tracekit("capture", "--workload", "paged", "--output", imported)

@@ -5,7 +5,7 @@ import shutil
 from tracekit.errors import RecordingError, ToolError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
-from tracekit.recording import Recording
+from tracekit.recording import Recording, quoted
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
@@ -65,6 +65,15 @@ def require_timing(recording: Recording) -> None:
             "nothing to measure.",
             hint=f"`tracekit open {recording.folder}` opens it in Xcode; to measure, record "
             "without --gputrace.",
+        )
+
+
+def require_exports(recording: Recording) -> None:
+    """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
+    if not any(recording.exports.glob("*.xml")):
+        raise RecordingError(
+            f"{recording.folder} has no exports to analyze.",
+            hint=f"Run `tracekit export {quoted(recording.folder)}` first.",
         )
 
 

@@ -200,12 +200,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _show_metrics(result: Result) -> None:
-    measured = [one for name in _FIRST_METRICS if (one := result.metric(name)) is not None]
-    width = max(len(one.name) for one in measured)
-    for one in measured:
-        if one.value is not None:
-            words = quantity(one.value, one.unit)
-            _out.print(Text.assemble(f"{one.name:<{width}}  ", (words, "bold")))
+    known = {
+        one.name: quantity(one.value, one.unit) for one in result.metrics if one.value is not None
+    }
+    width = max(len(name) for name in _FIRST_METRICS)
+    for name in [name for name in _FIRST_METRICS if name in known] or known:
+        _out.print(Text.assemble(f"{name:<{width}}  ", (known[name], "bold")))
 
 
 def _show_findings(result: Result) -> None:

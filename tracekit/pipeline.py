@@ -10,7 +10,7 @@ from tracekit import machine, redaction
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
-from tracekit.choice import choose, recorder_for, require_timing
+from tracekit.choice import choose, recorder_for, require_exports, require_timing
 from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
 from tracekit.imports import bring
@@ -72,6 +72,7 @@ def analyze(
     """Measure and judge the tables; write `result.json`."""
     with stage(recording, "analyze"):
         require_timing(recording)
+        require_exports(recording)
         provenance = recording.provenance()
         tables = tables_of(recording)
         progress("measuring and judging")

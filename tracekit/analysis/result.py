@@ -79,7 +79,9 @@ def load(path: Path) -> Result:
             f"{path} does not exist.", hint=f"Run `tracekit analyze {path.parent}` first."
         ) from None
     except msgspec.MsgspecError as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(
+            f"{path} cannot be read: {error}.", hint=f"Run `tracekit analyze {path.parent}` again."
+        ) from error
     if result.format > FORMAT:
         raise InputError(
             f"{path} has format {result.format}; this tracekit reads up to {FORMAT}.",
