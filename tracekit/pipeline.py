@@ -25,6 +25,7 @@ from tracekit.stage import stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
 from tracekit.xctrace.clock import align
+from tracekit.xctrace.counters import without_repeats
 from tracekit.xctrace.rows import target_has_rows, without_rows
 
 
@@ -142,7 +143,8 @@ def redact_result(result: Result, redact: redaction.Redaction) -> Result:
 def warn(recording: Recording, warnings: Sequence[str]) -> None:
     """Add warnings to `recording.json`, each one once."""
     provenance = recording.provenance()
-    together = tuple(dict.fromkeys((*provenance.warnings, *warnings)))
+    new = without_repeats(warnings, provenance.warnings)
+    together = tuple(dict.fromkeys((*provenance.warnings, *new)))
     recording.save_provenance(replace(provenance, warnings=together))
 
 

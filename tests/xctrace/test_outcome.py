@@ -128,7 +128,7 @@ def test_warnings_with_exit_code_0_are_told() -> None:
 
 def test_rejected_counters_are_explained_with_the_way_out() -> None:
     [told] = warned(issues=(Issue("Warning", COUNTERS),))
-    assert "not supported on this chip, so their tables are empty" in told
+    assert "GPU counters are not available on this chip and Xcode: xctrace says: " in told
     assert COUNTERS in told
     assert "Recording Options > GPU > Counter Set" in told
 

@@ -1,7 +1,10 @@
 """Whether a recording really has GPU counters: the TOC must name a counter set."""
 
+from collections.abc import Sequence
+
 from tracekit.toc import TocRun
-from tracekit.xctrace.selection import GPU_COUNTERS, Selection
+from tracekit.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
+from tracekit.xctrace.selection import Selection
 
 _KEY = "Counter Set: "
 _NONE = "(null)"
@@ -14,9 +17,36 @@ def counter_set(run: TocRun) -> str:
     return next((name for name in sets if name and name != _NONE), "")
 
 
-def counter_warnings(selection: Selection, run: TocRun) -> tuple[str, ...]:
-    """Say so if counters were asked for and no counter set was recorded."""
-    if not selection.counters or counter_set(run):
+def no_counters(why: str) -> str:
+    """Say that GPU counters were asked for and are not there, why, and the ways out."""
+    return f"{NO_COUNTERS}: {why}. {WAYS_TO_COUNTERS}"
+
+
+def counter_warnings(
+    selection: Selection, run: TocRun, told: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Say so if no counter set was recorded, unless it was `told` already.
+
+    Where nobody asked for counters, a template that may have a set of its own is named.
+    """
+    if counter_set(run):
         return ()
-    why = "not available on this chip and Xcode"
-    return (f"The instrument {GPU_COUNTERS} recorded no counter set: GPU counters are {why}.",)
+    if selection.counters:
+        return without_repeats((no_counters("the recording names no counter set"),), told)
+    if selection.own_counters is None:
+        name = selection.template
+        return (f"No GPU counters were recorded: the template {name} switches no set of them on.",)
+    return ()
+
+
+def without_repeats(warnings: Sequence[str], told: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the warnings; that there are no counters is said once, for its first reason."""
+    said = any(one.startswith(NO_COUNTERS) for one in told)
+    kept: list[str] = []
+    for one in warnings:
+        if one.startswith(NO_COUNTERS):
+            if said:
+                continue
+            said = True
+        kept.append(one)
+    return tuple(kept)

@@ -10,7 +10,7 @@ from tracekit.errors import ToolError
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
 from tracekit.toc import TocRun, read_toc
-from tracekit.xctrace.counters import counter_set
+from tracekit.xctrace.counters import counter_set, no_counters, without_repeats
 from tracekit.xctrace.tool import Xctrace
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,8 @@ def export(
     if tables and len(errors) == len(tables):
         raise errors[0]
     listed = {table.schema for table in tables}
-    return (*warnings, *(str(error) for error in errors), *_missing(listed))
+    told = (*warnings, *(str(error) for error in errors), *_missing(runs[-1], listed))
+    return without_repeats(told)
 
 
 def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
@@ -90,17 +91,19 @@ def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
     if schema == GPU_INTERVALS and not has_rows(output):
         yield NO_ROWS
     if schema == GPU_COUNTER_INTERVALS and promised and not has_rows(output):
-        yield (
-            f"{schema} has no rows, although the counter set {promised} was switched on: "
-            "GPU counters are not available on this chip and Xcode."
-        )
+        yield no_counters(f"the counter set {promised} was switched on, but {schema} has no rows")
 
 
-def _missing(listed: set[str]) -> Iterator[str]:
+def _missing(run: TocRun, listed: set[str]) -> Iterator[str]:
     if GPU_INTERVALS not in listed:
         yield (
             f"The recording has no table {GPU_INTERVALS}: its template does not trace the GPU, "
             "so nothing can be said of GPU work."
+        )
+    promised = counter_set(run)
+    if promised and GPU_COUNTER_INTERVALS not in listed:
+        yield no_counters(
+            f"the counter set {promised} was switched on, but there is no {GPU_COUNTER_INTERVALS}"
         )
 
 

@@ -7,6 +7,7 @@ from tracekit.errors import ToolError
 from tracekit.journal import WorkloadReport
 from tracekit.toc import TocRun
 from tracekit.xctrace.command import Completed, ending, failure
+from tracekit.xctrace.counters import no_counters
 from tracekit.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
 from tracekit.xctrace.progress_lines import Account, State, Stop
 from tracekit.xctrace.recording_process import Ended
@@ -176,6 +177,5 @@ def _odd_code(ended: Ended, *, launched: bool) -> str:
 
 def _warning(text: str) -> str:
     if UNSUPPORTED_COUNTERS.fits(0, text):
-        problem = UNSUPPORTED_COUNTERS
-        return f"{problem.meaning} xctrace says: {text}. {problem.hint}"
+        return no_counters(f"xctrace says: {text}")
     return f"xctrace warns: {text}"

@@ -31,6 +31,12 @@ SELECT_XCODE = (
     "Install Xcode, then `sudo xcode-select --switch /Applications/Xcode.app`, or set "
     "DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer for one command."
 )
+NO_COUNTERS = "GPU counters are not available on this chip and Xcode"
+WAYS_TO_COUNTERS = (
+    "In Instruments choose Recording Options > GPU > Counter Set, save it as a template, and pass "
+    "the file with --template; or `tracekit templates make` makes one with a counter profile that "
+    "may work."
+)
 NO_DOCUMENT = Problem(
     "The bundle has no template document: its recorder is still at work or did not finish.",
     "Try `tracekit export` again; if it stays so, the recording is lost and must be repeated.",
@@ -50,9 +56,8 @@ PERFORMANCE_LOCK = Problem(
     passing=True,
 )
 UNSUPPORTED_COUNTERS = Problem(
-    "The counters of this instrument are not supported on this chip, so their tables are empty.",
-    "In Instruments choose Recording Options > GPU > Counter Set, save it as a template, and "
-    "pass the file with --template.",
+    f"{NO_COUNTERS}.",
+    WAYS_TO_COUNTERS,
     pattern=r"Selected counter profile is not supported",
 )
 LICENCE = Problem(

@@ -176,7 +176,7 @@ def _recorded(
         warnings=(
             *selection.warnings,
             *outcome.warnings,
-            *counter_warnings(selection, run),
+            *counter_warnings(selection, run, outcome.warnings),
             *staging_warning(attempt.left_staging),
             *early_end(request.target, attempt.ended),
         ),

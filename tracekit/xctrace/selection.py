@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.errors import InputError, ToolError, UsageError
 from tracekit.recorder import Request
+from tracekit.xctrace.templates.library import SUFFIX
+from tracekit.xctrace.templates.making import read_template
+from tracekit.xctrace.templates.settings import counter_profile
 from tracekit.xctrace.tool import Xctrace
 
 METAL_SYSTEM_TRACE = "Metal System Trace"
@@ -22,23 +25,30 @@ _AUTO_LEAVES_OUT = (
 
 @dataclass(frozen=True)
 class Selection:
-    """One template, by name or by absolute path, and the instruments besides."""
+    """One template, by name or by absolute path, and the instruments besides.
+
+    `own_counters` tells whether the template itself switches a counter set on; None where that
+    is not known before something was recorded.
+    """
 
     template: str
     instruments: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    own_counters: bool | None = False
 
     @property
     def counters(self) -> bool:
         """Tell whether GPU counters are to be recorded."""
-        return GPU_COUNTERS in self.instruments
+        return GPU_COUNTERS in self.instruments or self.own_counters is True
 
 
 def select(request: Request, tool: Xctrace) -> Selection:
     """Choose what to record with; a wish for counters becomes the instrument that has them.
 
     Xctrace takes one template a recording, the last one given. There is no template of GPU
-    counters in any Xcode; "Metal GPU Counters" is an instrument, added to a template.
+    counters in any Xcode; "Metal GPU Counters" is an instrument, added to a template. It is not
+    added to a template file with a counter set of its own: its default set is the one that
+    chips reject.
 
     Raises:
         UsageError: Several templates, or one that this Xcode does not have.
@@ -50,14 +60,18 @@ def select(request: Request, tool: Xctrace) -> Selection:
     template = _only_template([name for name in request.templates if name not in wishes])
     instruments = list(request.instruments)
     warnings: list[str] = []
-    if (wishes or request.counters == "on") and GPU_COUNTERS not in instruments:
+    own = _own_counters(template)
+    if request.counters == "off":
+        own = bool(own)
+    wanted = bool(wishes) or request.counters == "on"
+    if wanted and not own and GPU_COUNTERS not in instruments:
         instruments.append(GPU_COUNTERS)
-    if request.counters == "off" and GPU_COUNTERS in instruments:
+    if request.counters == "off" and (wishes or own or GPU_COUNTERS in instruments):
         raise UsageError("GPU counters are both asked for and switched off.")
-    if request.counters == "auto" and GPU_COUNTERS not in instruments:
+    if request.counters == "auto" and own is False and GPU_COUNTERS not in instruments:
         warnings.append(_AUTO_LEAVES_OUT)
     _check_instruments(instruments, tool)
-    return Selection(_checked_template(template, tool), tuple(instruments), tuple(warnings))
+    return Selection(_checked_template(template, tool), tuple(instruments), tuple(warnings), own)
 
 
 def _only_template(templates: Sequence[str]) -> str:
@@ -72,9 +86,30 @@ def _only_template(templates: Sequence[str]) -> str:
     return distinct[0] if distinct else METAL_SYSTEM_TRACE
 
 
+def _own_counters(template: str) -> bool | None:
+    """Tell whether a template switches counters on; None where that cannot be told beforehand."""
+    if template == METAL_SYSTEM_TRACE:
+        return False
+    if not _is_file(template):
+        return None
+    try:
+        profile = counter_profile(read_template(_path(template)))
+    except InputError:
+        return None
+    return None if profile is None else profile > 0
+
+
+def _is_file(template: str) -> bool:
+    return "/" in template or template.endswith(SUFFIX)
+
+
+def _path(template: str) -> Path:
+    return Path(template).expanduser().resolve()
+
+
 def _checked_template(template: str, tool: Xctrace) -> str:
-    if "/" in template or template.endswith(".tracetemplate"):
-        path = Path(template).expanduser().resolve()
+    if _is_file(template):
+        path = _path(template)
         if not path.exists():
             raise UsageError(f"There is no template file {path}.")
         return str(path)

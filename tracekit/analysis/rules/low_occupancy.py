@@ -18,8 +18,9 @@ COUNTERS = ("Kernel Occupancy", "Compute Occupancy")
 
 _HOW_TO_GET = (
     "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
-    "where this chip rejects that, choose a counter set in Instruments (Recording Options, GPU), "
-    "save it as a template and pass its path with --template."
+    "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
+    "Instruments, save it as a template and pass its path with --template, or let "
+    "`tracekit templates make` make one."
 )
 _ADVICE = (
     "Candidates, each to be validated by moving the number: a larger threadgroup (128 to 256 "
