@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import UsageError
-from tracekit.plan import Plan, check, claim, seconds
+from tracekit.plan import Plan, check, claim, new_folder, seconds
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,18 @@ def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> 
     claim(tmp_path / "run", "paged")
     with pytest.raises(UsageError, match="not an empty folder"):
         claim(tmp_path / "run", "paged")
+
+
+def test_a_folder_that_is_gone_is_no_place_to_record_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="is gone"):
+        new_folder(Plan(command=("ls",), output=tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:

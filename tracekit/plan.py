@@ -86,6 +86,12 @@ def seconds(text: str) -> float:
 
 def new_folder(plan: Plan) -> Recording:
     """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+        ) from None
     return Recording(claim(plan.output, plan.name))
 
 
