@@ -38,6 +38,7 @@ def test_a_toc_and_its_tables_become_a_run(exports: Path, tmp_path: Path) -> Non
     run = imported([exports], tmp_path / "run")
     provenance = run.provenance
     assert provenance.recorder == "import"
+    assert provenance.counters == "", "what was asked for is not known"
     assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
     assert provenance.targets == (Process(4711, "python3"),)
     assert provenance.templates == ("Metal System Trace",)

@@ -125,7 +125,7 @@ def _bring_exports(
 ) -> Recording:
     toc = read_toc(source.toc) if source.toc else None
     recording = Recording(claim(output, source.name))
-    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now()))
+    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now(), counters=""))
     with kept_unless_misused(recording), stage(recording, "import"):
         progress(f"copying {len(source.tables)} tables")
         _copy(source, recording)
@@ -136,7 +136,7 @@ def _bring_exports(
 
 def _bring_bundle(bundle: Path, output: Path | None, progress: Progress) -> Recording:
     recording = Recording(claim(output, bundle.stem))
-    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now()))
+    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now(), counters=""))
     with stage(recording, "import"):
         recording.bundle.symlink_to(bundle.resolve())
         warnings = choose("xctrace").export(recording, progress)

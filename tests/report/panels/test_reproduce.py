@@ -56,7 +56,15 @@ def test_facts_that_are_not_known_are_not_available(bare: Any) -> None:
     facts = dict(reproduce.context(bare.result, {})["facts"])
     assert facts["git commit"] == "not available"
     assert facts["started"] == "not available"
-    assert facts["time limit"] == "none"
+    unknown = ("templates", "instruments", "counters", "time limit")
+    assert {facts[name] for name in unknown} == {"not available"}
+
+
+def test_what_tracekit_was_not_asked_for_is_none(bare: Any) -> None:
+    result = bare.having(provenance=Provenance(recorder="xctrace")).result
+    facts = dict(reproduce.context(result, {})["facts"])
+    assert (facts["templates"], facts["instruments"]) == ("none", "no others")
+    assert (facts["counters"], facts["time limit"]) == ("auto", "none")
 
 
 def test_memory_is_worded(host_run: Any) -> None:

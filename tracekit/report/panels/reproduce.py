@@ -69,15 +69,16 @@ def _option(name: str, value: Any) -> tuple[str, ...]:
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, str]]:
     limit = provenance.time_limit
+    ours = provenance.recorder not in {"", "import"}  # of others' recordings none means unknown
     yield "workload", provenance.workload or "none of tracekit's"
     yield "recorder", f"{provenance.recorder} {provenance.recorder_version}".strip()
-    yield "templates", ", ".join(provenance.templates) or "none"
-    yield "instruments", ", ".join(provenance.instruments) or "no others"
-    yield "counters", provenance.counters
+    yield "templates", ", ".join(provenance.templates) or ("none" if ours else "")
+    yield "instruments", ", ".join(provenance.instruments) or ("no others" if ours else "")
+    yield "counters", provenance.counters if ours else ""
     yield "started", stamp(provenance.started)
     yield "ended", stamp(provenance.ended)
     yield "duration", "" if provenance.duration is None else f"{provenance.duration:g} s"
-    yield "time limit", "none" if limit is None else f"{limit:g} s"
+    yield "time limit", ("none" if ours else "") if limit is None else f"{limit:g} s"
     yield "git commit", provenance.git_commit
     yield "tracekit", provenance.tracekit
 
