@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.cli import main
 from tracekit.doctor import cache
 from tracekit.recording import Recording
@@ -83,37 +84,34 @@ def test_without_xcrun_linux_is_as_it_should_be(
     assert verdicts(document)["xctrace"] == "not applicable"
 
 
-def test_a_probe_is_kept_shown_and_taken_along_by_recordings(
+def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
     scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenario()
-    code, document = examined(capsys, "--probe")
-    assert code == 0
-    ways = document["capabilities"]["combinations"]
-    assert [(one["mode"], one["counters"]) for one in ways] == [
-        ("launch", False),
-        ("attach", False),
-        ("launch", True),
-        ("attach", True),
+    _, document = examined(capsys)
+    machine = Identity(**document["identity"])
+    ways = [
+        Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
+        Combination("attach", counters=True, failure="It hung."),
     ]
-    assert verdicts(document)["probe: launch"] == "ok"
-    assert len(list(cache.folder().glob("capabilities-*.json"))) == 1
-    _, again = examined(capsys)
-    assert again["capabilities"] == document["capabilities"]
+    cache.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), cache.folder())
+    _, document = examined(capsys)
+    assert [one["rows"] for one in document["capabilities"]["combinations"]] == [5, None]
+    assert verdicts(document)["probe: counters"] == "ok"
 
     folder = tmp_path / "run"
     assert run("capture", "--workload", "paged", "--output", folder, *SMALL) == 0
     provenance = Recording(folder).provenance()
     assert provenance.capabilities is not None
-    assert len(provenance.capabilities.combinations) == 4
+    assert len(provenance.capabilities.combinations) == 2
     assert any("--counters off" in text for text in provenance.warnings)
     assert "Metal GPU Counters" in provenance.command_lines[0]
     page = (folder / "report.html").read_text()
     assert "What this machine can record" in page
-    assert "attach, with counters" in page
+    assert "It hung." in page
 
 
-def test_a_probe_without_xctrace_says_that_it_cannot(
+def test_a_probe_without_xctrace_is_recorded_on_the_cpu_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -122,3 +120,6 @@ def test_a_probe_without_xctrace_says_that_it_cannot(
     assert document["capabilities"] is None
     [fact] = [one for one in document["facts"] if one["name"] == "probe"]
     assert fact["words"] == "There is no xctrace to record with."
+    [fact] = [one for one in document["facts"] if one["name"] == "probe: host recorder"]
+    assert fact["verdict"] == "ok"
+    assert not list(tmp_path.glob("**/capabilities-*"))

@@ -11,7 +11,7 @@ import pytest
 
 from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.console import show_diagnosis
-from tracekit.doctor import Diagnosis, Surroundings, examine
+from tracekit.doctor import Diagnosis, Probed, Surroundings, examine
 from tracekit.doctor.cache import keep, recall
 from tracekit.xctrace.command import Completed
 
@@ -133,7 +133,7 @@ def test_names_of_facts_are_unique(mac: Make, linux: Make, tmp_path: Path) -> No
 
 
 def test_what_was_probed_just_now_is_shown_and_kept(mac: Make, tmp_path: Path) -> None:
-    diagnosis = examine(mac(), tmp_path, fresh=MATRIX)
+    diagnosis = examine(mac(), tmp_path, fresh=Probed(MATRIX))
     assert diagnosis.capabilities == MATRIX
     assert recall(M1, tmp_path) == MATRIX
 
@@ -142,7 +142,7 @@ def test_a_cache_that_cannot_be_written_does_not_hide_what_was_probed(
     mac: Make, tmp_path: Path
 ) -> None:
     (tmp_path / "cache").write_text("a file")
-    diagnosis = examine(mac(), tmp_path / "cache", fresh=MATRIX)
+    diagnosis = examine(mac(), tmp_path / "cache", fresh=Probed(MATRIX))
     assert diagnosis.capabilities == MATRIX
     assert "cannot be written" in diagnosis.facts[-1].words
     assert diagnosis.facts[-1].verdict == "warning"

@@ -9,6 +9,7 @@ import pytest
 
 from tracekit.capabilities import Combination, Identity, Mode
 from tracekit.choice import choose
+from tracekit.doctor import here, probe_machine
 from tracekit.doctor.probe import Dose, dispatches_within, probe
 from tracekit.errors import InterruptedRunError
 from tracekit.journal import Model, StepMark, WorkloadReport
@@ -30,7 +31,9 @@ def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
     told: list[str] = []
-    matrix = probe(choose("xctrace"), HERE, told.append, LITTLE)
+    matrix = probe_machine(here(), told.append, LITTLE).capabilities
+    assert matrix is not None
+    assert matrix.identity.xcode_build == "17C529"
     assert [(one.mode, one.counters) for one in matrix.combinations] == [
         ("launch", False),
         ("attach", False),

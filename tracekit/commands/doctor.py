@@ -23,13 +23,16 @@ def doctor(
     """
     from tracekit import console
     from tracekit.doctor import cache, examine, here, probe_machine
+    from tracekit.errors import InterruptedRunError
 
-    where, machine = cache.folder(), here()
-    fresh = None
-    if probe:
-        with console.progress("probe") as progress:
-            fresh = probe_machine(machine, progress)
-    with console.progress("examine") as progress:
-        diagnosis = examine(machine, where, progress, fresh)
+    where, machine, fresh = cache.folder(), here(), None
+    try:
+        if probe:
+            with console.progress("probe") as progress:
+                fresh = probe_machine(machine, progress)
+        with console.progress("examine") as progress:
+            diagnosis = examine(machine, where, progress, fresh)
+    except KeyboardInterrupt as stop:
+        raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     console.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)

@@ -1,6 +1,7 @@
 """The whole examination: every fact, in the order of the table."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.capabilities import Capabilities
@@ -8,10 +9,11 @@ from tracekit.choice import choose
 from tracekit.doctor import cache
 from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.fact import Fact, warning
+from tracekit.doctor.host_probe import probe_host
 from tracekit.doctor.identity import identify
 from tracekit.doctor.own import own_facts
 from tracekit.doctor.permission import permission_facts
-from tracekit.doctor.probe import probe
+from tracekit.doctor.probe import DOSE, Dose, probe
 from tracekit.doctor.python import python_facts
 from tracekit.doctor.room import room_facts
 from tracekit.doctor.shown import shown
@@ -22,11 +24,19 @@ from tracekit.errors import TracekitError
 from tracekit.recorder import Progress, quiet
 
 
+@dataclass(frozen=True)
+class Probed:
+    """What recordings of the probe showed: the matrix of xctrace, or a fact of the host's."""
+
+    capabilities: Capabilities | None = None
+    facts: tuple[Fact, ...] = ()
+
+
 def examine(
     surroundings: Surroundings,
     where: Path,
     progress: Progress = quiet,
-    fresh: Capabilities | None = None,
+    fresh: Probed | None = None,
 ) -> Diagnosis:
     """Look at everything, without recording.
 
@@ -34,21 +44,24 @@ def examine(
         surroundings: The machine.
         where: The cache of what former probes showed.
         progress: Is told what goes on.
-        fresh: What a probe showed just now; it is kept in the cache.
+        fresh: What a probe showed just now; its matrix is kept in the cache.
     """
     progress("Xcode")
     tools = toolchain(surroundings)
     identity = identify(surroundings, tools.version)
     progress("this machine")
-    capabilities = fresh or cache.recall(identity, where)
-    facts = list(_facts(surroundings, tools, capabilities))
-    if fresh is not None:
-        facts += _kept(fresh, where)
+    probed = fresh or Probed()
+    capabilities = probed.capabilities or cache.recall(identity, where)
+    facts = [*_facts(surroundings, tools, capabilities), *probed.facts]
+    if probed.capabilities is not None:
+        facts += _kept(probed.capabilities, where)
     return Diagnosis(identity, tuple(facts), capabilities)
 
 
-def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Capabilities | None:
-    """Record the probe in each way that this machine offers; None where it has no xctrace.
+def probe_machine(
+    surroundings: Surroundings, progress: Progress = quiet, dose: Dose = DOSE
+) -> Probed:
+    """Record the probe in each way that this machine offers; on the CPU if it has no xctrace.
 
     Raises:
         InterruptedRunError: Someone asked to stop.
@@ -56,8 +69,8 @@ def probe_machine(surroundings: Surroundings, progress: Progress = quiet) -> Cap
     progress("Xcode")
     tools = toolchain(surroundings)
     if tools.tool is None:
-        return None
-    return probe(choose("xctrace"), identify(surroundings, tools.version), progress)
+        return Probed(facts=(probe_host(progress, dose),))
+    return Probed(probe(choose("xctrace"), identify(surroundings, tools.version), progress, dose))
 
 
 def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:

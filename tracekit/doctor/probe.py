@@ -19,7 +19,7 @@ from tracekit.toc import read_toc
 from tracekit.workload import load
 from tracekit.xctrace.counters import counter_set
 
-_WORK = Path(__file__).with_name("probe_work.py")
+WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3
 
 
@@ -92,7 +92,7 @@ def _recorded(
     way: Combination, recorder: Recorder, recording: Recording, progress: Progress, dose: Dose
 ) -> Combination:
     plan = Plan(
-        workload=load(_WORK),
+        workload=load(WORK),
         parameters={"dispatches": dose.dispatches},
         method=way.mode,
         counters="on" if way.counters else "off",
