@@ -73,7 +73,7 @@ def test_counters_without_rows_are_not_available_and_say_the_ways_out() -> None:
     rejected = replace(COUNTED, counter_rows=0, counter_set="")
     fact = look(LAUNCH, rejected)["probe: counters"]
     assert fact.verdict is Verdict.WARNING
-    assert fact.words == "not available on this chip and Xcode"
+    assert fact.words == "GPU counters are not available on this chip and Xcode."
     assert "--template" in fact.fix
     failing = replace(COUNTED, counter_rows=None, failure="No such instrument.")
     assert "No such instrument." in look(LAUNCH, failing)["probe: counters"].words

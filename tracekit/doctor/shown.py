@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from tracekit.capabilities import Capabilities, Combination, Mode
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.units import count, stamp
+from tracekit.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 
 PREFIX = "probe"
 
 _NO_ROWS = (
     "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
     "if that shows no GPU work either, this system does not give any."
-)
-_NO_COUNTERS = (
-    "`--counters off`; or in Instruments choose Recording Options > GPU > Counter Set, save it "
-    "as a template and pass the file with --template."
 )
 _ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
 _OTHER_WAY: dict[Mode, str] = {
@@ -94,5 +91,5 @@ def _counters(capabilities: Capabilities) -> Fact:
         return unknown(name, "They were not tried.")
     why = "; ".join(dict.fromkeys(one.failure for one in tried if one.failure))
     return warning(
-        name, f"not available on this chip and Xcode{f': {why}' if why else ''}", _NO_COUNTERS
+        name, f"{NO_COUNTERS}{f': {why}' if why else '.'}", f"`--counters off`. {WAYS_TO_COUNTERS}"
     )

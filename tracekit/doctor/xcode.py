@@ -7,7 +7,7 @@ from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warn
 from tracekit.doctor.surroundings import Surroundings
 from tracekit.errors import ToolError, TracekitError
 from tracekit.xctrace.command import Completed, failure
-from tracekit.xctrace.problems import LICENCE, SELECT_XCODE, recognize
+from tracekit.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS, recognize
 from tracekit.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
 from tracekit.xctrace.tool import Listing, Patience, Version, Xctrace, read_version
 
@@ -123,8 +123,7 @@ def _contents(tool: Xctrace) -> Iterator[Fact]:
         warning(
             "gpu counters",
             f"This Xcode has no instrument {GPU_COUNTERS!r}.",
-            "In Instruments choose Recording Options > GPU > Counter Set, save it as a template, "
-            "and pass the file with --template.",
+            WAYS_TO_COUNTERS,
         ),
     )
 
