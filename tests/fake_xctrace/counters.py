@@ -28,7 +28,7 @@ def counters(arguments: Arguments, scenario: Scenario) -> tuple[str, bool]:
     """Return the counter set that the TOC states, and whether its tables have rows."""
     chip = scenario.get("chip", "M1")
     profile = profile_of(arguments.values.get("--template", ""))
-    if profile is not None:
+    if profile:  # 0 is what a stock template has: no set
         return _SET, profile in _PROFILES.get(chip, set())
     if INSTRUMENT not in arguments.instruments:
         return "(null)", False

@@ -48,6 +48,7 @@ def capture(
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit import console
     from tracekit.gputrace import capture_gpu
+    from tracekit.opening import opening, perform
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)
@@ -56,7 +57,7 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     else:
         console.show_gputrace(recording)
     if open_it:
-        typer.launch(str(recording.gputrace))
+        perform(opening(recording, "gputrace"))
 
 
 def record(plan: Plan) -> None:
