@@ -160,6 +160,11 @@ def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_
         pytest.param({"workload": None}, "Say what to record", id="nothing"),
         pytest.param({"recorder": "host"}, "--recorder host has no meaning", id="recorder"),
         pytest.param({"templates": ("Blank",)}, "--template has no meaning", id="template"),
+        pytest.param({"method": "attach"}, "--method attach has no meaning", id="method"),
+        pytest.param({"time_limit": 3.0}, "--time-limit has no meaning", id="time-limit"),
+        pytest.param(
+            {"recorder": "host", "counters": "on"}, "--recorder host, --counters on", id="several"
+        ),
         pytest.param({"counters": "on"}, "--counters on has no meaning", id="counters"),
     ],
 )

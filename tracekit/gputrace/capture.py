@@ -12,7 +12,7 @@ from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.journal import WorkloadReport
-from tracekit.plan import METAL_SYSTEM_TRACE, Plan, check, new_folder
+from tracekit.plan import Plan, check, new_folder
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
@@ -54,16 +54,19 @@ def _check(plan: Plan) -> None:
             "--gputrace captures a workload: the program itself must begin and end the capture.",
             hint="Name one with --workload; `tracekit workloads` lists them.",
         )
+    usual = Plan()
     asked = {
-        f"--recorder {plan.recorder}": plan.recorder != "auto",
-        "--template": plan.templates != (METAL_SYSTEM_TRACE,),
+        f"--recorder {plan.recorder}": plan.recorder != usual.recorder,
+        f"--method {plan.method}": plan.method != usual.method,
+        "--template": plan.templates != usual.templates,
         "--counters on": plan.counters == "on",
+        "--time-limit": plan.time_limit != usual.time_limit,
     }
     unheeded = [option for option, given in asked.items() if given]
     if unheeded:
         raise UsageError(
             f"--gputrace takes the place of a recording, so {', '.join(unheeded)} has no meaning.",
-            hint="Record and capture in two runs.",
+            hint="Record and capture in two runs; --repeats is how many steps to capture.",
         )
 
 
