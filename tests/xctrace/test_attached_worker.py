@@ -131,14 +131,10 @@ def test_the_warm_up_is_outside_of_the_trace_and_the_steady_phase_inside(
     assert list(phases) == ["prepare", "warm-up", "waiting", "wake-up", "steady"]
     assert (phases["warm-up"].end or 0) <= origin + 2 * recorded.clock["uncertainty"]
     assert phases["steady"].start >= origin
-    assert told == [
-        "preparing the workload", WARM, "xctrace is starting", "recording",
-        "asked xctrace to stop and to save what it has", "stopping",
-        "saving; this can take minutes", "saved", "checking the bundle",
-    ] or told == [
+    assert [one for one in told if one != WARM][:7] == [
         "preparing the workload", "xctrace is starting", "recording",
         "asked xctrace to stop and to save what it has", "stopping",
-        "saving; this can take minutes", "saved", "checking the bundle",
+        "saving; this can take minutes", "saved",
     ]  # fmt: skip
     assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
 
@@ -222,7 +218,7 @@ def test_what_distorts_metal_is_kept_from_the_worker_and_the_rest_handed_on(
     ],
 )  # fmt: skip
 def test_a_worker_that_is_never_ready(
-    attach: Attach, recording: Recording, told: list[str],
+    attach: Attach, recording: Recording, told: list[str], *,
     prepare: str, kind: type[Exception], message: str,
 ) -> None:  # fmt: skip
     with pytest.raises(kind, match=message):
@@ -288,7 +284,7 @@ def test_a_worker_that_was_let_go_in_vain_is_followed_by_another(
     ],
 )  # fmt: skip
 def test_a_recorder_that_never_starts_lets_no_worker_go(
-    attach: Attach, scenario: Scenario, recording: Recording,
+    attach: Attach, scenario: Scenario, recording: Recording, *,
     keys: dict[str, Any], short: dict[str, Any], message: str,
 ) -> None:  # fmt: skip
     scenario(**keys)
@@ -321,12 +317,9 @@ def test_a_worker_that_fails_while_it_is_recorded_says_why(
     assert recording.bundle.is_dir()
 
 
-def test_a_recording_that_ends_before_the_steady_phase_is_no_success(
-    attach: Attach, scenario: Scenario
-) -> None:
-    scenario(issues=[["Error", "Something is not supported here."]])
-    recorded = attach(step="time.sleep(0.5)", warmup=1, repeats=None, time_limit=0.1)
-    assert recorded.failure.startswith("xctrace recorded with errors: Something is not supported")
+def test_a_recording_that_ends_before_the_steady_phase_is_no_success(attach: Attach) -> None:
+    recorded = attach(step="time.sleep(made and 2.5)", warmup=1, repeats=None, time_limit=0.1)
+    assert recorded.failure == "The recording ended before the workload came to its steady phase."
 
 
 def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
