@@ -226,6 +226,17 @@ def test_a_program_is_sampled_and_its_load_shown(
     assert "memory_peak" in tracekit("analyze", run).out
 
 
+def test_after_a_failure_what_was_measured_can_be_exported(
+    tracekit: Callable[..., Ran], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
+    recorded = tracekit("record", "--recorder", "host", "--output", run, *command)
+    assert (recorded.code, "ended with exit status 3" in recorded.err) == (3, True)
+    assert f"Go on with `tracekit export {run}`." in recorded.err
+    assert tracekit("export", run).code == 0
+
+
 def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:
     before = (imported / "recording.json").read_bytes()
     ran = tracekit("capture", "--workload", "paged", "--output", imported)

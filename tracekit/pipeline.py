@@ -21,7 +21,7 @@ from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
 from tracekit.requests import request_for, unheeded
-from tracekit.stage import stage
+from tracekit.stage import resume, stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
 from tracekit.xctrace.clock import align
@@ -49,7 +49,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
-            raise ToolError(recorded.failure, hint=f"What was measured is in {recording.folder}.")
+            raise ToolError(recorded.failure, hint=resume(recording, "record"))
     return recording
 
 

@@ -24,7 +24,7 @@ def stage(recording: Recording, name: str) -> Generator[None]:
             mark(recording, name, "interrupted", str(stop))
         raise InterruptedRunError(
             f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there is.",
-            hint=_resume(recording, name),
+            hint=resume(recording, name),
         ) from stop
     except BaseException as error:
         with contextlib.suppress(TracekitError):
@@ -40,7 +40,7 @@ def mark(recording: Recording, name: str, state: str, message: str = "") -> None
     recording.save_provenance(replace(provenance, stages=stages))
 
 
-def _resume(recording: Recording, name: str) -> str:
+def resume(recording: Recording, name: str) -> str:
     """Say how to go on: after a recording with its export, else with the same stage again."""
     if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
         return "Nothing was saved; record again."
