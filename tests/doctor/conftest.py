@@ -129,7 +129,7 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
     monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
     monkeypatch.setenv("TMPDIR", str(staging))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
     monkeypatch.delenv("DEVELOPER_DIR", raising=False)
     monkeypatch.setattr("tempfile.tempdir", None)

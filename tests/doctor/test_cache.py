@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.capabilities import Capabilities, Combination, Identity
-from tracekit.doctor.cache import folder, keep, recall
+from tracekit.doctor.cache import keep, recall
 from tracekit.errors import RecordingError
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
@@ -72,12 +72,3 @@ def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(RecordingError):
         keep(FOUND, tmp_path / "cache")
-
-
-def test_each_system_has_its_place_for_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/Users/ada")
-    assert folder({}, "darwin") == Path("/Users/ada/Library/Caches/tracekit")
-    assert folder({"XDG_CACHE_HOME": "/c"}, "darwin") == Path("/Users/ada/Library/Caches/tracekit")
-    assert folder({"XDG_CACHE_HOME": "/c"}, "linux") == Path("/c/tracekit")
-    assert folder({"XDG_CACHE_HOME": "not/absolute"}, "linux") == Path("/Users/ada/.cache/tracekit")
-    assert folder({}, "linux") == Path("/Users/ada/.cache/tracekit")

@@ -12,6 +12,7 @@ from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.cli import main
 from tracekit.doctor import cache
 from tracekit.recording import Recording
+from tracekit.xctrace.lock import place
 
 Scenario = Callable[..., None]
 SMALL = (
@@ -76,7 +77,7 @@ def test_without_xcrun_linux_is_as_it_should_be(
     if os.uname().sysname == "Darwin":
         pytest.skip("a Mac without Xcode is not as it should be")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
     code, document = examined(capsys)
     assert code == 0
     assert verdicts(document)["host recorder"] == "ok"
@@ -94,7 +95,7 @@ def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
         Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
         Combination("attach", counters=True, failure="It hung."),
     ]
-    cache.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), cache.folder())
+    cache.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), place())
     _, document = examined(capsys)
     assert [one["rows"] for one in document["capabilities"]["combinations"]] == [5, None]
     assert verdicts(document)["probe: counters"] == "ok"
@@ -115,7 +116,7 @@ def test_a_probe_without_xctrace_is_recorded_on_the_cpu_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
     _, document = examined(capsys, "--probe")
     assert document["capabilities"] is None
     [fact] = [one for one in document["facts"] if one["name"] == "probe"]

@@ -148,6 +148,18 @@ def test_a_cache_that_cannot_be_written_does_not_hide_what_was_probed(
     assert diagnosis.facts[-1].verdict == "warning"
 
 
+def test_a_probe_without_any_trace_does_not_replace_an_older_one(mac: Make, tmp_path: Path) -> None:
+    keep(MATRIX, tmp_path)
+    held = tuple(
+        Combination(one.mode, counters=one.counters, failure="Another recording runs.")
+        for one in MATRIX.combinations
+    )
+    diagnosis = examine(mac(), tmp_path, fresh=Probed(replace(MATRIX, combinations=held)))
+    assert diagnosis.exit_code == 3
+    assert "not kept" in diagnosis.facts[-1].words
+    assert recall(M1, tmp_path) == MATRIX
+
+
 def test_the_same_machine_with_another_xcode_was_never_probed(mac: Make, tmp_path: Path) -> None:
     keep(MATRIX, tmp_path)
     newer = mac({"/X/xctrace version": "xctrace version 16.0 (17F113)\n"})

@@ -22,10 +22,11 @@ def doctor(
     that recording needs could not be found out.
     """
     from tracekit import console
-    from tracekit.doctor import cache, examine, here, probe_machine
+    from tracekit.doctor import examine, here, probe_machine
     from tracekit.errors import InterruptedRunError
+    from tracekit.xctrace.lock import place
 
-    where, machine, fresh = cache.folder(), here(), None
+    where, machine, fresh = place(), here(), None
     try:
         if probe:
             with console.progress("probe") as progress:

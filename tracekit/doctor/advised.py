@@ -8,13 +8,14 @@ from tracekit.doctor.identity import identify
 from tracekit.doctor.surroundings import here
 from tracekit.plan import METAL_SYSTEM_TRACE, Plan
 from tracekit.recorder import Recorder
+from tracekit.xctrace.lock import place
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
     """Return what a probe of this machine showed; None for the host recorder, or without one."""
     if recorder.name != "xctrace":
         return None
-    return cache.recall(identify(here(), recorder.version()), cache.folder())
+    return cache.recall(identify(here(), recorder.version()), place())
 
 
 def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:

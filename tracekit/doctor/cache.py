@@ -1,10 +1,7 @@
-"""Where the outcome of a probe is kept: one file for each machine, in the user's cache."""
+"""What a probe found, kept in the user's cache: one file for each machine."""
 
 import logging
-import os
 import re
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,15 +10,6 @@ from tracekit.capabilities import FORMAT, Capabilities, Identity
 from tracekit.recording import save
 
 log = logging.getLogger(__name__)
-
-
-def folder(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> Path:
-    """Return the user's cache of tracekit, as the system wants it placed."""
-    if system == "darwin":
-        return Path.home() / "Library" / "Caches" / "tracekit"
-    given = environment.get("XDG_CACHE_HOME", "")
-    caches = Path(given) if given.startswith("/") else Path.home() / ".cache"
-    return caches / "tracekit"
 
 
 def keep(capabilities: Capabilities, where: Path) -> Path:

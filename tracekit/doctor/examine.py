@@ -74,6 +74,14 @@ def probe_machine(
 
 
 def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:
+    """Keep the matrix, unless no trace could be read at all: then it says nothing lasting."""
+    if all(one.rows is None for one in fresh.combinations):
+        yield warning(
+            "probe's cache",
+            "No trace of the probe could be read, so this probe is not kept.",
+            "Mend what the rows above say, and probe again.",
+        )
+        return
     try:
         cache.keep(fresh, where)
     except TracekitError as error:
