@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -243,7 +243,7 @@ WRAPPER = 'sleep {seconds} & echo $! > "{file}"; wait'
 
 
 @contextmanager
-def running(argv: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
+def running(argv: tuple[str, ...]) -> Generator[subprocess.Popen[bytes]]:
     """Run a program in a group of its own, and end all of it in any case."""
     with subprocess.Popen(argv, start_new_session=True) as process:
         try:
