@@ -2,7 +2,12 @@
 
 import pytest
 
-from tracekit.xctrace.environment import distorts, target_environment, tool_environment
+from tracekit.xctrace.environment import (
+    distorts,
+    own_environment,
+    target_environment,
+    tool_environment,
+)
 
 OURS = {
     "HOME": "/Users/a",
@@ -45,4 +50,18 @@ def test_the_target_gets_what_it_needs_and_what_was_asked_for() -> None:
         "MLX_METAL_JIT": "1",
         "PATH": "/own",
         "PYTHONPATH": "/lib",
+    }
+
+
+def test_a_program_that_we_start_ourselves_has_all_but_what_distorts() -> None:
+    asked = {"KEY": "1", "MTL_HUD_ENABLED": "1", "LANG": "de_DE"}
+    assert own_environment(asked, OURS) == {
+        "HOME": "/Users/a",
+        "PATH": "/bin",
+        "TMPDIR": "",
+        "MLX_METAL_JIT": "1",
+        "PYTHONPATH": "/lib",
+        "AWS_SECRET": "no",
+        "LANG": "de_DE",
+        "KEY": "1",
     }

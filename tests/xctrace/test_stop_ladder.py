@@ -103,3 +103,22 @@ def test_asking_to_stop_takes_the_first_step_at_once() -> None:
 def test_no_signal_follows_the_last_one() -> None:
     made = ladder()
     assert [made.climb(1) for _ in range(6)] == [SIGINT, SIGINT, SIGTERM, SIGKILL, None, None]
+
+
+def test_a_target_that_is_done_soon_ends_the_recording() -> None:
+    made = ladder((3, State.STARTED))
+    made.finish(8)
+    made.finish(9)
+    assert made.finished
+    assert made.due(10) is None
+    assert made.due(11) is SIGINT
+    assert made.due(130) is None
+
+
+def test_a_target_that_is_done_delays_nothing() -> None:
+    made = ladder((3, State.STARTED))
+    made.finish(32)
+    assert made.due(33) is SIGINT
+    made.finish(34)
+    assert made.due(152) is None
+    assert made.due(153) is SIGINT
