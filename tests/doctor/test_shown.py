@@ -79,8 +79,20 @@ def test_counters_without_rows_are_not_available_and_say_the_ways_out() -> None:
     assert "No such instrument." in look(LAUNCH, failing)["probe: counters"].words
 
 
-def test_counters_that_were_not_tried_are_unknown() -> None:
+def test_counters_of_which_no_trace_could_be_read_are_unknown() -> None:
     assert look(LAUNCH)["probe: counters"].verdict is Verdict.UNKNOWN
+    full = replace(COUNTED, rows=None, counter_rows=None, failure="The disk is full.")
+    fact = look(LAUNCH, full)["probe: counters"]
+    assert fact.verdict is Verdict.UNKNOWN
+    assert "not available" not in fact.words
+
+
+def test_a_reason_of_its_own_is_not_explained_away() -> None:
+    full = replace(LAUNCH, rows=None, failure="The disk is full.")
+    fact = look(full)["probe: launch"]
+    assert fact.words == "The disk is full."
+    assert "Instruments itself" not in fact.fix
+    assert "Instruments itself" in look(replace(LAUNCH, rows=0))["probe: launch"].fix
 
 
 def test_rows_that_could_not_be_read_are_not_nought() -> None:

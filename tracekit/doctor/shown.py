@@ -13,6 +13,7 @@ _NO_ROWS = (
     "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
     "if that shows no GPU work either, this system does not give any."
 )
+_AGAIN = "Mend what it says; `tracekit doctor --probe` tries again."
 _ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
 _OTHER_WAY: dict[Mode, str] = {
     "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
@@ -52,7 +53,7 @@ def _mode(one: Combination, *, another_works: bool) -> Fact:
             return failed(name, f"{words} {_ON_CPU}", "See `mlx metal` above.")
         if another_works:
             return warning(name, words, _OTHER_WAY[one.mode])
-        return failed(name, words, _NO_ROWS)
+        return failed(name, words, _AGAIN if one.failure else _NO_ROWS)
     rows = f"{count(one.rows)} GPU intervals of the probe's own"
     if one.dispatches is None:
         why = _ON_CPU if one.backend == "cpu" else "How many dispatches it made is not known."
@@ -87,8 +88,8 @@ def _counters(capabilities: Capabilities) -> Fact:
             for one in working
         )
         return ok(name, shown)
-    if not tried:
-        return unknown(name, "They were not tried.")
+    if all(one.rows is None for one in tried):
+        return unknown(name, "No trace with counters could be read, so nothing is known of them.")
     why = "; ".join(dict.fromkeys(one.failure for one in tried if one.failure))
     return warning(
         name, f"{NO_COUNTERS}{f': {why}' if why else '.'}", f"`--counters off`. {WAYS_TO_COUNTERS}"
