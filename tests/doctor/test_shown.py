@@ -79,6 +79,12 @@ def test_counters_without_rows_are_not_available_and_say_the_ways_out() -> None:
     assert "No such instrument." in look(LAUNCH, failing)["probe: counters"].words
 
 
+def test_counters_are_of_the_whole_gpu_and_need_no_rows_of_the_probe() -> None:
+    fact = look(LAUNCH, replace(COUNTED, rows=0))["probe: counters"]
+    assert fact.verdict is Verdict.OK
+    assert "4,000 samples" in fact.words
+
+
 def test_counters_of_which_no_trace_could_be_read_are_unknown() -> None:
     assert look(LAUNCH)["probe: counters"].verdict is Verdict.UNKNOWN
     full = replace(COUNTED, rows=None, counter_rows=None, failure="The disk is full.")

@@ -14,6 +14,7 @@ _NO_ROWS = (
     "if that shows no GPU work either, this system does not give any."
 )
 _AGAIN = "Mend what it says; `tracekit doctor --probe` tries again."
+_NO_GPU_WORK = "The probe ran on the CPU, so it had no GPU work to show."
 _ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
 _OTHER_WAY: dict[Mode, str] = {
     "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
@@ -50,7 +51,7 @@ def _mode(one: Combination, *, another_works: bool) -> Fact:
     if not one.works:
         words = one.failure or _absence(one)
         if one.backend == "cpu":
-            return failed(name, f"{words} {_ON_CPU}", "See `mlx metal` above.")
+            return failed(name, f"{words} {_NO_GPU_WORK}", "See `mlx metal` above.")
         if another_works:
             return warning(name, words, _OTHER_WAY[one.mode])
         return failed(name, words, _AGAIN if one.failure else _NO_ROWS)
@@ -81,7 +82,7 @@ def _absence(one: Combination) -> str:
 def _counters(capabilities: Capabilities) -> Fact:
     name = f"{PREFIX}: counters"
     tried = [one for one in capabilities.combinations if one.counters]
-    working = [one for one in tried if one.works]
+    working = [one for one in tried if one.counter_rows and not one.failure]
     if working:
         shown = ", ".join(
             f"{one.mode} {count(one.counter_rows)} samples of {one.counter_set or 'no named set'}"
