@@ -34,7 +34,12 @@ def test_an_xcode_that_is_ready(mac: Make) -> None:
     assert tools.tool.path == "/X/xctrace"
     assert tools.version == "xctrace version 26.0 (17C529)"
     assert {fact.verdict for fact in tools.facts} == {Verdict.OK}
-    assert "17C529 is what counts" in by_name(tools)["xctrace"].words
+    assert "by its build 17C529, of Xcode 26" in by_name(tools)["xctrace"].words
+
+
+def test_the_number_of_a_version_is_not_believed(mac: Make) -> None:
+    fact = by_name(toolchain(mac({"/X/xctrace version": "xctrace version 16.0 (17F113)\n"})))
+    assert fact["xctrace"].words.endswith("by its build 17F113, of Xcode 26")
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,11 @@ def _counters(capabilities: Capabilities) -> Fact:
     tried = [one for one in capabilities.combinations if one.counters]
     working = [one for one in tried if one.counter_rows and not one.failure]
     if working:
-        shown = ", ".join(
+        samples = ", ".join(
             f"{one.mode} {count(one.counter_rows)} samples of {one.counter_set or 'no named set'}"
             for one in working
         )
-        return ok(name, shown)
+        return ok(name, samples)
     if all(one.rows is None for one in tried):
         return unknown(name, "No trace with counters could be read, so nothing is known of them.")
     why = "; ".join(dict.fromkeys(one.failure for one in tried if one.failure))

@@ -35,7 +35,7 @@ def toolchain(surroundings: Surroundings) -> Toolchain:
         return Toolchain((folder, *_without_tool(error.completed, str(error), error.hint)))
     except TracekitError as error:
         return Toolchain((folder, *_without_tool(None, error.message, error.hint)))
-    answered = (_version_fact(version.text, version.build), ok("licence", "accepted: xctrace runs"))
+    answered = (_version_fact(version), ok("licence", "accepted: xctrace runs"))
     return Toolchain((folder, *answered, *_contents(tool)), tool, version.text)
 
 
@@ -96,12 +96,14 @@ def _without_tool(completed: Completed | None, message: str, hint: str) -> Itera
         yield unknown(name, "xctrace does not answer.")
 
 
-def _version_fact(text: str, build: str) -> Fact:
-    if not build:
+def _version_fact(version: Version) -> Fact:
+    if version.xcode is None:
         return unknown(
-            "xctrace", f"It answers {text!r}, which names no build.", "Is this Apple's xctrace?"
+            "xctrace",
+            f"It answers {version.text!r}, which names no build.",
+            "Is this Apple's xctrace?",
         )
-    return ok("xctrace", f"{text}; the build {build} is what counts")
+    return ok("xctrace", f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
 
 
 def _contents(tool: Xctrace) -> Iterator[Fact]:
