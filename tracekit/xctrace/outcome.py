@@ -73,6 +73,11 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, besides: str = "
     when = _STATES.get(ended.account.state, "")
     text = "\n".join(ended.account.output)
     complaints = "\n".join((*ended.account.complaints, why)).strip()
+    if ended.halted and ended.killed:
+        return ToolError(
+            f"xctrace was killed {when}, for {ended.halted}; the recording is lost.",
+            hint="Make room before the next one.",
+        )
     if ended.killed or ended.returncode is None:
         return ToolError(
             f"xctrace hung {when} and had to be killed; the recording is lost.",
