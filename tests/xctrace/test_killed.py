@@ -15,6 +15,7 @@ import pytest
 from tracekit.cli import main
 from tracekit.errors import ToolError
 from tracekit.recording import Recording
+from tracekit.run import open as open_run
 from tracekit.xctrace.lock import Holder, locked
 
 Scenario = Callable[..., None]
@@ -160,6 +161,33 @@ def naps() -> Step:
     {prepare}
     return Step(submit=lambda: None, wait=lambda _: {wait}, backend="cpu", tokens=3)
 '''
+
+
+@pytest.mark.parametrize("method", ["launch", "attach"])
+def test_what_a_killed_tracekit_had_measured_can_be_analyzed(
+    method: str, scenario: Scenario, start: Start, folder: Path, tmp_path: Path
+) -> None:
+    """The marks of the worker are laid on the time of the trace that its guardian saved."""
+    scenario(ignores_limit=True)
+    text = WORKLOAD.format(prepare="pass", wait="time.sleep(0.01)")
+    (tmp_path / "naps.py").write_text(text)
+    process = start(
+        "record", "--workloads", str(tmp_path), "--workload", "naps", "--method", method,
+        "--output", str(folder), "--time-limit", "60s", "--warmup", "1",
+    )  # fmt: skip
+    journal = folder / "workload.jsonl"
+    until(lambda: journal.exists() and journal.read_text().count('"phase":"steady"') > 9, "steady")
+    process.kill()
+    process.wait()
+    until(lambda: not relatives(folder), "nothing is left running")
+    scenario()
+    assert export(folder) == 0
+    opened = open_run(folder)
+    assert (opened.tables["steps"]["phase"] == "steady").sum() > 9
+    assert "origin" in opened.provenance.clock
+    assert opened.provenance.stages["record"].message.startswith("tracekit was ended before")
+
+
 PHASES = {
     "prepare": {"prepare": "time.sleep(2)", "wait": "None"},
     "warm-up": {"prepare": "pass", "wait": "time.sleep(0.5)"},
