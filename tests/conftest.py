@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -20,7 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep what tracekit notes of this machine in a folder of the test's own."""
-    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv(
+        "TRACEKIT_CACHE", str(tmp_path_factory.getbasetemp() / "notes" / uuid4().hex)
+    )
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
 
 

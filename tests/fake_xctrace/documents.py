@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import encoding
-from encoding import Cell
+from encoding import Cell, escape, quoteattr
 from scenario import Scenario
 
 _ATTRIBUTE = re.compile(r"\s[\w-]+=(?:\"[^\"]*\"|'[^']*')")

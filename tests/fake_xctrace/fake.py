@@ -2,6 +2,7 @@
 
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -9,8 +10,6 @@ sys.path.insert(0, str(FOLDER))
 
 import generations  # noqa: E402 - the folder is put on the path first
 import texts  # noqa: E402 - the folder is put on the path first
-from exporting import export  # noqa: E402
-from recording import record  # noqa: E402
 from scenario import Scenario  # noqa: E402
 
 
@@ -53,7 +52,9 @@ def xctrace(arguments: list[str], scenario: Scenario) -> int:
         case ["list", what]:
             return list_(what, scenario)
         case ["record" | "export" as command, *options]:
-            return {"record": record, "export": export}[command](options, scenario)
+            # Imported only where it is needed, to answer all else quickly.
+            module = import_module({"record": "recording", "export": "exporting"}[command])
+            return getattr(module, command)(options, scenario)
         case _:
             return complain(texts.HELP, 64)
 

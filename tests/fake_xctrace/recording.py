@@ -54,7 +54,8 @@ class Recording:
         """Record, and return the exit code."""
         signal.signal(signal.SIGINT, self._interrupt)
         if self.scenario.get("deaf_to_term", True):
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            # A handler, not SIG_IGN, which the program that is launched would inherit.
+            signal.signal(signal.SIGTERM, lambda *_: None)
         self._say(self._announcement())
         self._die_at("start")
         self._hang_at("announced")

@@ -74,9 +74,9 @@ def start(folder: Path) -> Iterator[Start]:
 STATES = {
     "announced": ("Starting recording with", {"start_delay": 600}),
     "started": ("Ctrl-C", {"ignores_limit": True}),
-    "stopping": ("Reached specified", {"stop_delay": 1}),
-    "saving": ("Recording completed", {"save_delay": 1}),
-    "exporting": ("Exporting", {"export_delay": 1}),
+    "stopping": ("Reached specified", {"stop_delay": 2}),
+    "saving": ("Recording completed", {"save_delay": 2}),
+    "exporting": ("Exporting", {"export_delay": 5}),
 }
 
 
