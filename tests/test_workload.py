@@ -174,3 +174,11 @@ def test_a_function_that_returns_no_step_is_told(tmp_path: Path) -> None:
 def test_a_step_says_in_numbers_what_it_does(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Step(submit=lambda: None, wait=lambda _: None, backend="cpu", **values)
+
+
+def test_a_file_that_cannot_be_loaded_hides_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
+    assert "paged" in [one.name for one in all_workloads(tmp_path)]
+    assert "broken.py" in caplog.text

@@ -21,9 +21,11 @@ from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
 from tracekit.requests import request_for, unheeded
+from tracekit.shipped import shipped
 from tracekit.stage import resume, stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
+from tracekit.workload import Workload
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.counters import without_repeats
 from tracekit.xctrace.rows import target_has_rows, without_rows
@@ -148,6 +150,13 @@ def warn(recording: Recording, warnings: Sequence[str]) -> None:
     recording.save_provenance(replace(provenance, warnings=together))
 
 
+def _own_folder(workload: Workload | None) -> str:
+    """Return the folder of a workload of the user's own, empty for one of ours."""
+    if workload is None or workload.file.parent == shipped("workloads"):
+        return ""
+    return str(workload.file.parent)
+
+
 def _complete(recording: Recording) -> None:
     """Take from the TOC what a recording that was cut short could not say of itself."""
     provenance = recording.provenance()
@@ -199,6 +208,7 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         recorder=recorder.name,
         recorder_version=recorder.version(),
         workload=plan.workload.name if plan.workload else "",
+        workloads=_own_folder(plan.workload),
         parameters=dict(plan.parameters),
         command=plan.command,
         templates=plan.templates if recorder.name == "xctrace" else (),

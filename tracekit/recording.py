@@ -63,6 +63,7 @@ class Provenance:
     recorder: str = ""
     recorder_version: str = ""
     workload: str = ""
+    workloads: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     command: tuple[str, ...] = ()
     command_lines: tuple[tuple[str, ...], ...] = ()

@@ -13,6 +13,7 @@ and help, are the options of `tracekit capture --workload NAME`:
 import difflib
 import importlib.util
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ import msgspec
 
 from tracekit.errors import InputError, UsageError
 from tracekit.shipped import shipped
+
+log = logging.getLogger(__name__)
 
 # What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.
 Submitted = Any
@@ -168,11 +171,18 @@ def find(name: str, extra: Path | None = None) -> Workload:
 
 
 def all_workloads(extra: Path | None = None) -> list[Workload]:
-    """Load every workload of the searched folders; of one name, a user's own counts."""
+    """Load every workload of the searched folders; of one name, a user's own counts.
+
+    A file that cannot be loaded is told as a warning and left out.
+    """
     found: dict[str, Workload] = {}
     for folder in folders(extra):
         for file in _files(folder):
-            loaded = load(file)
+            try:
+                loaded = load(file)
+            except InputError as error:
+                log.warning("%s", error.message)
+                continue
             found.setdefault(loaded.name, loaded)
     return sorted(found.values(), key=lambda one: one.name)
 

@@ -60,6 +60,7 @@ def test_the_facts_are_handed_on() -> None:
             id="a deaf command",
         ),
         pytest.param(End.EXITED, 0, DONE, "", id="a worker that is done"),
+        pytest.param(End.KILLED, -9, DONE, "", id="that was done and did not leave"),
         pytest.param(End.EXITED, 3, FAILED, "It rained.", id="that failed"),
         pytest.param(End.EXITED, 130, ASKED, "", id="that was asked to stop"),
         pytest.param(End.LIMIT, 130, ASKED, "", id="asked by us"),
@@ -97,6 +98,14 @@ def test_an_interruption_is_told(
 ) -> None:
     told = recorded(outcome(end, 130), Launch(("python",)), report)
     assert told.interrupted is interrupted
+
+
+def test_a_worker_that_was_done_and_had_to_be_killed_is_told() -> None:
+    told = recorded(outcome(End.KILLED, -9), Launch(("python",)), DONE)
+    assert told.warnings == (
+        "The worker was done but did not end, as with a thread left over; killed.",
+    )
+    assert not told.interrupted
 
 
 def test_warnings_are_gathered() -> None:

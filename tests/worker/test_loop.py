@@ -102,7 +102,7 @@ def test_no_more_steps_than_wanted(loop: Loop) -> None:
 
 def test_a_request_to_stop_is_heard_after_the_step(loop: Loop, counter: Counter) -> None:
     def ask() -> None:
-        loop.stop.requested = True
+        loop.stop.requests += 1
 
     counter.on_wait = ask
     assert loop.run("steady", 100, NEVER) == 1
@@ -146,7 +146,7 @@ def test_a_warm_up_out_of_time_is_told(loop: Loop, told: Told, spec: Spec) -> No
 
 
 def test_a_warm_up_that_is_stopped_ends(loop: Loop, told: Told, spec: Spec) -> None:
-    loop.stop.requested = True
+    loop.stop.requests += 1
     warm_up(spec, loop, NEVER)
     assert (told().steps, told().warnings) == ((), ())
 
@@ -162,11 +162,17 @@ def test_blocks_take_turns(loop: Loop, counter: Counter, told: Told, spec: Spec)
     assert len(told().steps) == sum(block.recorded for block in blocks)
 
 
+def test_a_block_of_steps_that_cost_nothing_stays_small(loop: Loop, told: Told, spec: Spec) -> None:
+    loop.last = 1
+    measure(loop, spec)
+    assert {block.steps for block in told().blocks} == {1000}
+
+
 def test_blocks_end_when_somebody_asks(
     loop: Loop, counter: Counter, told: Told, spec: Spec
 ) -> None:
     def ask() -> None:
-        loop.stop.requested = len(counter.calls) >= 6
+        loop.stop.requests += len(counter.calls) >= 6
 
     counter.on_wait = ask
     loop.last = 50_000_000
@@ -200,3 +206,14 @@ def test_the_report_is_saved_at_each_phase(account: Account, tmp_path: Path) -> 
     saved = (tmp_path / "workload.json").read_text()
     assert '"state": "steady"' in saved
     assert '"name": "prepare"' in saved
+
+
+def test_what_was_asked_before_a_settlement_is_not_asked_again() -> None:
+    stop = Stop()
+    assert not stop.settle()
+    stop.requests += 1
+    assert stop.requested
+    assert stop.settle()
+    assert not stop.requested
+    stop.requests += 1
+    assert stop.requested

@@ -73,7 +73,9 @@ class Result:
 def load(path: Path) -> Result:
     """Read a `result.json`; raise where there is none, or one that cannot be understood."""
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Result)
+        content = path.read_bytes()
+        _refuse_newer(path, msgspec.json.decode(content, type=_Versioned).format)
+        return msgspec.json.decode(content, type=Result)
     except FileNotFoundError:
         raise RecordingError(
             f"{path} does not exist.", hint=f"Run `tracekit analyze {path.parent}` first."
@@ -82,9 +84,16 @@ def load(path: Path) -> Result:
         raise InputError(
             f"{path} cannot be read: {error}.", hint=f"Run `tracekit analyze {path.parent}` again."
         ) from error
-    if result.format > FORMAT:
+
+
+@dataclass(frozen=True)
+class _Versioned:
+    format: int = FORMAT
+
+
+def _refuse_newer(path: Path, number: int) -> None:
+    if number > FORMAT:
         raise InputError(
-            f"{path} has format {result.format}; this tracekit reads up to {FORMAT}.",
+            f"{path} has format {number}; this tracekit reads up to {FORMAT}.",
             hint="Use the tracekit that wrote it, or analyze the run again.",
         )
-    return result

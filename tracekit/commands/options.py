@@ -50,7 +50,7 @@ Method = Annotated[
 ]
 Command = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- COMMAND ARGS…]", help="Record any program.", show_default=False),
+    typer.Argument(metavar="-- COMMAND ARGS", help="Record any program.", show_default=False),
 ]
 GpuTrace = Annotated[
     bool,

@@ -126,7 +126,7 @@ def _found(pid: int) -> psutil.Process:
         process = psutil.Process(pid)
         process.memory_info()
         if process.status() == psutil.STATUS_ZOMBIE:
-            raise psutil.NoSuchProcess(pid)
+            raise psutil.NoSuchProcess(pid)  # noqa: TRY301  a zombie is as good as gone
     except psutil.NoSuchProcess:
         raise UsageError(f"There is no process {pid} to attach to.") from None
     except psutil.AccessDenied:

@@ -78,6 +78,8 @@ def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
         return report.error
     name, status = outcome.session.name, outcome.status
     match outcome.end:
+        case End.KILLED if _done(report):
+            return ""
         case End.KILLED:
             words = f"{name} did not end when it was asked to, and was killed."
         case End.LIMIT if report is not None and _unready(report):
@@ -95,6 +97,10 @@ def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
     return f"{words} Its last words: {outcome.complaint}" if outcome.complaint else words
 
 
+def _done(report: WorkloadReport | None) -> bool:
+    return report is not None and report.complete and report.state == "done"
+
+
 def _unready(report: WorkloadReport) -> bool:
     return all(phase.name != "steady" for phase in report.phases)
 
@@ -103,6 +109,8 @@ def _warnings(outcome: Outcome, report: WorkloadReport | None) -> tuple[str, ...
     if report is None:
         return (ONLY_SAMPLES,)
     told = list(report.warnings)
+    if outcome.end is End.KILLED and _done(report):
+        told.append("The worker was done but did not end, as with a thread left over; killed.")
     if outcome.end is End.LIMIT:
         told.append("The worker did not end by itself in time and was asked to stop.")
     if report.unreadable:

@@ -41,17 +41,19 @@ def main(arguments: list[str]) -> int:
 def _work(spec: Spec, account: Account, stop: Stop, begun: int) -> int:
     try:
         run(spec, account, stop, begun)
-        account.end("interrupted" if stop.requested else "done")
+        stopped = stop.settle()
+        account.end("interrupted" if stopped else "done")
     except BaseException as error:  # noqa: BLE001 - whatever a workload raises is told
+        stop.settle()
         return _fail(account, error)
-    return InterruptedRunError.exit_code if stop.requested else 0
+    return InterruptedRunError.exit_code if stopped else 0
 
 
 def _listen() -> Stop:
     stop = Stop()
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
-        stop.requested = True
+        stop.requests += 1
 
     signal.signal(signal.SIGINT, ask)
     signal.signal(signal.SIGTERM, ask)

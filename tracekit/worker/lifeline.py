@@ -22,6 +22,6 @@ def _watch(pipe: int, stop: Stop, grace: float) -> None:
     while os.read(pipe, 4096):
         pass
     stop.abandoned = True
-    stop.requested = True
+    stop.requests += 1
     time.sleep(grace)
     os._exit(InterruptedRunError.exit_code)

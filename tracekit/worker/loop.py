@@ -11,13 +11,25 @@ FEWEST = 3  # steps that are made whatever the clock says
 
 @dataclass
 class Stop:
-    """Whether somebody asked to stop; set by a signal, read between steps.
+    """How often somebody asked to stop; counted by a signal, read between steps.
 
     `abandoned` tells that the recorder is gone, so that there is nobody left to work for.
     """
 
-    requested: bool = False
+    requests: int = 0
     abandoned: bool = False
+    _settled: int = 0
+
+    @property
+    def requested(self) -> bool:
+        """Whether anybody asked since the last settlement."""
+        return self.requests > self._settled
+
+    def settle(self) -> bool:
+        """Count what was asked so far as done; return whether anything was."""
+        heard, before = self.requests, self._settled
+        self._settled = heard
+        return heard > before
 
 
 @dataclass

@@ -12,6 +12,8 @@ from tracekit.worker.spec import Spec
 
 FEWEST_PAIRS = 6
 _BLOCK = 0.05  # seconds that a block lasts at least
+_MOST_PAIRS = 100
+_MOST_STEPS = 1000  # of a block: marks cost time and space as well
 _MOST = 6.0  # seconds that the fewest pairs may take
 
 
@@ -23,9 +25,9 @@ def budget(spec: Spec) -> float:
 def measure(loop: Loop, spec: Spec) -> None:
     """Run the blocks and mark them; mark a warning instead where they would take too long."""
     last = max(loop.last, 1) / 1e9
-    steps = max(1, math.ceil(_BLOCK / last))
+    steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / last)))
     pair = 2 * (steps * last + spec.settle)
-    pairs = max(FEWEST_PAIRS, int(budget(spec) / pair))
+    pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
     if FEWEST_PAIRS * pair > max(_MOST, budget(spec)):
         loop.account.mark(
             "warning",

@@ -126,7 +126,6 @@ def stay(spec: Spec, stop: Stop) -> None:
     A signal that comes now is reason enough to leave. Who is abandoned stays until its lifeline
     ends it: something may still be stopping the recorder in good order.
     """
-    stop.requested = False
     while spec.go_file is not None and spec.go_file.exists():
         if stop.requested and not stop.abandoned:
             return

@@ -32,6 +32,7 @@ _SENT = {
     signal.SIGTERM: "told xctrace to end",
     signal.SIGKILL: "killed xctrace",
 }
+_MEGABYTE = 1_000_000
 _CRASHED = {1, 139, 141, -signal.SIGSEGV, -signal.SIGPIPE}
 
 
@@ -114,24 +115,48 @@ def _attempt(task: Task, subject: Subject, line: Callable[[Subject], tuple[str, 
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
         claim.guardian.expect_worker(subject.target.journal)
 
-    def changed(account: Account) -> None:
-        if account.state in _TOLD:
-            means.progress(_TOLD[account.state])
-        subject.heard(account)
+    teller = _Teller(means.progress)
 
-    def sent(number: signal.Signals) -> None:
-        means.progress(_SENT[number])
+    def changed(account: Account) -> None:
+        teller.changed(account)
+        subject.heard(account)
 
     def survey() -> Survey:
         family.look()
         written = size({order.bundle, *(staging.staging_files() - before)})
+        teller.grown(written)
         return Survey(written, disk.shortage(claim.places), disk.critical(claim.places))
 
-    watch = Watch(changed, sent, survey, subject.finished)
+    watch = Watch(changed, teller.sent, survey, subject.finished)
     ended = record(order, watch, means.manner.deadlines, claim.guardian)
     made = staging.staging_files() - before
     left = claim.premises.put_away(made)
     return Attempt(order.argv, subject, ended, family, left)
+
+
+class _Teller:
+    """Tells in words how far a recording has come, and how much it has written."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._state = ""
+        self._written = 0
+
+    def changed(self, account: Account) -> None:
+        """Tell a state that was reached."""
+        if account.state in _TOLD:
+            self._state = _TOLD[account.state]
+            self._progress(self._state)
+
+    def grown(self, written: int) -> None:
+        """Tell how much is written, whenever it is a megabyte more."""
+        if self._state and written >= self._written + _MEGABYTE:
+            self._written = written
+            self._progress(f"{self._state} ({written / _MEGABYTE:,.0f} MB so far)")
+
+    def sent(self, number: signal.Signals) -> None:
+        """Tell a signal that was sent."""
+        self._progress(_SENT[number])
 
 
 def _may_pass(ended: Ended) -> bool:

@@ -38,6 +38,11 @@ def test_a_workload_can_be_run_again_with_its_parameters(host_run: Any) -> None:
             id="a switch",
         ),
         pytest.param(
+            Provenance(recorder="host", workload="gemm", workloads="my own"),
+            "tracekit capture --workload gemm --recorder host --workloads 'my own'",
+            id="a workload of one's own",
+        ),
+        pytest.param(
             Provenance(
                 recorder="host", workload="gemm", parameters={"sizes": [1, 2], "seed": None}
             ),

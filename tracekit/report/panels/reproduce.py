@@ -35,25 +35,30 @@ def _command(provenance: Provenance) -> tuple[str, ...]:
     """Return the command that makes such a run again; empty where the run was made elsewhere."""
     if provenance.recorder not in _RECORDERS:
         return ()
-    options = ["--recorder", provenance.recorder]
-    if provenance.method != "auto" and provenance.recorder == "xctrace":
-        options += ["--method", provenance.method]
-    if provenance.counters != "auto":
-        options += ["--counters", provenance.counters]
-    for template in provenance.templates:
-        options += ["--template", template]
-    if provenance.time_limit is not None:
-        options += ["--time-limit", f"{provenance.time_limit:g}s"]
-    if provenance.warmup is not None:
-        options += ["--warmup", str(provenance.warmup)]
-    if provenance.repeats is not None:
-        options += ["--repeats", str(provenance.repeats)]
+    options = tuple(_recording_options(provenance))
     if provenance.workload:
         own = [part for pair in provenance.parameters.items() for part in _option(*pair)]
         return ("tracekit", "capture", "--workload", provenance.workload, *own, *options)
     if provenance.command:
         return ("tracekit", "capture", *options, "--", *provenance.command)
     return ()
+
+
+def _recording_options(provenance: Provenance) -> Iterator[str]:
+    yield from ("--recorder", provenance.recorder)
+    if provenance.method != "auto" and provenance.recorder == "xctrace":
+        yield from ("--method", provenance.method)
+    if provenance.counters != "auto":
+        yield from ("--counters", provenance.counters)
+    for template in provenance.templates:
+        yield from ("--template", template)
+    if provenance.time_limit is not None:
+        yield from ("--time-limit", f"{provenance.time_limit:g}s")
+    for name, value in (("--warmup", provenance.warmup), ("--repeats", provenance.repeats)):
+        if value is not None:
+            yield from (name, str(value))
+    if provenance.workloads:
+        yield from ("--workloads", provenance.workloads)
 
 
 def _option(name: str, value: Any) -> tuple[str, ...]:
