@@ -151,6 +151,16 @@ def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     assert recorded.clock["epoch"]
 
 
+def test_a_terminal_that_hangs_up_stops_and_saves(
+    scenario: Scenario, reach: Callable[[str], subprocess.Popen[bytes]], folder: Path
+) -> None:
+    process = reach("started")
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(PATIENCE) == 130
+    assert relatives(folder) == []
+    assert export(folder) == 0
+
+
 WORKLOAD = '''
 import time
 from tracekit.workload import Step, workload

@@ -74,7 +74,11 @@ class Guardian:
         try:
             self._process.wait(_LONGEST_GOODBYE)
         except subprocess.TimeoutExpired:
-            log.warning("what was started is still being stopped, by process %d", self._process.pid)
+            if not finished:
+                log.warning("process %d still stops what was started", self._process.pid)
+                return
+            self._process.kill()
+            self._process.wait()
 
     def start(
         self,

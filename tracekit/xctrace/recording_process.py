@@ -106,6 +106,7 @@ def record(order: Order, watch: Watch, deadlines: Deadlines, guardian: Guardian)
                 end_group(process)
                 process.wait()
             guardian.forget(process.pid)
+            guardian.note("xctrace: exited")
 
 
 def _start(order: Order, deadlines: Deadlines, guardian: Guardian) -> subprocess.Popen[bytes]:
