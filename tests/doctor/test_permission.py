@@ -31,7 +31,7 @@ def test_developer_mode_that_is_off_warns_with_its_fix(mac: Make) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["Developer mode is enabled.", "enabled", "Entwicklermodus ist aktiviert.", "", None],
+    ["Developer mode is enabled.", "enabled", "Entwicklermodus aktiviert.", "", None],
     ids=repr,
 )
 def test_other_words_are_unknown_and_leave_the_question_open(said: str | None, mac: Make) -> None:
