@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -9,6 +10,10 @@ from uuid import uuid4
 import pytest
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
+# A shell lets programs in its background ignore SIGINT; tests send it to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 CORPUS = Path(os.environ.get("TRACEKIT_CORPUS", _BESIDE))
 
 
