@@ -1,10 +1,26 @@
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from tracekit.errors import RecordingError, UsageError
 from tracekit.host.sampler import Sampler, process_name, read_samples, runs
+
+
+def test_switches_of_a_thread_that_ended_still_count(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    sampler = Sampler(os.getpid(), path)
+    done = threading.Event()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    assert sampler.take()
+    done.set()
+    waiting.join()
+    assert sampler.take()
+    sampler.close()
+    before, after = read_samples(path)
+    assert after.voluntary >= before.voluntary
 
 
 def test_samples_are_kept_as_they_come(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class Sampler:
         """
         self._path = path
         self._process = psutil.Process(pid)
+        self._switches = _Switches(self._process)
         self.count = 0
         try:
             self._file = path.open("ab", buffering=0)
@@ -61,7 +62,7 @@ class Sampler:
             RecordingError: The file cannot take the sample.
         """
         try:
-            sample = _sample(self._process)
+            sample = _sample(self._process, self._switches)
         except (psutil.NoSuchProcess, ProcessLookupError):
             return False
         except psutil.AccessDenied:
@@ -140,11 +141,11 @@ def _refused(pid: int) -> ToolError:
     )
 
 
-def _sample(process: psutil.Process) -> Sample:
+def _sample(process: psutil.Process, switches: "_Switches") -> Sample:
     with process.oneshot():
         if process.status() == psutil.STATUS_ZOMBIE:
             raise psutil.NoSuchProcess(process.pid)
-        voluntary, involuntary = _switches(process)
+        voluntary, involuntary = switches.count()
         return Sample(
             at=time.monotonic_ns(),
             cpu=_cpu_time(process),
@@ -168,19 +169,26 @@ def _cpu_time(process: psutil.Process) -> int:
     return round((times.user + times.system) * 1e9)
 
 
-def _switches(process: psutil.Process) -> tuple[int, int | None]:
-    if sys.platform != "linux":
-        switches = process.num_ctx_switches()
-        # psutil says 0 involuntary ones on macOS, where the kernel does not tell
-        return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
-    # psutil counts those of the first thread alone, which mostly waits for the others
-    voluntary = involuntary = 0
-    for status in Path(f"/proc/{process.pid}/task").glob("*/status"):
-        with suppress(OSError):
-            *_, one, other = status.read_bytes().split(b"ctxt_switches:")
-            voluntary += int(one.split()[0])
-            involuntary += int(other.split()[0])
-    return voluntary, involuntary
+class _Switches:
+    """Counts a process's context switches, with those of threads that have ended meanwhile."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
+        self._threads: dict[str, tuple[int, int]] = {}
+
+    def count(self) -> tuple[int, int | None]:
+        """Return the voluntary and the involuntary ones so far; None for what is not told."""
+        if sys.platform != "linux":
+            switches = self._process.num_ctx_switches()
+            # psutil says 0 involuntary ones on macOS, where the kernel does not tell
+            return switches.voluntary, None if sys.platform == "darwin" else switches.involuntary
+        # psutil counts those of the first thread alone, which mostly waits for the others
+        for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
+            with suppress(OSError):
+                *_, one, other = status.read_bytes().split(b"ctxt_switches:")
+                self._threads[status.parent.name] = int(one.split()[0]), int(other.split()[0])
+        counts = self._threads.values()
+        return sum(one for one, _ in counts), sum(other for _, other in counts)
 
 
 def _machine_time() -> int:
