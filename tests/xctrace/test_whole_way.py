@@ -149,3 +149,28 @@ def test_without_xcode_the_reason_is_told(
     assert capture(folder, "--recorder", "xctrace") == 3
     assert "xcode-select" in capsys.readouterr().err
     assert not folder.exists()
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("method", ["launch", "attach"])
+def test_a_report_of_real_tables_says_what_an_import_of_them_says(
+    method: str, corpus: Path, scenario: Scenario, folder: Path, tmp_path: Path
+) -> None:
+    real = next(corpus.glob("*steinmarder/src/re/apple/results/tranche1_20260330_204856"))
+    start = "xctrace_gpu_baseline_"
+    tables = {
+        file.stem.removeprefix(start): str(file) for file in sorted(real.glob(f"{start}*.xml"))
+    }
+    toc = real / "gpu_baseline_toc.xml"
+    scenario(exports={"toc": str(toc), "tables": tables})
+    assert capture(folder, "--method", method) == 0
+    assert run("import", toc, *tables.values(), "--output", tmp_path / "imported") == 0
+    assert run("analyze", tmp_path / "imported") == 0
+    recorded, imported = open_run(folder).result, open_run(tmp_path / "imported").result
+    for name in ("gpu_busy", "gpu_span", "gpu_interval_count", "encoder_count"):
+        ours, theirs = recorded.metric(name), imported.metric(name)
+        assert ours is not None
+        assert theirs is not None
+        assert ours.value == theirs.value
+        assert ours.value
+    assert "WindowServer" in (folder / "report.html").read_text()
