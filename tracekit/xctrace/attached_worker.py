@@ -59,6 +59,7 @@ class AttachedWorker:
         self._patience = patience
         self._process: subprocess.Popen[bytes] | None = None
         self._tries = 0
+        self._let_go = False
         self._asked = False
         self._killed = False
         self.interrupted = False
@@ -83,7 +84,8 @@ class AttachedWorker:
             UsageError: The worker refused its parameters.
             ToolError: It failed, or was not ready in time.
         """
-        if self._process is None or self._state().state != "waiting":
+        # One that was let go may still say that it waits: it looks only now and then.
+        if self._process is None or self._let_go or self._state().state != "waiting":
             self._begin_anew()
         process = self._process if self._process is not None else self._start()
         self._await(process)
@@ -113,7 +115,7 @@ class AttachedWorker:
         for path in (self._journal, self._recording.workload_file):
             if path.exists():
                 path.rename(path.with_name(f"{path.stem}-try-{self._tries}{path.suffix}"))
-        self._process, self._asked = None, False
+        self._process, self._let_go, self._asked = None, False, False
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._tries += 1
@@ -160,6 +162,7 @@ class AttachedWorker:
     def _hear(self, account: Account) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
         if account.state is State.STARTED:
+            self._let_go = True
             self._target.go_file.touch()
         elif account.state in {State.STOPPING, State.SAVING}:
             self._ask_to_stop()
