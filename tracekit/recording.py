@@ -1,8 +1,6 @@
 """One run's folder: the names of the files in it, and where they come from."""
 
-import os
 import shlex
-import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ import msgspec
 
 from tracekit.capabilities import Capabilities
 from tracekit.errors import InputError, RecordingError
+from tracekit.replacing import replacing
 
 FORMAT = 1
 
@@ -207,18 +206,5 @@ def save(path: Path, value: object) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
-    handle, temporary = None, None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise RecordingError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Make room or name another folder with --output.",
-        ) from error
+    with replacing(path) as file:
+        file.write(content)

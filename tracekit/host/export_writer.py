@@ -6,16 +6,12 @@ and referred to ever after, `<T ref="n"/>`; ids count 1, 2, 3 … in the order i
 open. A missing value is `<sentinel/>`.
 """
 
-import os
-import tempfile
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
-from tracekit.errors import RecordingError
 from tracekit.host.cells import Cell, Compound, leaf, printable
+from tracekit.replacing import replacing
 
 
 @dataclass(frozen=True)
@@ -45,10 +41,8 @@ def write_export(path: Path, table: ExportTable, rows: Iterable[Sequence[Cell]])
         TypeError: A value does not fit its column's type.
     """
     count = 0
-    with _whole(path) as file:
-        file.write('<?xml version="1.0"?>\n<trace-query-result>\n')
-        file.write(f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table.index}]'>")
-        file.write(_schema(table))
+    with replacing(path) as file:
+        file.write(_head(table).encode())
         ids: dict[tuple[str, Cell], int] = {}
         for row in rows:
             if len(row) != len(table.columns):
@@ -57,10 +51,17 @@ def write_export(path: Path, table: ExportTable, rows: Iterable[Sequence[Cell]])
                 )
             cells = zip(table.columns, row, strict=True)
             text = "".join(_element(column.type, cell, ids) for column, cell in cells)
-            file.write(f"<row>{text}</row>\n")
+            file.write(f"<row>{text}</row>\n".encode())
             count += 1
-        file.write("</node></trace-query-result>\n")
+        file.write(b"</node></trace-query-result>\n")
     return count
+
+
+def _head(table: ExportTable) -> str:
+    return (
+        '<?xml version="1.0"?>\n<trace-query-result>\n'
+        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table.index}]'>{_schema(table)}"
+    )
 
 
 def escaped(text: str) -> str:
@@ -103,24 +104,3 @@ def _element(tag: str, cell: Cell, ids: dict[tuple[str, Cell], int]) -> str:
         return f'<{tag} id="{number}" fmt="{escaped(cell.fmt)}">{inside}</{tag}>'
     text, fmt = leaf(tag, cell)
     return f'<{tag} id="{number}" fmt="{escaped(fmt)}">{escaped(text)}</{tag}>'
-
-
-@contextmanager
-def _whole(path: Path) -> Generator[TextIO]:
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError as error:
-        raise RecordingError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Make room or name another folder with --output.",
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)

@@ -1,15 +1,11 @@
 """Write a frame to a file, whole or not at all."""
 
-import os
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.errors import UsageError
+from tracekit.replacing import replacing
 
 SUFFIXES = (".parquet", ".csv", ".feather")
 
@@ -38,29 +34,3 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 frame.reset_index(drop=True).to_feather(file)
             case _:
                 frame.to_csv(file, index=False)
-
-
-@contextmanager
-def replacing(path: Path) -> Generator[BinaryIO]:
-    """Give a file to write into that takes the place of `path` once it is complete.
-
-    Raises:
-        RecordingError: The disk is full, the folder is read-only, and the like.
-    """
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError as error:
-        raise RecordingError(
-            f"{path} cannot be written: {error.strerror or error}.",
-            hint="Make room, or name another place.",
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
