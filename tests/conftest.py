@@ -1,13 +1,18 @@
 """What all tests share: the corpus of real exports, golden files."""
 
 import itertools
+import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+
+from tracekit.cli import main
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.
@@ -134,3 +139,42 @@ def intervals_xml() -> Callable[..., str]:
         )
 
     return make
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put the fake on PATH; call it with keys of tests/fake_xctrace/README.md to direct it."""
+    file = tmp_path / "scenario.json"
+    file.write_text("{}")
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    fake = Path(__file__).parent / "fake_xctrace" / "bin"
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
+    monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
+    monkeypatch.setenv("TMPDIR", str(staging))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def change(**keys: Any) -> None:
+        file.write_text(json.dumps(keys))
+
+    return change
+
+
+class Ran:
+    """How a command ended, and what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+        try:
+            main(arguments)
+            self.code = 0
+        except SystemExit as end:
+            self.code = int(end.code or 0)
+        printed = capsys.readouterr()
+        self.out, self.err = printed.out, printed.err
+
+
+@pytest.fixture
+def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run a command in this process."""
+    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from tracekit.cli import main
-
 Xml = Callable[..., str]
+Run = Callable[..., Any]
 SMALL = [
     "--batch",
     "2",
@@ -33,29 +33,8 @@ SMALL = [
 ]
 
 
-class Ran:
-    """How a command ended, and what it printed."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-        try:
-            main(arguments)
-            self.code = 0
-        except SystemExit as end:
-            self.code = int(end.code or 0)
-        printed = capsys.readouterr()
-        self.out, self.err = printed.out, printed.err
-
-
 @pytest.fixture
-def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Run a command in this process."""
-    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
-
-
-@pytest.fixture
-def imported(
-    tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, tracekit: Callable[..., Ran]
-) -> Path:
+def imported(tmp_path: Path, toc_xml: Xml, intervals_xml: Xml, tracekit: Run) -> Path:
     """A run made of a small trace: three intervals of the target, one of another process."""
     folder = tmp_path / "exports"
     folder.mkdir()
@@ -66,7 +45,7 @@ def imported(
     return tmp_path / "run"
 
 
-def test_help_names_every_command_in_a_line(tracekit: Callable[..., Ran]) -> None:
+def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
     shown = tracekit("--help")
     assert shown.code == 0
     listed = shown.out.split("Commands:")[1].strip().splitlines()
@@ -104,19 +83,19 @@ def test_help_imports_nothing_heavy() -> None:
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_version_is_told(tracekit: Callable[..., Ran]) -> None:
+def test_the_version_is_told(tracekit: Run) -> None:
     shown = tracekit("--version")
     assert shown.code == 0
     assert shown.out.startswith("tracekit 0.")
 
 
-def test_no_command_shows_help_and_is_a_usage_error(tracekit: Callable[..., Ran]) -> None:
+def test_no_command_shows_help_and_is_a_usage_error(tracekit: Run) -> None:
     shown = tracekit()
     assert shown.code == 2
     assert "Commands:" in shown.out + shown.err
 
 
-def test_a_workloads_parameters_are_options_with_help(tracekit: Callable[..., Ran]) -> None:
+def test_a_workloads_parameters_are_options_with_help(tracekit: Run) -> None:
     shown = tracekit("capture", "--workload", "paged", "--help")
     assert shown.code == 0
     for option in ("--batch", "--q-heads", "--kv-heads", "--head-dim", "--block-size", "--dtype"):
@@ -137,7 +116,7 @@ def test_a_workloads_parameters_are_options_with_help(tracekit: Callable[..., Ra
     ],
 )
 def test_a_bad_parameter_is_a_usage_error_that_names_it(
-    arguments: list[str], said: str, tracekit: Callable[..., Ran], tmp_path: Path
+    arguments: list[str], said: str, tracekit: Run, tmp_path: Path
 ) -> None:
     output = ["--output", tmp_path / "run", "--recorder", "host"]
     ran = tracekit("capture", "--workload", "paged", *output, *arguments)
@@ -148,7 +127,7 @@ def test_a_bad_parameter_is_a_usage_error_that_names_it(
 
 
 def test_a_workload_that_is_not_there_is_said_with_those_that_are(
-    tracekit: Callable[..., Ran],
+    tracekit: Run,
 ) -> None:
     ran = tracekit("capture", "--workload", "page")
     assert ran.code == 2
@@ -156,14 +135,14 @@ def test_a_workload_that_is_not_there_is_said_with_those_that_are(
     assert "paged" in ran.err
 
 
-def test_nothing_to_record_is_a_usage_error(tracekit: Callable[..., Ran]) -> None:
+def test_nothing_to_record_is_a_usage_error(tracekit: Run) -> None:
     ran = tracekit("capture")
     assert ran.code == 2
     assert "Say what to record" in ran.err
 
 
 def test_xctrace_asked_for_where_it_is_not_fails(
-    tracekit: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
@@ -172,9 +151,7 @@ def test_xctrace_asked_for_where_it_is_not_fails(
     assert "--recorder host" in ran.err
 
 
-def test_capture_says_in_words_what_it_found_and_where_it_is(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--repeats", "30", "--output", folder]
     ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
@@ -189,16 +166,14 @@ def test_capture_says_in_words_what_it_found_and_where_it_is(
         assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
 
 
-def test_json_prints_the_result_and_nothing_else(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_json_prints_the_result_and_nothing_else(tracekit: Run, tmp_path: Path) -> None:
     options = ["--recorder", "host", "--repeats", "30", "--output", tmp_path / "run", "--json"]
     ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
     assert ran.code == 0, ran.err
     assert json.loads(ran.out) == json.loads((tmp_path / "run" / "result.json").read_text())
 
 
-def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_path: Path) -> None:
+def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     options = ["--recorder", "host", "--repeats", "10", "--output", folder]
     recorded = tracekit("record", "--workload", "paged", *options, *SMALL)
@@ -211,9 +186,7 @@ def test_the_stages_alone_make_the_same_run(tracekit: Callable[..., Ran], tmp_pa
     assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
 
 
-def test_a_program_is_sampled_and_its_load_shown(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_a_program_is_sampled_and_its_load_shown(tracekit: Run, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = ["--", sys.executable, "-c", "import time; time.sleep(30)"]
     options = ["--recorder", "host", "--time-limit", "500ms", "--output", run]
@@ -226,9 +199,7 @@ def test_a_program_is_sampled_and_its_load_shown(
     assert "memory_peak" in tracekit("analyze", run).out
 
 
-def test_after_a_failure_what_was_measured_can_be_exported(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_after_a_failure_what_was_measured_can_be_exported(tracekit: Run, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
     recorded = tracekit("record", "--recorder", "host", "--output", run, *command)
@@ -237,7 +208,7 @@ def test_after_a_failure_what_was_measured_can_be_exported(
     assert tracekit("export", run).code == 0
 
 
-def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], imported: Path) -> None:
+def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> None:
     before = (imported / "recording.json").read_bytes()
     ran = tracekit("capture", "--workload", "paged", "--output", imported)
     assert ran.code == 2
@@ -245,9 +216,7 @@ def test_an_old_folder_is_never_recorded_over(tracekit: Callable[..., Ran], impo
     assert (imported / "recording.json").read_bytes() == before
 
 
-def test_a_workload_of_ones_own_is_found_in_its_folder(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "nap.py").write_text(
         "import time\n"
         "from pathlib import Path\n"
@@ -270,9 +239,7 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(
     }
 
 
-def test_a_workload_with_an_option_of_ours_is_refused(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "clash.py").write_text(
         "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
@@ -284,7 +251,7 @@ def test_a_workload_with_an_option_of_ours_is_refused(
     assert "'output', which is an option of tracekit itself" in ran.err
 
 
-def test_analyze_shows_findings_with_advice(tracekit: Callable[..., Ran], imported: Path) -> None:
+def test_analyze_shows_findings_with_advice(tracekit: Run, imported: Path) -> None:
     ran = tracekit("analyze", imported)
     assert ran.code == 0
     assert "gpu_busy" in ran.out
@@ -292,7 +259,7 @@ def test_analyze_shows_findings_with_advice(tracekit: Callable[..., Ran], import
 
 
 def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
-    tracekit: Callable[..., Ran], imported: Path
+    tracekit: Run, imported: Path
 ) -> None:
     file = imported / "recording.json"
     document = json.loads(file.read_text())
@@ -304,7 +271,7 @@ def test_a_recording_that_was_cut_short_is_said_again_after_its_analysis(
 
 
 def test_a_recording_without_rows_of_its_target_is_no_success(
-    tracekit: Callable[..., Ran], tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
+    tracekit: Run, tmp_path: Path, toc_xml: Xml, intervals_xml: Xml
 ) -> None:
     (tmp_path / "toc.xml").write_text(toc_xml())
     (tmp_path / "t.xml").write_text(intervals_xml([(0, 1, 420, "WindowServer")]))
@@ -315,9 +282,7 @@ def test_a_recording_without_rows_of_its_target_is_no_success(
     assert "tracekit rules capture-empty" in ran.err
 
 
-def test_tables_are_listed_shown_and_written(
-    tracekit: Callable[..., Ran], imported: Path, tmp_path: Path
-) -> None:
+def test_tables_are_listed_shown_and_written(tracekit: Run, imported: Path, tmp_path: Path) -> None:
     listed = tracekit("tables", imported)
     assert listed.out.startswith("gpu_intervals\t3\t")
     shown = tracekit("tables", imported, "gpu_intervals", "--rows", "2")
@@ -330,9 +295,7 @@ def test_tables_are_listed_shown_and_written(
     assert pd.read_csv(tmp_path / "t.csv")["target"].tolist() == [True, True, False]
 
 
-def test_a_table_that_is_not_there_says_where_it_comes_from(
-    tracekit: Callable[..., Ran], imported: Path
-) -> None:
+def test_a_table_that_is_not_there_says_where_it_comes_from(tracekit: Run, imported: Path) -> None:
     ran = tracekit("tables", imported, "gpu_counters")
     assert ran.code == 3
     assert "metal-gpu-counter-intervals" in ran.err
@@ -341,7 +304,7 @@ def test_a_table_that_is_not_there_says_where_it_comes_from(
 
 
 def test_convert_writes_the_rows_before_damage_and_fails(
-    tracekit: Callable[..., Ran], tmp_path: Path, intervals_xml: Xml
+    tracekit: Run, tmp_path: Path, intervals_xml: Xml
 ) -> None:
     text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a"), (40, 10, 1, "a")])
     (tmp_path / "cut.xml").write_text(text[: text.rindex("<row>") + 30])
@@ -364,7 +327,7 @@ def test_convert_writes_the_rows_before_damage_and_fails(
     ],
 )
 def test_convert_refuses_what_is_no_export(
-    content: str, said: str, tracekit: Callable[..., Ran], tmp_path: Path
+    content: str, said: str, tracekit: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.xml").write_text(content)
     ran = tracekit("convert", tmp_path / "bad.xml", tmp_path / "out.csv")
@@ -376,7 +339,7 @@ def test_convert_refuses_what_is_no_export(
 
 
 def test_convert_does_not_know_every_suffix(
-    tracekit: Callable[..., Ran], tmp_path: Path, intervals_xml: Xml
+    tracekit: Run, tmp_path: Path, intervals_xml: Xml
 ) -> None:
     (tmp_path / "a.xml").write_text(intervals_xml([]))
     ran = tracekit("convert", tmp_path / "a.xml", tmp_path / "out.xlsx")
@@ -384,7 +347,7 @@ def test_convert_does_not_know_every_suffix(
     assert ".parquet" in ran.err
 
 
-def test_rules_are_listed_and_explained(tracekit: Callable[..., Ran]) -> None:
+def test_rules_are_listed_and_explained(tracekit: Run) -> None:
     assert "bubbles\t" in tracekit("rules").out
     explained = tracekit("rules", "bubbles")
     for head in ("What it looks for", "Why it matters", "What to do", "When it abstains"):
@@ -394,9 +357,7 @@ def test_rules_are_listed_and_explained(tracekit: Callable[..., Ran]) -> None:
     assert "bubbles" in unknown.err
 
 
-def test_a_folder_that_is_no_run_is_told_in_a_sentence(
-    tracekit: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_a_folder_that_is_no_run_is_told_in_a_sentence(tracekit: Run, tmp_path: Path) -> None:
     for command in ("export", "analyze", "report", "tables"):
         ran = tracekit(command, tmp_path)
         assert ran.code == 3, command
@@ -404,7 +365,7 @@ def test_a_folder_that_is_no_run_is_told_in_a_sentence(
 
 
 def test_a_full_disk_is_told_in_a_sentence(
-    tracekit: Callable[..., Ran], imported: Path, monkeypatch: pytest.MonkeyPatch
+    tracekit: Run, imported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
@@ -423,16 +384,14 @@ def test_a_full_disk_is_told_in_a_sentence(
         pytest.param(["capture", "--workload", "x" * 300], id="workload"),
     ],
 )
-def test_a_name_that_is_too_long_is_told_in_a_sentence(
-    tracekit: Callable[..., Ran], arguments: list[str]
-) -> None:
+def test_a_name_that_is_too_long_is_told_in_a_sentence(tracekit: Run, arguments: list[str]) -> None:
     ran = tracekit(*arguments)
     assert ran.code == 3
     assert "File name too long" in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_bytes_that_are_no_text_are_refused(tracekit: Callable[..., Ran]) -> None:
+def test_bytes_that_are_no_text_are_refused(tracekit: Run) -> None:
     ran = tracekit("tables", "bad\udcff")
     assert ran.code == 2
     assert "is no text in UTF-8" in ran.err

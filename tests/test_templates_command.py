@@ -8,32 +8,15 @@ from typing import Any
 
 import pytest
 
-from tracekit.cli import main
-
 UID = plistlib.UID
-Run = Callable[..., "Ran"]
-
-
-class Ran:
-    """How a command ended, and what it printed."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-        try:
-            main(arguments)
-            self.code = 0
-        except SystemExit as end:
-            self.code = int(end.code or 0)
-        printed = capsys.readouterr()
-        self.out, self.err = printed.out, printed.err
+Run = Callable[..., Any]
 
 
 @pytest.fixture
-def tracekit(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Run:
+def tracekit(tracekit: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Run a command in this process, at home in an empty folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
+    return tracekit
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Machines that the doctor looks at: a Mac that is ready, and what differs on others."""
 
-import json
-import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -118,23 +115,10 @@ def ended() -> Callable[..., Completed]:
 
 
 @pytest.fixture
-def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Put the fake on PATH; call it with keys of tests/fake_xctrace/README.md to direct it."""
-    file = tmp_path / "scenario.json"
-    file.write_text("{}")
-    staging = tmp_path / "staging"
-    staging.mkdir()
-    fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
-    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
-    monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
-    monkeypatch.setenv("TMPDIR", str(staging))
+def scenario(
+    scenario: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Direct the fake, with the notes of this machine in a folder that the test knows."""
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
     monkeypatch.delenv("DEVELOPER_DIR", raising=False)
-    monkeypatch.setattr("tempfile.tempdir", None)
-
-    def change(**keys: Any) -> None:
-        file.write_text(json.dumps(keys))
-
-    return change
+    return scenario

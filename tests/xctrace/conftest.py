@@ -1,11 +1,7 @@
 """A tool without Xcode: answers from a list, or the fake on PATH."""
 
-import json
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,26 +50,6 @@ def tool() -> Callable[[Answers], Xctrace]:
         return Xctrace("/X/xctrace", run, Patience(pauses=(0, 0)))
 
     return make
-
-
-@pytest.fixture
-def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Put the fake on PATH; call it with keys of tests/fake_xctrace/README.md to direct it."""
-    file = tmp_path / "scenario.json"
-    file.write_text("{}")
-    staging = tmp_path / "staging"
-    staging.mkdir()
-    fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
-    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_XCTRACE_SCENARIO", str(file))
-    monkeypatch.setenv("FAKE_XCTRACE_PYTHON", sys.executable)
-    monkeypatch.setenv("TMPDIR", str(staging))
-    monkeypatch.setattr("tempfile.tempdir", None)
-
-    def change(**keys: Any) -> None:
-        file.write_text(json.dumps(keys))
-
-    return change
 
 
 @pytest.fixture
