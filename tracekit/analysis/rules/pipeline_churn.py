@@ -38,8 +38,8 @@ def pipeline_churn(
         pipelines that the workload itself first used there. It fires above `limit` (0).
 
     Why it matters:
-        A compilation takes from a millisecond to seconds and stalls the step that waits for
-        it. In a decode loop every pipeline should exist before the first token.
+        A compilation stalls the step that waits for it, and the numbers of that step are the
+        compiler's. In a decode loop every pipeline should exist before the first token.
 
     What to do:
         Warm up every specialization before the loop; keep template values, dtypes and small
