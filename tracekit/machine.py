@@ -79,7 +79,7 @@ def _chip() -> str:
 
 
 def _translated() -> bool | None:
-    """Tell whether Rosetta translates this process, as Apple's page on Rosetta says to ask."""
+    """Tell whether Rosetta translates this process; None where the system does not say."""
     answer = _sysctl("sysctl.proc_translated")
     return answer == "1" if answer else None
 

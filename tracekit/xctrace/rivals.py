@@ -24,10 +24,9 @@ class Rival:
 
     @property
     def told(self) -> str:
-        """Who it is and since when, in words."""
-        whose = f" of {self.user}" if self.user else ""
+        """Which program it is and since when, in words; nobody is named, for pages quote it."""
         since = f"{datetime.fromtimestamp(self.created).astimezone():%Y-%m-%d %H:%M:%S}"
-        return f"{self.name}{whose}, process {self.pid}, runs since {since}"
+        return f"{self.name}, process {self.pid}, runs since {since}"
 
 
 def rivals(names: Iterable[str] = _NAMES) -> tuple[Rival, ...]:
@@ -48,8 +47,9 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
     for one in found:
         if one.name == "xctrace" and one.arguments is not None:
             if "record" in one.arguments[1:]:
+                whose = f" under {one.user}" if one.user else ""
                 raise ToolError(
-                    f"Another recorder runs: {one.told}.",
+                    f"Another recorder runs{whose}: {one.told}.",
                     hint="Only one recorder can run at a time. Wait for it; "
                     f"`kill -INT {one.pid}` makes it stop and save.",
                 )
