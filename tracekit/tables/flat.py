@@ -17,7 +17,7 @@ import pyarrow as pa
 from tracekit.errors import InputError
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning
 from tracekit.tables.values import FORMS, Form, column, inferred
-from tracekit.tables.xml import ColumnTexts, Node, read_nodes
+from tracekit.tables.xml import ColumnCells, Node, read_nodes
 from tracekit.toc import Toc
 
 _RUN = re.compile(r"/run\[(\d+)\]")
@@ -112,12 +112,12 @@ def _header(node: Node) -> list[tuple[str, str]]:
     return [(part.column.mnemonic, part.column.engineering_type) for part in node.columns]
 
 
-def _joined(parts: Sequence[ColumnTexts]) -> ColumnTexts:
+def _joined(parts: Sequence[ColumnCells]) -> ColumnCells:
     if len(parts) == 1:
         return parts[0]
-    return ColumnTexts(
+    return ColumnCells(
         column=parts[0].column,
-        texts=_chained([part.texts for part in parts]),
+        values=_chained([part.values for part in parts]),
         foreign=frozenset().union(*(part.foreign for part in parts)),
         pids=_chained([part.pids for part in parts]),
         tids=_chained([part.tids for part in parts]),
@@ -129,7 +129,7 @@ def _chained(arrays: Sequence[pa.ChunkedArray | None]) -> pa.ChunkedArray | None
     return None if arrays[0] is None else pa.chunked_array(chunks, type=pa.string())
 
 
-def _series_of(part: ColumnTexts, drift: list[str]) -> Iterator[tuple[str, pd.Series]]:
+def _series_of(part: ColumnCells, drift: list[str]) -> Iterator[tuple[str, pd.Series]]:
     name = part.column.mnemonic
     yield name, _typed(part, drift)
     for ids, suffix in ((part.tids, "tid"), (part.pids, "pid")):
@@ -142,26 +142,26 @@ def _series_of(part: ColumnTexts, drift: list[str]) -> Iterator[tuple[str, pd.Se
             yield f"{name}.{suffix}", values
 
 
-def _typed(part: ColumnTexts, drift: list[str]) -> pd.Series:
+def _typed(part: ColumnCells, drift: list[str]) -> pd.Series:
     declared, foreign = part.column.engineering_type, part.foreign
     if declared == "any" and len(foreign) == 1:
         declared, foreign = next(iter(foreign)), frozenset[str]()
     form = FORMS.get(declared)
     if form is None:
-        return inferred(part.texts)
+        return inferred(part.values)
     if foreign:
         drift.append(
             f"{part.column.mnemonic} is declared as {declared} and holds "
             f"{', '.join(sorted(foreign))}; it is text"
         )
         form = Form.TEXT
-    values = column(part.texts, form)
+    values = column(part.values, form)
     if values is None:
         drift.append(
             f"{part.column.mnemonic} is declared as {declared} and holds what is no "
             f"{form}; it is text"
         )
-        values = column(part.texts, Form.TEXT)
+        values = column(part.values, Form.TEXT)
     assert values is not None
     return values
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.xml.cells import SENTINEL, Definitions, Entry, Identity, MalformedError
-from tracekit.tables.xml.node import ColumnTexts, ExportColumn, Header, Node
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node
 
 _BATCH = 1 << 13
 _IDENTITIES = frozenset({"process", "thread"})
@@ -67,10 +67,10 @@ class _ColumnBuilder:
             self._tids.append(_packed(identity.tid for identity in known))
         self._texts.append(_packed(cells))
 
-    def build(self) -> ColumnTexts:
-        return ColumnTexts(
+    def build(self) -> ColumnCells:
+        return ColumnCells(
             column=self._column,
-            texts=_chunked(self._texts),
+            values=_chunked(self._texts),
             foreign=frozenset(self._foreign),
             pids=_chunked(self._pids) if self._type in _IDENTITIES else None,
             tids=_chunked(self._tids) if self._type == "thread" else None,

@@ -1,8 +1,12 @@
-"""One table of an export, as text: its columns, and what their cells say."""
+"""One table of an export, piece by piece: its columns, and what their cells say."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
+
+from tracekit.tables.xml.symbols import Symbols
 
 
 @dataclass(frozen=True)
@@ -23,26 +27,45 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnTexts:
+class ColumnCells:
     """The cells of one column, null where the export has none.
 
+    `values` are texts, or numbers of the column's form where a reader has converted them.
     `foreign` holds the cells' own types where they differ from the declared one, as they do
-    in a column of type `any`. `pids` and `tids` stand beside a process or a thread.
+    in a column of type `any`. `pids` and `tids` stand beside a process or a thread, as texts
+    or as numbers; `stacks` beside a stack, as numbers of `Symbols.stacks`.
     """
 
     column: ExportColumn
-    texts: pa.ChunkedArray
+    values: pa.ChunkedArray
     foreign: frozenset[str] = frozenset()
     pids: pa.ChunkedArray | None = None
     tids: pa.ChunkedArray | None = None
+    stacks: pa.ChunkedArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One table of an export; `damage` says in words where its rows stop too early."""
+    """One table of an export, or a piece of one; `damage` says where its rows stop too early.
+
+    The pieces of one table have the same `number`, which counts the tables of a file from 1.
+    """
 
     schema: str
     xpath: str
-    columns: tuple[ColumnTexts, ...]
+    columns: tuple[ColumnCells, ...]
     rows: int
     damage: str = ""
+    number: int = 1
+
+
+class Reader(Protocol):
+    """A way to read an export; it is used once."""
+
+    def pieces(self) -> Iterator[Node]:
+        """Yield the tables in the order of the file, each in one or more pieces of some rows."""
+        ...
+
+    def symbols(self) -> Symbols:
+        """Return the stacks that the pieces have named so far."""
+        ...
