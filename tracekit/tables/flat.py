@@ -117,7 +117,7 @@ def _joined(parts: Sequence[ColumnCells]) -> ColumnCells:
         return parts[0]
     return ColumnCells(
         column=parts[0].column,
-        values=_chained([part.values for part in parts]),
+        cells=_chained([part.cells for part in parts]),
         foreign=frozenset().union(*(part.foreign for part in parts)),
         pids=_chained([part.pids for part in parts]),
         tids=_chained([part.tids for part in parts]),
@@ -148,20 +148,20 @@ def _typed(part: ColumnCells, drift: list[str]) -> pd.Series:
         declared, foreign = next(iter(foreign)), frozenset[str]()
     form = FORMS.get(declared)
     if form is None:
-        return inferred(part.values)
+        return inferred(part.cells)
     if foreign:
         drift.append(
             f"{part.column.mnemonic} is declared as {declared} and holds "
             f"{', '.join(sorted(foreign))}; it is text"
         )
         form = Form.TEXT
-    values = column(part.values, form)
+    values = column(part.cells, form)
     if values is None:
         drift.append(
             f"{part.column.mnemonic} is declared as {declared} and holds what is no "
             f"{form}; it is text"
         )
-        values = column(part.values, Form.TEXT)
+        values = column(part.cells, Form.TEXT)
     assert values is not None
     return values
 

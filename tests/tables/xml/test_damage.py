@@ -38,7 +38,7 @@ VALUES = [
 
 def values(node: Node) -> list[tuple[str | None, ...]]:
     start, label, process = node.columns
-    columns = (start.values, label.values, process.values, process.pids)
+    columns = (start.cells, label.cells, process.cells, process.pids)
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 

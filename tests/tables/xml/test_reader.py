@@ -14,7 +14,7 @@ Export = Callable[..., Path]
 
 def texts(node: Node) -> list[list[str | None]]:
     """Return a table's cells, row by row, as the reader took them."""
-    return [list(row) for row in zip(*(c.values.to_pylist() for c in node.columns), strict=True)]
+    return [list(row) for row in zip(*(c.cells.to_pylist() for c in node.columns), strict=True)]
 
 
 def only(path: Path) -> Node:

@@ -154,7 +154,7 @@ def test_rows_are_packed_as_they_come(export: Export) -> None:
             builder.add(element, Definitions())
             waiting = max(waiting, len(builder._batch))
     assert waiting < 10_000
-    assert builder.build().columns[0].values.to_pylist() == ["x"] * 20_000
+    assert builder.build().columns[0].cells.to_pylist() == ["x"] * 20_000
 
 
 def test_elements_between_rows_are_forgotten(export: Export) -> None:

@@ -70,7 +70,7 @@ class _ColumnBuilder:
     def build(self) -> ColumnCells:
         return ColumnCells(
             column=self._column,
-            values=_chunked(self._texts),
+            cells=_chunked(self._texts),
             foreign=frozenset(self._foreign),
             pids=_chunked(self._pids) if self._type in _IDENTITIES else None,
             tids=_chunked(self._tids) if self._type == "thread" else None,

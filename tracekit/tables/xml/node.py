@@ -30,14 +30,14 @@ class Header:
 class ColumnCells:
     """The cells of one column, null where the export has none.
 
-    `values` are texts, or numbers of the column's form where a reader has converted them.
+    `cells` are texts, or numbers of the column's form where a reader has converted them.
     `foreign` holds the cells' own types where they differ from the declared one, as they do
     in a column of type `any`. `pids` and `tids` stand beside a process or a thread, as texts
     or as numbers; `stacks` beside a stack, as numbers of `Symbols.stacks`.
     """
 
     column: ExportColumn
-    values: pa.ChunkedArray
+    cells: pa.ChunkedArray
     foreign: frozenset[str] = frozenset()
     pids: pa.ChunkedArray | None = None
     tids: pa.ChunkedArray | None = None
