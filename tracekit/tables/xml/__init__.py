@@ -1,7 +1,8 @@
 """The readers of exports as XML: exact, streaming, hardened."""
 
+from tracekit.tables.xml.fast import FastReader, IrregularError
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node, Reader
-from tracekit.tables.xml.reader import read_nodes
+from tracekit.tables.xml.reader import ExactReader, read_nodes
 from tracekit.tables.xml.symbols import FRAMES, STACK_TYPES, STACKS, Symbols, no_symbols
 
 __all__ = [
@@ -9,8 +10,11 @@ __all__ = [
     "STACKS",
     "STACK_TYPES",
     "ColumnCells",
+    "ExactReader",
     "ExportColumn",
+    "FastReader",
     "Header",
+    "IrregularError",
     "Node",
     "Reader",
     "Symbols",

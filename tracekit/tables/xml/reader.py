@@ -6,6 +6,7 @@ damaged export the rows before the damage are read.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,28 @@ from tracekit.tables.xml.builder import NodeBuilder
 from tracekit.tables.xml.cells import Definitions, MalformedError
 from tracekit.tables.xml.node import ExportColumn, Header, Node
 from tracekit.tables.xml.source import elements
+from tracekit.tables.xml.symbols import Symbols, no_symbols
 from tracekit.toc import Toc
 
 _MOST_TABLES = 10_000
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
+
+
+class ExactReader:
+    """A reader of any valid export, and of a damaged one up to the damage."""
+
+    def __init__(self, path: Path, toc: Toc | None = None) -> None:
+        """Take the file, and the table of contents that names tables without a header."""
+        self._path = path
+        self._toc = toc
+
+    def pieces(self) -> Iterator[Node]:
+        """Yield the tables of the file; raise InputError as `read_nodes` does."""
+        yield from read_nodes(self._path, self._toc)
+
+    def symbols(self) -> Symbols:
+        """Return the stacks that the pieces have named so far."""
+        return no_symbols()
 
 
 def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
