@@ -1,12 +1,14 @@
 """Tables of contents: every shape that is known."""
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tracekit.errors import InputError
 from tracekit.recording import Process
-from tracekit.toc import TocRun, TocTable, read_toc
+from tracekit.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions, read_toc
 
 LAUNCHED = """<?xml version="1.0"?>
 
@@ -47,7 +49,7 @@ LAUNCHED = """<?xml version="1.0"?>
         </info>
         <processes>
             <process name="kernel" pid="0" path="/System/Library/Kernels/kernel"/>
-            <process path="/tmp/probe" pid="37931" name="probe"/>
+            <process path="/opt/probe" pid="37931" name="probe"/>
         </processes>
         <data>
             <table codes="&quot;0x85,0x80&quot; &quot;0x31,0x80&quot;" schema="kdebug"/>
@@ -87,9 +89,11 @@ def test_a_launched_process(tmp_path: Path) -> None:
         },
         target=Process(37931, "probe"),
         target_type="launched",
+        arguments="--iters 1",
         exit_status="0",
         termination_reason="exit(0)",
         all_processes=False,
+        environment=("TOKEN",),
         start_date="2026-03-30T20:49:19.103-07:00",
         end_date="2026-03-30T20:49:21.227-07:00",
         duration=2.123889,
@@ -107,17 +111,35 @@ def test_a_launched_process(tmp_path: Path) -> None:
             ),
         },
         processes=(Process(0, "kernel"), Process(37931, "probe")),
+        paths={0: "/System/Library/Kernels/kernel", 37931: "/opt/probe"},
         tables=(
             TocTable(1, "kdebug", {"codes": '"0x85,0x80" "0x31,0x80"'}),
             TocTable(2, "tick", {"frequency": "10"}),
             TocTable(3, "metal-gpu-intervals", {"target-pid": "SINGLE"}),
             TocTable(4, "tick", {"documentation": "Ticks", "frequency": "1"}),
         ),
+        details=(),
+        external_formats=(ExternalFormat("HAR", "http"),),
+        unknown=(),
     )
 
 
 def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
-    assert "secret" not in repr(read_toc(toc(tmp_path, LAUNCHED)))
+    (run,) = read_toc(toc(tmp_path, LAUNCHED)).runs
+    assert run.environment == ("TOKEN",)
+    assert "secret" not in str(asdict(run))
+
+
+def test_the_environment_may_stand_beside_the_target(tmp_path: Path) -> None:
+    run = one(tmp_path, '<info><environment><item key="A" value="b"/></environment></info>')
+    assert run.environment == ("A",)
+    assert run.unknown == ()
+
+
+def test_what_is_private_is_not_shown(tmp_path: Path) -> None:
+    shown = repr(read_toc(toc(tmp_path, LAUNCHED)))
+    assert "--iters" not in shown
+    assert "/opt/probe" not in shown
 
 
 def test_an_attached_process(tmp_path: Path) -> None:
@@ -155,6 +177,18 @@ def test_settings_of_xcode_27(tmp_path: Path) -> None:
     }
 
 
+def test_settings_in_both_shapes_keep_their_order(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<info><summary><intruments-recording-settings><instrument name="A"><options>'
+        '<option key="b">c</option></options><array><dictionary><key name="d">e</key></dictionary>'
+        '</array></instrument><instrument name="A"><options><option key="f" value=""/></options>'
+        "</instrument></intruments-recording-settings></summary></info>",
+    )
+    assert run.settings == {"A": ("b: c", "d: e", "f: ")}
+    assert run.unknown == ()
+
+
 def test_settings_under_the_name_that_apple_meant(tmp_path: Path) -> None:
     run = one(
         tmp_path,
@@ -173,6 +207,69 @@ def test_several_runs_count_their_own_tables(tmp_path: Path) -> None:
     assert (first.number, second.number) == (1, 3)
     assert [(t.index, t.schema) for t in first.tables] == [(1, "a"), (2, "b")]
     assert [(t.index, t.schema) for t in second.tables] == [(1, "c")]
+
+
+def test_details_of_tracks_have_places_as_in_their_exports(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<tracks><track name="Allocations"><details><detail name="Statistics" kind="table"/>'
+        '<detail kind="table" name="Allocations List"/></details></track><track name="Empty"/>'
+        '<track name="VM Tracker"><details><detail name="Regions Map"/></details></track></tracks>',
+    )
+    assert run.details == (
+        TocDetail("track[1]/detail[1]", "Allocations", "Statistics", "table"),
+        TocDetail("track[1]/detail[2]", "Allocations", "Allocations List", "table"),
+        TocDetail("track[3]/detail[1]", "VM Tracker", "Regions Map", ""),
+    )
+    assert run.unknown == ()
+
+
+def test_tables_of_one_schema_are_told_apart_by_the_attributes_that_differ(tmp_path: Path) -> None:
+    run = one(
+        tmp_path,
+        '<data><table schema="gpu-counter-info" counter-profile="0" counter-device="0"/>'
+        '<table schema="tick"/><table counter-device="0" schema="gpu-counter-info" '
+        'counter-profile="3" shader-profiler="1"/></data>',
+    )
+    info = [table for table in run.tables if table.schema == "gpu-counter-info"]
+    assert distinctions(info) == {
+        1: {"counter-profile": "0"},
+        3: {"counter-profile": "3", "shader-profiler": "1"},
+    }
+    assert distinctions(info[:1]) == {1: {}}
+
+
+def test_what_tracekit_does_not_know_is_named(tmp_path: Path) -> None:
+    text = (
+        '<trace-toc version="2"><extra/><run number="1" color="red"><info><gadget><deep/></gadget>'
+        '<target><process name="a" pid="1" new="secret"/></target><summary><host-cpu>M9</host-cpu>'
+        '<intruments-recording-settings><instrument name="A"><sheet/><array><dictionary>'
+        '<key name="b"><value unit="c">d</value></key></dictionary></array></instrument>'
+        '</intruments-recording-settings></summary></info><data><table schema="a" any="b"/>'
+        "<stream/></data><!-- a comment --></run>"
+        '<run number="2"><info><gadget/></info></run></trace-toc>'
+    )
+    read = read_toc(toc(tmp_path, text))
+    settings = "run/info/summary/intruments-recording-settings/instrument"
+    assert read.unknown == ("@version", "extra")
+    assert read.runs[0].unknown == (
+        "run/@color",
+        "run/info/gadget",
+        "run/info/target/process/@new",
+        "run/info/summary/host-cpu",
+        f"{settings}/sheet",
+        f"{settings}/array/dictionary/key/value/@unit",
+        "run/data/stream",
+    )
+    (warning,) = read.warnings
+    assert warning.startswith("The TOC holds what tracekit does not know: @version, extra, run/@c")
+    assert warning.count("gadget") == 1
+    assert "secret" not in warning
+
+
+def test_a_known_table_of_contents_gives_no_warning(tmp_path: Path) -> None:
+    assert read_toc(toc(tmp_path, LAUNCHED)).warnings == ()
+    assert Toc(()).warnings == ()
 
 
 def test_a_trace_without_runs(tmp_path: Path) -> None:
@@ -234,6 +331,12 @@ def test_what_is_no_table_of_contents_is_refused(
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.xml cannot be read: No such file"):
         read_toc(tmp_path / "absent.xml")
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is a pipe, not a file"):
+        read_toc(tmp_path / "pipe")
 
 
 def test_cut_at_every_byte_it_is_refused(tmp_path: Path) -> None:

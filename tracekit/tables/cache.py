@@ -15,10 +15,10 @@ import msgspec
 import pandas as pd
 
 from tracekit.errors import RecordingError
+from tracekit.input_file import unreadable
 from tracekit.recording import save
 from tracekit.tables.flat import Flat
 from tracekit.tables.write import write_table
-from tracekit.toc import unreadable
 
 READER_VERSION = 1
 _log = logging.getLogger(__name__)

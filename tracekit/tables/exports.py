@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.errors import InputError
+from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
-from tracekit.toc import declares_document_type, hostile, unreadable
 
 _BLOCK = 1 << 22
 _SCHEMA = re.compile(rb"""<schema\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
@@ -75,7 +75,7 @@ def index(folder: Path) -> ExportIndex:
 def _schemas(path: Path) -> Iterator[str]:
     rest = b""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             while block := file.read(_BLOCK):
                 text = rest + block
                 for found in _SCHEMA.finditer(text):

@@ -209,7 +209,7 @@ def test_what_is_no_export_is_said_to_be_what_it_is(
 def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file or directory"):
         read_nodes(tmp_path / "absent.xml")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         read_nodes(tmp_path)
 
 

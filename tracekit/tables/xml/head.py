@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tracekit.errors import InputError
-from tracekit.toc import unreadable
+from tracekit.input_file import open_input, unreadable
 
 ROOT = "trace-query-result"
 TOC_ROOT = "trace-toc"
@@ -15,11 +15,11 @@ _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)[\s/>]")
 
 def head(path: Path) -> bytes:
     """Return the first bytes of a file, enough to tell what it is."""
-    try:
-        with path.open("rb") as file:
+    with open_input(path) as file:
+        try:
             return file.read(_HEAD)
-    except OSError as error:
-        raise unreadable(path, error) from error
+        except OSError as error:
+            raise unreadable(path, error) from error
 
 
 def root(beginning: bytes) -> str:

@@ -12,9 +12,9 @@ from typing import cast
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
+from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
 from tracekit.tables.xml.cells import MalformedError
 from tracekit.tables.xml.head import ROOT, not_an_export
-from tracekit.toc import declares_document_type, hostile, unreadable
 
 _BLOCK = 1 << 16
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
@@ -113,7 +113,7 @@ def _forget(ended: list[Element]) -> None:
 
 def _blocks(path: Path) -> Iterator[bytes]:
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             head = file.read(_BLOCK)
             if declares_document_type(head):
                 raise hostile(path)

@@ -1,0 +1,14 @@
+"""The table of contents of a trace: what was recorded, of whom, and which tables there are."""
+
+from tracekit.toc.read import read_toc
+from tracekit.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
+
+__all__ = [
+    "ExternalFormat",
+    "Toc",
+    "TocDetail",
+    "TocRun",
+    "TocTable",
+    "distinctions",
+    "read_toc",
+]
