@@ -190,7 +190,7 @@ def _provenance(provenance: Provenance, toc: Toc | None, source: Source) -> Prov
         duration=run.duration,
         end_reason=run.end_reason,
         machine=_machine(run),
-        warnings=(several,) if len(toc.runs) > 1 else (),
+        warnings=((several,) if len(toc.runs) > 1 else ()) + toc.warnings,
     )
 
 

@@ -63,7 +63,8 @@ def export(
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
-    runs = read_toc(recording.toc_file).runs
+    toc = read_toc(recording.toc_file)
+    runs = toc.runs
     if not runs:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
     tables = wanted(runs[-1], {*schemas, TIME_INFO})
@@ -82,7 +83,7 @@ def export(
         raise errors[0]
     listed = {table.schema for table in tables}
     told = (*warnings, *(str(error) for error in errors), *_missing(runs[-1], listed))
-    return without_repeats(told)
+    return without_repeats(told) + toc.warnings
 
 
 def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
