@@ -1,0 +1,69 @@
+"""A file of rows as blocks of whole rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.tables.xml.fast.irregular import IrregularError, demand
+
+_BLOCK = 1 << 20
+_LONGEST_BLOCK = 1 << 23
+_BEYOND = 64
+_ROW_END = b"</row>\n"
+_ENDS = (b"</node></trace-query-result>\n", b"</node></trace-query-result>")
+
+Octets = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some whole rows: `size` bytes, with zeros behind them.
+
+    `words[p]` is the little-endian number of the eight bytes that begin at `p`.
+    """
+
+    octets: Octets
+    words: Words
+    size: int
+
+
+def blocks(file: BinaryIO, beginning: bytes) -> Iterator[Block]:
+    """Yield the rows of a table, a megabyte at a time; a block lives until the next one.
+
+    Args:
+        file: The export, read up to the end of `beginning`.
+        beginning: What was read of the rows already.
+
+    Raises:
+        IrregularError: A row is very long, or the table does not end as xctrace ends it.
+    """
+    rest = beginning
+    while True:
+        content = file.read(max(_BLOCK - len(rest), _BLOCK >> 2))
+        data = rest + content
+        whole = data.rfind(_ROW_END) + len(_ROW_END)
+        if not content:
+            break
+        if whole < len(_ROW_END):
+            demand(len(data) < _LONGEST_BLOCK, "a row is longer than a block")
+            rest = data
+            continue
+        yield block(data, whole)
+        rest = data[whole:]
+    if whole >= len(_ROW_END):
+        yield block(data, whole)
+        rest = data[whole:]
+    if rest not in _ENDS:
+        raise IrregularError("the table does not end as xctrace ends it")
+
+
+def block(data: bytes, size: int) -> Block:
+    """Return the first `size` bytes as a block."""
+    padded = np.zeros(size + _BEYOND, np.uint8)
+    padded[:size] = np.frombuffer(data, np.uint8, size)
+    words = np.ndarray((size + _BEYOND - 8,), "<u8", padded, strides=(1,))
+    return Block(padded[:size], words, size)

@@ -1,0 +1,130 @@
+"""What an export has defined so far, in arrays indexed by id."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml.fast.blocks import Block
+from tracekit.tables.xml.fast.elements import Elements
+from tracekit.tables.xml.fast.heap import Growing, TextHeap
+from tracekit.tables.xml.fast.irregular import IrregularError, demand
+from tracekit.tables.xml.fast.names import Vocabulary
+from tracekit.tables.xml.fast.spans import Spans
+from tracekit.tables.xml.symbols import STACK_TYPES
+from tracekit.tables.xml.fast.tokens import Positions
+
+_FMT = np.uint64(int.from_bytes(b' fmt="', "little"))
+_FMT_MASK = np.uint64(0xFFFF_FFFF_FFFF)
+_FMT_LENGTH = 6
+_QUOTE = ord('"')
+_NUMERIC = {
+    Form.INTEGER: pa.int64(),
+    Form.FLAG: pa.int64(),
+    Form.UNSIGNED: pa.uint64(),
+    Form.NUMBER: pa.float64(),
+}
+
+
+class Definitions:
+    """The values of all definitions: a number, or the number of a text in the heap."""
+
+    def __init__(self, vocabulary: Vocabulary, names: tuple[str, ...]) -> None:
+        """Begin with nothing; `names` are those of the vocabulary."""
+        self.width = vocabulary.lengths.size
+        self.values = Growing(np.int64)
+        self.codes = Growing(np.int16)
+        self.texts = TextHeap()
+        self.values.extend(np.zeros(1, np.int64))
+        self.codes.extend(np.zeros(1, np.int16))
+        self._forms = [
+            (kind, vocabulary.codes(name for name in names if FORMS.get(name) is form))
+            for form, kind in _NUMERIC.items()
+        ]
+        self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
+        self._framed = vocabulary.codes(("frame", "binary"))
+        self._stacks = vocabulary.codes(STACK_TYPES)
+
+    def __len__(self) -> int:
+        """Count the definitions."""
+        return self.values.size - 1
+
+    def add(self, block: Block, elements: Elements) -> int:
+        """Add the definitions of a block; return how many quotes their tags have.
+
+        Those of stacks, frames and binaries get their values elsewhere.
+
+        Raises:
+            IrregularError: A definition is not written as xctrace writes those of its type.
+        """
+        tokens, places = elements.tokens, elements.definitions
+        codes = elements.codes.take(places)
+        ends, leaf = tokens.ends.take(places), tokens.leaf.take(places)
+        behind = elements.attributes
+        readable = (block.words[behind + 1] & _FMT_MASK) == _FMT
+        bare = ends == behind + 1
+        framed, numeric = self._framed.take(codes), self._numeric.take(codes)
+        stack = self._stacks.take(codes) & bare & ~leaf
+        valued = ~(framed | stack)
+        closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
+        demand((framed | bare | (readable & closed)).all(), "a definition with other attributes")
+        demand((framed | tokens.opening.take(places)).all(), "a definition without content")
+        demand((leaf | ~valued | (readable & ~numeric)).all(), "a compound without a text")
+        demand(not (self._stacks.take(codes) & readable).any(), "a stack with a text")
+        chosen = np.flatnonzero(valued)
+        starts = np.where(leaf, ends + 1, behind + 1 + _FMT_LENGTH)
+        stops = np.where(
+            leaf, tokens.starts.take(np.minimum(places + 1, tokens.starts.size - 1)), ends - 1
+        )
+        empty = leaf & valued & (starts == stops)
+        demand((~empty | (readable & (ends == behind + _FMT_LENGTH + 2))).all(), "an empty value")
+        spans = Spans(block, starts.take(chosen), stops.take(chosen))
+        values = np.zeros(places.size, np.int64)
+        self._convert(spans, codes.take(chosen), values, chosen)
+        self.values.extend(values)
+        self.codes.extend(codes)
+        return 2 * places.size + 2 * int(np.count_nonzero(readable & ~framed))
+
+    def _convert(
+        self,
+        spans: Spans,
+        codes: NDArray[np.int16],
+        values: NDArray[np.int64],
+        chosen: Positions,
+    ) -> None:
+        for kind, members in self._forms:
+            some = np.flatnonzero(members.take(codes))
+            if some.size:
+                numbers = _numbers(spans.texts(some), kind)
+                values[chosen.take(some)] = numbers.view(np.int64)
+        some = np.flatnonzero(~self._numeric.take(codes))
+        if some.size:
+            values[chosen.take(some)] = np.arange(some.size) + len(self.texts)
+            self.texts.extend(spans.texts(some))
+
+
+_DIGITS = np.zeros(256, np.bool_)
+_DIGITS[list(b"0123456789")] = True
+_IN_INTEGERS = _DIGITS.copy()
+_IN_INTEGERS[ord("-")] = True
+_IN_NUMBERS = _IN_INTEGERS.copy()
+_IN_NUMBERS[list(b".eE+")] = True
+
+
+def _numbers(texts: pa.Array, kind: pa.DataType) -> NDArray[np.generic]:
+    """Convert texts as `tracekit.tables.values` does, or give up."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: offsets[-1]]
+    floating = pa.types.is_floating(kind)
+    demand(
+        (_IN_NUMBERS if floating else _IN_INTEGERS).take(octets).all(), "a number in other words"
+    )
+    demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
+    if floating:
+        first = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
+        demand((first < offsets[1:]).all(), "a number without digits")
+        demand(_DIGITS.take(octets.take(first)).all(), "a number without digits")
+    try:
+        return texts.cast(kind).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise IrregularError(str(error)) from error

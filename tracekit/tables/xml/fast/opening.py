@@ -1,0 +1,68 @@
+"""What stands above the rows of a plain export."""
+
+import re
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+
+from tracekit.tables.xml.fast.irregular import IrregularError, demand
+from tracekit.tables.xml.node import ExportColumn, Header
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 20
+_HEADER_END = b"</schema>"
+_CLOSING = b"</node></trace-query-result>"
+_UNTYPED = {"any", "row", "sentinel", "source", "frame", "binary"}
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
+_BEGINNING = re.compile(
+    rb"""\A<\?xml version="1\.0"\?>\n<trace-query-result>\n<node xpath='[^'<&\x00-\x1f]*'>"""
+    rb"""<schema [^<>]*>(?:<col>[^!?]*</col>)*</schema>\Z""",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The header of the only table, and the xpath that its node names."""
+
+    header: Header
+    xpath: str
+
+
+def read_opening(file: BinaryIO) -> tuple[Opening, bytes]:
+    """Read up to the first row; also return what was read of the rows.
+
+    Raises:
+        IrregularError: The file does not begin as xctrace begins a table with a header.
+    """
+    beginning = b""
+    while (end := beginning.find(_HEADER_END)) < 0:
+        chunk = file.read(_CHUNK)
+        demand(chunk and len(beginning) < _LONGEST, "no header")
+        beginning += chunk
+    end += len(_HEADER_END)
+    demand(_BEGINNING.match(beginning[:end]), "another beginning")
+    try:
+        root = etree.fromstring(beginning[:end] + _CLOSING, _PARSER)
+    except etree.XMLSyntaxError as error:
+        raise IrregularError("a header that is no XML") from error
+    node = root[0]
+    return Opening(_header(node[0]), node.get("xpath", "")), beginning[end:].removeprefix(b"\n")
+
+
+def _header(schema: Element) -> Header:
+    columns = tuple(
+        ExportColumn(
+            column.findtext("mnemonic") or "",
+            column.findtext("name") or "",
+            column.findtext("engineering-type") or "",
+        )
+        for column in schema.iterfind("col")
+    )
+    name = schema.get("name", "")
+    demand(name and columns, "a header that is not complete")
+    demand(all(one.mnemonic and one.engineering_type for one in columns), "a column without a type")
+    demand(not {one.engineering_type for one in columns} & _UNTYPED, "a column of any type")
+    return Header(name, columns)
