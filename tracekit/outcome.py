@@ -1,14 +1,10 @@
 """What a command's end says to a script: data that are missing are no success."""
 
-import warnings
-from pathlib import Path
-
-import pandas as pd
+from collections.abc import Sequence
 
 from tracekit.analysis.result import Result, Status
 from tracekit.errors import InconclusiveError, InputError
 from tracekit.recording import Recording
-from tracekit.tables import DamagedExportWarning, read_table
 
 _GATE = "capture-empty"
 
@@ -41,15 +37,7 @@ def require_target_rows(recording: Recording) -> None:
         )
 
 
-def read_what_there_is(export: Path, schema: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Read a flat table, and what was damaged in its file: the rows before that are returned."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DamagedExportWarning)
-        frame = read_table(export, schema)
-    return frame, [str(one.message) for one in caught]
-
-
-def require_whole(damage: list[str]) -> None:
+def require_whole(damage: Sequence[str]) -> None:
     """Raise InputError if the export was damaged; what could be read has been written."""
     if damage:
         raise InputError(" ".join(damage), hint="The rows before the damage were written.")

@@ -96,7 +96,8 @@ def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
         (table,) = root.findall("node")
         expected = decode(table, ids)
         frame = read_table(path)
-        assert list(frame.columns) == list(expected), path
+        beside = [name for name in frame.columns if name.endswith(".stack")]
+        assert list(frame.columns.drop(beside)) == list(expected), path
         for name, values in expected.items():
             assert listed(frame[name]) == values, f"{path}: {name}"
             cells += len(values)

@@ -11,6 +11,8 @@ from tracekit.errors import InputError
 from tracekit.tables import DamagedExportWarning, DriftWarning, read_table
 from tracekit.tables.drift import ExportWarning
 from tracekit.tables.flat import read_flat
+from tracekit.tables.place import Choice
+from tracekit.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
@@ -162,36 +164,83 @@ def test_several_tables_need_a_name(document: Export, node: Callable[..., str]) 
         read_table(path, schema="three")
 
 
-def test_parts_of_one_table_are_one_table(document: Export, node: Callable[..., str]) -> None:
-    columns = "n:uint32 process:process id:uint64"
-    path = document(
-        node(columns, f'<row><uint32 id="9">5</uint32>{PROCESS.format(1, 7)}<sentinel/></row>'),
-        node(
-            columns,
-            f'<row><uint32 id="8">-6</uint32><process ref="1"/><uint64>{2**64 - 1}</uint64></row>',
-            table=2,
-        ),
+def two_profiles(node: Callable[..., str], first: int = 1, second: int = 1) -> list[str]:
+    """Write two tables of one schema, with that many rows."""
+    columns = "n:uint32 process:process"
+    rows = f'<row><uint32 id="9">5</uint32>{PROCESS.format(1, 7)}</row>'
+    again = '<row><uint32 id="8">-6</uint32><process id="1" fmt="x"/></row>'
+    return [
+        node(columns, *[rows] * first, schema="info", table=4),
+        node(columns, *[again] * second, schema="info", table=11),
+    ]
+
+
+def test_tables_of_one_schema_are_chosen_by_their_place(
+    document: Export, node: Callable[..., str]
+) -> None:
+    path = document(*two_profiles(node))
+    with pytest.raises(InputError, match="holds 2 tables of info") as caught:
+        read_table(path)
+    assert "info, run 1 table 4, with 1 row; info, run 1 table 11, with 1 row." in str(caught.value)
+    assert "--table" in caught.value.hint
+    assert read_table(path, table=4)["n"].tolist() == [5]
+    assert read_table(path, "info", table=11, run=1)["n"].tolist() == [-6]
+    with pytest.raises(InputError, match="no table that is table 5; it holds info, run 1 table 4"):
+        read_table(path, table=5)
+    with pytest.raises(InputError, match="no table that is run 2, table 4"):
+        read_table(path, table=4, run=2)
+
+
+def test_tables_of_one_schema_are_chosen_by_their_attributes(
+    document: Export, node: Callable[..., str]
+) -> None:
+    path = document(*two_profiles(node))
+    tables = (
+        TocTable(4, "info", {"counter-profile": "0"}),
+        TocTable(11, "info", {"counter-profile": "3", "shader-profiler": "1"}),
     )
-    frame = read_table(path)
-    assert frame["n"].tolist() == [5, -6]
-    assert frame["process.pid"].tolist() == [7, 7]
-    assert frame["id"].dtype == "UInt64"
-    assert frame["id"].iloc[1] == 2**64 - 1
-    assert frame.index.tolist() == [0, 1]
+    toc = Toc((TocRun(1, tables=tables),))
+    with pytest.raises(InputError, match=r"table 11 \(counter-profile=3, shader-profiler=1\)"):
+        read_flat(path, toc=toc)
+    chosen = read_flat(path, toc=toc, choice=Choice(attributes={"counter-profile": "3"}))
+    assert chosen.frame["n"].tolist() == [-6]
+    with pytest.raises(InputError, match="no table that is counter-profile=7"):
+        read_flat(path, toc=toc, choice=Choice(attributes={"counter-profile": "7"}))
+    others = Toc((TocRun(1, tables=(TocTable(4, "other", {"counter-profile": "3"}),)),))
+    with pytest.raises(InputError, match="no table that is counter-profile=3"):
+        read_flat(path, toc=others, choice=Choice(attributes={"counter-profile": "3"}))
+
+
+@pytest.mark.parametrize("full", [0, 1])
+def test_the_only_table_with_rows_is_taken_and_the_other_named(
+    document: Export, node: Callable[..., str], full: int
+) -> None:
+    path = document(*two_profiles(node, first=1 - full, second=full))
+    with pytest.warns(ExportWarning, match=f"run 1 table {[11, 4][full]} has no rows") as caught:
+        frame = read_table(path)
+    assert len(caught) == 1
+    assert frame["n"].tolist() == [[5], [-6]][full]
+
+
+def test_tables_that_are_empty_alike_are_one_empty_table(
+    document: Export, node: Callable[..., str]
+) -> None:
+    flat = read_flat(document(*two_profiles(node, 0, 0)))
+    assert list(flat.frame) == ["n", "process", "process.pid"]
+    assert (len(flat.frame), flat.remarks) == (0, ())
+    with pytest.raises(InputError, match="2 tables of table: .* with 0 rows"):
+        read_table(document(node("n:uint32"), node("m:uint32", table=2)))
 
 
 def test_runs_are_not_mixed(document: Export, node: Callable[..., str]) -> None:
-    path = document(node("n:uint32"), node("n:uint32").replace("run[1]", "run[2]"))
-    with pytest.raises(InputError, match="holds table of several runs"):
+    row = '<row><uint32 id="9">{}</uint32></row>'
+    path = document(
+        node("n:uint32", row.format(1)),
+        node("n:uint32", row.format(2)).replace("run[1]", "run[2]"),
+    )
+    with pytest.raises(InputError, match="run 1 table 1, with 1 row; table, run 2 table 1"):
         read_table(path)
-
-
-def test_tables_of_one_name_that_differ_are_refused(
-    document: Export, node: Callable[..., str]
-) -> None:
-    path = document(node("n:uint32"), node("m:uint32", table=2))
-    with pytest.raises(InputError, match="of the name table that differ"):
-        read_table(path)
+    assert read_table(path, run=2)["n"].tolist() == [2]
 
 
 def test_an_empty_answer_is_not_taken_for_success(tmp_path: Path) -> None:

@@ -8,6 +8,14 @@ import typer
 from tracekit.commands import options
 from tracekit.recording import Recording
 
+Table = Annotated[
+    int | None,
+    typer.Option("--table", min=1, help="Place in the TOC, where several tables have one schema."),
+]
+RunNumber = Annotated[
+    int | None, typer.Option("--run", min=1, help="Run to take, where a trace has several.")
+]
+
 
 def tables(
     run: options.RunFolder,
@@ -48,19 +56,28 @@ def convert(
     schema: Annotated[
         str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
     ] = None,
+    table: Table = None,
+    run_number: RunNumber = None,
 ) -> None:
     """Turn an export into a flat table.
 
-    One row for each row, one column for each mnemonic, in order. Of a damaged export the rows
-    before the damage are written, and the exit code is 3.
+    One row for each row, one column for each mnemonic, in order. Where there are stacks, a
+    column NAME.stack numbers them, and OUT.frames.parquet and OUT.stacks.parquet beside OUT
+    say what they are. Of a damaged export the rows before the damage are written, and the exit
+    code is 3. A table of any length is converted in a few hundred MB of memory.
     """
     from tracekit import console, outcome
-    from tracekit.tables import write_table
+    from tracekit.tables.convert import convert as write
+    from tracekit.tables.place import Choice
 
-    frame, damage = outcome.read_what_there_is(export, schema)
-    write_table(frame, output)
-    console.show_file(output)
-    outcome.require_whole(damage)
+    with console.progress("convert"):
+        converted = write(export, output, schema, Choice(run_number, table))
+    for file in converted.files:
+        console.show_file(file)
+    if len(converted.files) > 1:
+        console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
+    console.show_warnings((*converted.drift, *converted.remarks))
+    outcome.require_whole(converted.damage)
 
 
 def workloads(*, workloads: options.Workloads = None) -> None:

@@ -1,19 +1,20 @@
 """What a file of XML is, without reading all of its values; which tables a folder holds."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from html import unescape
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from tracekit.errors import InputError
-from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
+from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.headers import Header, headers
+from tracekit.tables.place import Place, attributes_of, described, place_of, schema_at
+from tracekit.tables.remembered import remembered
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
+from tracekit.toc import Toc, read_toc
 
-_BLOCK = 1 << 22
-_SCHEMA = re.compile(rb"""<schema\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
-_NAME = re.compile(rb"""\s+([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -22,18 +23,43 @@ class Content:
 
     kind: Literal["toc", "tables", "unknown"]
     schemas: tuple[str, ...] = ()
+    headers: tuple[Header, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A table that a file holds, and what tells it from others of its schema."""
+
+    file: Path
+    schema: str
+    place: Place
+    attributes: Mapping[str, str]
+    rows: bool
+
+    def __str__(self) -> str:
+        """Name it for a sentence."""
+        return f"{described(self.place, self.attributes)} in {self.file.name}"
 
 
 @dataclass(frozen=True)
 class ExportIndex:
-    """The exports of a folder: which files hold a schema, which are tables of contents.
+    """The exports of a folder: the tables of each schema, and the tables of contents.
 
-    `strange` files are neither.
+    `toc` is the table of contents if there is exactly one. `strange` files are neither.
     """
 
-    schemas: dict[str, tuple[Path, ...]]
+    tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
     tocs: tuple[Path, ...] = ()
     strange: tuple[Path, ...] = ()
+    toc: Toc | None = None
+
+    @property
+    def schemas(self) -> dict[str, tuple[Path, ...]]:
+        """The files that hold a schema."""
+        return {
+            schema: tuple(dict.fromkeys(one.file for one in listed))
+            for schema, listed in self.tables.items()
+        }
 
 
 def identify(path: Path) -> Content:
@@ -46,7 +72,9 @@ def identify(path: Path) -> Content:
         case name if name == TOC_ROOT:
             return Content("toc")
         case name if name == ROOT:
-            return Content("tables", tuple(dict.fromkeys(_schemas(path))))
+            found = tuple(headers(path))
+            schemas = dict.fromkeys(one.schema for one in found if one.schema)
+            return Content("tables", tuple(schemas), found)
         case _:
             return Content("unknown")
 
@@ -56,36 +84,48 @@ def refusal(path: Path) -> InputError:
     return hostile(path) if declares_document_type(head(path)) else not_an_export(path)
 
 
-def index(folder: Path) -> ExportIndex:
-    """List what the `.xml` files of a folder hold; of an absent folder, nothing."""
-    schemas: dict[str, tuple[Path, ...]] = {}
-    tocs: list[Path] = []
-    strange: list[Path] = []
-    for path in sorted(path for path in folder.glob("*.xml") if path.is_file()):
-        content = identify(path)
-        if content.kind == "toc":
-            tocs.append(path)
-        elif content.kind == "unknown":
-            strange.append(path)
-        for schema in content.schemas:
-            schemas[schema] = (*schemas.get(schema, ()), path)
-    return ExportIndex(schemas, tuple(tocs), tuple(strange))
+def index(folder: Path, memory: Path | None = None) -> ExportIndex:
+    """List what the `.xml` files of a folder hold; of an absent folder, nothing.
+
+    Args:
+        folder: The folder with the exports of one trace.
+        memory: A folder to keep in what large files were found to hold.
+    """
+    files = sorted(path for path in folder.glob("*.xml") if path.is_file())
+    found = {path: remembered(path, memory, identify) for path in files}
+    tocs = tuple(path for path, content in found.items() if content.kind == "toc")
+    strange = tuple(path for path, content in found.items() if content.kind == "unknown")
+    toc = contents(tocs)
+    tables: dict[str, tuple[Listed, ...]] = {}
+    for path, content in found.items():
+        for header in content.headers:
+            listed = _listed(path, header, toc)
+            if listed.schema:
+                tables[listed.schema] = (*tables.get(listed.schema, ()), listed)
+    return ExportIndex(tables, tocs, strange, toc)
 
 
-def _schemas(path: Path) -> Iterator[str]:
-    rest = b""
+def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:
+    place = place_of(header.xpath, header.number)
+    named = schema_at(toc, place) if header.inherited else None
+    schema = named or header.schema
+    return Listed(path, schema, place, attributes_of(toc, place, schema), header.rows)
+
+
+def contents_beside(path: Path) -> Toc | None:
+    """Read the table of contents that stands beside an export, if there is exactly one."""
+    beside = [
+        one for one in path.parent.glob("*.xml") if one.is_file() and root(head(one)) == TOC_ROOT
+    ]
+    return contents(beside)
+
+
+def contents(tocs: Sequence[Path]) -> Toc | None:
+    """Read the only table of contents there is; None where there are others, or it is damaged."""
+    if len(tocs) != 1:
+        return None
     try:
-        with open_input(path) as file:
-            while block := file.read(_BLOCK):
-                text = rest + block
-                for found in _SCHEMA.finditer(text):
-                    yield from _name(found[1])
-                rest = text[text.rfind(b"<") :][:_BLOCK]
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def _name(attributes: bytes) -> Iterator[str]:
-    for key, double, single in _NAME.findall(attributes):
-        if key == b"name":
-            yield unescape((double or single).decode("utf-8", "replace"))
+        return read_toc(tocs[0])
+    except InputError as error:
+        _log.warning("%s is not used: %s", tocs[0], error)
+        return None

@@ -1,13 +1,31 @@
-"""Write a frame to a file, whole or not at all."""
+"""Write tables to files, whole or not at all: a frame at once, a long table part by part."""
 
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracekit.errors import UsageError
 from tracekit.replacing import replacing
+from tracekit.tables.layout import frame_of
 
 SUFFIXES = (".parquet", ".csv", ".feather")
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format.
+
+    Raises:
+        UsageError: It says none that can be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{path} has a suffix that says no format.", hint=f"Use {', '.join(SUFFIXES)}."
+        )
+    return suffix
 
 
 def write_table(frame: pd.DataFrame, path: Path | str) -> None:
@@ -21,11 +39,7 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
         RecordingError: The file cannot be written; what was there before is left as it was.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UsageError(
-            f"{path} has a suffix that says no format.", hint=f"Use {', '.join(SUFFIXES)}."
-        )
+    suffix = suffix_of(path)
     with replacing(path) as file:
         match suffix:
             case ".parquet":
@@ -34,3 +48,79 @@ def write_table(frame: pd.DataFrame, path: Path | str) -> None:
                 frame.reset_index(drop=True).to_feather(file)
             case _:
                 frame.to_csv(file, index=False)
+
+
+class TableWriter(Protocol):
+    """A file that a table is written into, part by part."""
+
+    def write(self, part: pa.Table) -> None:
+        """Write some more rows."""
+        ...
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file; the metadata tell pandas the dtypes, which may follow from all parts."""
+        ...
+
+
+def table_writer(suffix: str, file: BinaryIO, schema: pa.Schema) -> TableWriter:
+    """Begin a table of that schema; only Feather needs the schema's metadata from the start."""
+    match suffix:
+        case ".parquet":
+            return ParquetParts(file, schema)
+        case ".feather":
+            return _FeatherParts(file, schema)
+        case _:
+            return _CsvParts(file)
+
+
+class ParquetParts:
+    """A Parquet file; each part is a row group, and each page has a checksum."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        """Begin the file."""
+        texts = [one.name for one in schema if pa.types.is_string(one.type)]
+        # The stored schema would hide the metadata that are known only at the end.
+        self._writer = pq.ParquetWriter(
+            file,
+            schema.remove_metadata(),
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=texts,  # pyright: ignore[reportArgumentType]  a list will do
+            store_schema=False,
+            write_page_checksum=True,
+        )
+
+    def write(self, part: pa.Table) -> None:
+        """Write a row group."""
+        self._writer.write_table(part, row_group_size=max(1, part.num_rows))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:
+        """End the file."""
+        self._writer.add_key_value_metadata(metadata)
+        self._writer.close()
+
+
+class _FeatherParts:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._schema = schema
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._writer = pa.ipc.new_file(file, schema, options=options)
+
+    def write(self, part: pa.Table) -> None:
+        self._writer.write_table(part.replace_schema_metadata(self._schema.metadata))
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  it has them
+        self._writer.close()
+
+
+class _CsvParts:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._begun = False
+
+    def write(self, part: pa.Table) -> None:
+        frame_of(part).to_csv(self._file, index=False, header=not self._begun)
+        self._begun = True
+
+    def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  CSV holds no dtypes
+        assert self._begun

@@ -1,0 +1,102 @@
+"""The headers of an export, found by a scan of its bytes: which tables a file holds."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import unescape
+from pathlib import Path
+
+from tracekit.input_file import open_input, unreadable
+
+_BLOCK = 1 << 22
+_TAG = re.compile(rb"""<(node|schema)\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
+_ATTRIBUTE = re.compile(rb"""\s+([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_ROW = re.compile(rb"<row\b")
+
+
+@dataclass(frozen=True)
+class Header:
+    """A table of a file: its schema, the xpath above it, whether a row follows.
+
+    `number` counts the tables of the file from 1. A table without a schema of its own has
+    `inherited` that of the table before it; "" where there is none.
+    """
+
+    schema: str
+    xpath: str
+    number: int
+    rows: bool = False
+    inherited: bool = False
+
+
+def headers(path: Path) -> list[Header]:
+    """Find the tables of an export; what their rows hold is not read.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    scan = _Scan()
+    try:
+        with open_input(path) as file:
+            while block := file.read(_BLOCK):
+                scan.feed(block)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return scan.found
+
+
+class _Scan:
+    """A scan, block by block; a tag that a block cuts is looked at with the next one."""
+
+    def __init__(self) -> None:
+        self.found: list[Header] = []
+        self._rest = b""
+        self._seen = 0  # bytes of the rest that belong to a tag already taken
+        self._schema = ""
+        self._bare = False
+
+    def feed(self, block: bytes) -> None:
+        text = self._rest + block
+        position = self._seen
+        for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
+            tag = _TAG.match(text, start) if start >= position else None
+            if tag is not None:
+                self._look_for_row(text, position, start)
+                self._take(tag)
+                position = tag.end()
+        self._look_for_row(text, position, len(text))
+        cut = max(0, text.rfind(b"<"), len(text) - _BLOCK)
+        self._rest, self._seen = text[cut:], max(0, position - cut)
+
+    def _take(self, tag: re.Match[bytes]) -> None:
+        attributes = dict(_attributes(tag[2]))
+        if tag[1] == b"node":
+            xpath, number = attributes.get("xpath", ""), len(self.found) + 1
+            self.found.append(Header(self._schema, xpath, number, inherited=True))
+            self._bare = True
+        elif self._bare:
+            self._schema = attributes.get("name", "")
+            last = self.found[-1]
+            self.found[-1] = Header(self._schema, last.xpath, last.number)
+            self._bare = False
+
+    def _look_for_row(self, text: bytes, start: int, end: int) -> None:
+        if not self.found or self.found[-1].rows:
+            return
+        if _ROW.search(text, start, end):
+            last = self.found[-1]
+            self.found[-1] = replace(last, rows=True)
+
+
+def _places(text: bytes, tag: bytes) -> Iterator[int]:
+    """Find literally, which is many times faster than an expression with alternatives."""
+    place = text.find(tag)
+    while place >= 0:
+        yield place
+        place = text.find(tag, place + 1)
+
+
+def _attributes(text: bytes) -> Iterator[tuple[str, str]]:
+    for key, double, single in _ATTRIBUTE.findall(text):
+        value = (double or single).decode("utf-8", "replace")
+        yield key.decode("ascii", "replace"), unescape(value)

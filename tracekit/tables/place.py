@@ -1,0 +1,100 @@
+"""Which table of a trace is meant, where several have the same schema.
+
+A table is one entry of the table of contents: a run, and its place 1, 2 … among the tables of
+that run, as the xpath above an exported table says. Two entries are never glued together, not
+even if their attributes are the same: each is a table of its own. Of several, one can be taken
+without a word only if all others are empty.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tracekit.toc import Toc
+
+_PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table stands: run and index in its trace, None where the file does not say.
+
+    `number` counts the tables of its file from 1.
+    """
+
+    run: int | None
+    index: int | None
+    number: int = 1
+
+    def __str__(self) -> str:
+        """Name it as people choose it."""
+        words = [f"run {self.run}"] if self.run is not None else []
+        words += [f"table {self.index}"] if self.index is not None else []
+        return " ".join(words) or f"number {self.number} in its file"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a caller knows of the table that is meant; what is None or empty is left open.
+
+    `attributes` are those of the table of contents, such as {"counter-profile": "3"}.
+    """
+
+    run: int | None = None
+    table: int | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def allows(self, place: Place, attributes: Mapping[str, str]) -> bool:
+        """Tell whether a table with these attributes may be the one."""
+        return (
+            self.run in {None, place.run}
+            and self.table in {None, place.index}
+            and self.attributes.items() <= attributes.items()
+        )
+
+    def __str__(self) -> str:
+        """Name what is known, for a sentence."""
+        words = [f"run {self.run}"] if self.run is not None else []
+        words += [f"table {self.table}"] if self.table is not None else []
+        return ", ".join([*words, *worded(self.attributes)])
+
+
+OPEN = Choice()
+HOW_TO_CHOOSE = "Choose with --table and --run, or in Python by table, run or attributes."
+
+
+def place_of(xpath: str, number: int) -> Place:
+    """Read where a table stands from the xpath above it."""
+    found = _PLACE.search(xpath)
+    return Place(int(found[1]), int(found[2]), number) if found else Place(None, None, number)
+
+
+def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
+    """Return what the table of contents says of a table; nothing if it is of another trace."""
+    for run in toc.runs if toc is not None else ():
+        for table in run.tables:
+            if (run.number, table.index, table.schema) == (place.run, place.index, schema):
+                return table.attributes
+    return {}
+
+
+def schema_at(toc: Toc | None, place: Place) -> str | None:
+    """Return the schema that the table of contents names at a place."""
+    tables = [
+        table
+        for run in (toc.runs if toc is not None else ())
+        for table in run.tables
+        if (run.number, table.index) == (place.run, place.index)
+    ]
+    return tables[0].schema if tables else None
+
+
+def described(place: Place, attributes: Mapping[str, str]) -> str:
+    """Name a table and what sets it apart."""
+    told = ", ".join(worded(attributes))
+    return f"{place} ({told})" if told else str(place)
+
+
+def worded(attributes: Mapping[str, str]) -> Sequence[str]:
+    """Word attributes, in an order that does not depend on the file's."""
+    return [f"{key}={value}" for key, value in sorted(attributes.items())]

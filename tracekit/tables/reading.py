@@ -1,0 +1,114 @@
+"""Read an export by the fast reader, and where it gives up by the exact one.
+
+What the fast reader yielded before it gave up is void: whoever takes pieces is told to begin
+again before the exact reader begins.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from tracekit.errors import InputError
+from tracekit.input_file import open_input, unreadable
+from tracekit.tables.xml import (
+    ExactReader,
+    FastReader,
+    IrregularError,
+    Node,
+    Reader,
+    Symbols,
+)
+from tracekit.toc import Toc
+
+_END = b"</node></trace-query-result>"
+_TAIL = 1 << 12
+_log = logging.getLogger(__name__)
+
+ReaderName = Literal["fast", "exact"]
+
+
+class Taker(Protocol):
+    """Who takes the pieces of an export."""
+
+    def begin(self) -> None:
+        """Forget all that was taken; a reader begins."""
+        ...
+
+    def take(self, piece: Node) -> None:
+        """Take the next piece."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How an export was read: by which reader, why not by the fast one, its stacks."""
+
+    reader: ReaderName
+    irregularity: str
+    symbols: Symbols
+
+
+def read_pieces(
+    path: Path, taker: Taker, toc: Toc | None = None, only: ReaderName | None = None
+) -> Reading:
+    """Read all tables of an export into a taker.
+
+    Args:
+        path: The export.
+        taker: Who takes the pieces.
+        toc: The table of contents; the exact reader needs it for tables without a header.
+        only: The one reader to use; without it the fast one, then the exact one.
+
+    Raises:
+        InputError: The file cannot be opened, is no export, or is hostile.
+        IrregularError: `only` is the fast reader, and the export is none that it reads.
+    """
+    if only == "exact":
+        return _exactly(path, taker, toc, "the exact reader was asked for")
+    try:
+        return _fast(path, taker)
+    except IrregularError as error:
+        if only == "fast":
+            raise
+        return _exactly(path, taker, toc, str(error))
+
+
+def _fast(path: Path, taker: Taker) -> Reading:
+    if not _ends_like_an_export(path):
+        raise IrregularError("the file does not end as an export does")
+    taker.begin()
+    reader = FastReader(path)
+    for piece in _told_in_words(path, reader):
+        taker.take(piece)
+    _log.debug("%s: read by the fast reader", path)
+    return Reading("fast", "", reader.symbols())
+
+
+def _exactly(path: Path, taker: Taker, toc: Toc | None, irregularity: str) -> Reading:
+    _log.debug("%s: read by the exact reader: %s", path, irregularity)
+    taker.begin()
+    reader = ExactReader(path, toc)
+    for piece in _told_in_words(path, reader):
+        taker.take(piece)
+    return Reading("exact", irregularity, reader.symbols())
+
+
+def _told_in_words(path: Path, reader: Reader) -> Iterator[Node]:
+    """Yield the pieces; an OSError in here is of the export, never of whoever takes them."""
+    try:
+        yield from reader.pieces()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _ends_like_an_export(path: Path) -> bool:
+    """Look at the end first: a cut file is not to be read twice."""
+    try:
+        with open_input(path) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL))
+            return file.read().rstrip(b" \t\r\n").endswith(_END)
+    except (InputError, OSError):
+        return False  # the exact reader says why
