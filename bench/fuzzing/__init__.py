@@ -1,0 +1,1 @@
+"""Exports made at random, their damage, and what every reader must agree on."""
