@@ -59,7 +59,7 @@ class Decoded:
     """
 
     table: pa.Table
-    stacks: list[list[int]] = field(default_factory=list)
+    stacks: pa.Array | pa.ChunkedArray = field(default_factory=lambda: stack_array([]))
     frames: pa.Table = field(default_factory=FRAMES.empty_table)
 
 
@@ -95,6 +95,11 @@ def header(path: Path) -> list[Column]:
             for column in schema.iterfind("col")
         ]
     raise ValueError(f"{path} has no header")
+
+
+def stack_array(stacks: list[list[int]]) -> pa.Array:
+    """Return stacks, each the numbers of its frames, as an array."""
+    return pa.array(stacks, pa.list_(pa.int64()))
 
 
 def frame_table(frames: list[tuple[Any, ...]]) -> pa.Table:

@@ -21,6 +21,7 @@ from reading.decoded import (
     Identity,
     frame_table,
     header,
+    stack_array,
 )
 from tracekit.tables.values import FORMS, Form
 
@@ -56,7 +57,7 @@ def _decode(path: Path) -> Decoded:
             )
             if rows:
                 del rows[-1].getparent()[:-1]
-    return Decoded(batches.table(), values.stacks, frame_table(values.frames))
+    return Decoded(batches.table(), stack_array(values.stacks), frame_table(values.frames))
 
 
 class _Values:

@@ -1,0 +1,78 @@
+"""From seconds to tables: rates, memory, and ratios of runs of one round."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from reading.methods import PARSER, RIVAL
+from reading.rounds import Export, Outcome
+
+_HEADS = ("method", "MB/s", "rows/s", "memory", f"x {RIVAL}", f"x {PARSER}", "result")
+
+
+def as_markdown(export: Export, outcomes: Sequence[Outcome]) -> str:
+    """Return the outcomes of one export as a table."""
+    rows = _rows(outcomes)
+    title = f"**{export.name}**: {export.megabytes:,.0f} MB"
+    table = [_HEADS, ("---", *("---:",) * (len(_HEADS) - 2), "---")]
+    table += [_line(export, outcome, outcomes, rows) for outcome in outcomes]
+    widths = [max(len(line[column]) for line in table) for column in range(len(_HEADS))]
+    lines = [
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
+        for line in table
+    ]
+    return "\n".join([f"{title}, {rows:,} rows" if rows else title, "", *lines])
+
+
+def as_data(export: Export, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the outcomes of one export as they were measured, for JSON."""
+    return {
+        "name": export.name,
+        "bytes": export.path.stat().st_size,
+        "rows": _rows(outcomes),
+        "methods": {
+            one.method.name: {
+                "result": one.verdict,
+                "seconds": one.seconds,
+                "memory": one.memory,
+            }
+            for one in outcomes
+        },
+    }
+
+
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return how much faster ours was, for each round that both have."""
+    return [their / our for our, their in zip(ours, theirs, strict=False)]
+
+
+def _line(
+    export: Export, outcome: Outcome, outcomes: Sequence[Outcome], rows: int
+) -> tuple[str, ...]:
+    if not outcome.seconds:
+        return (outcome.method.name, *("",) * (len(_HEADS) - 2), outcome.verdict)
+    seconds = statistics.median(outcome.seconds)
+    of_method = {one.method.name: one.seconds for one in outcomes}
+    return (
+        outcome.method.name,
+        f"{export.megabytes / seconds:,.0f}"
+        if seconds < export.megabytes / 10
+        else f"{export.megabytes / seconds:.1f}",
+        f"{rows / seconds:,.0f}" if outcome.method.decodes else "",
+        f"{statistics.median(outcome.memory) / 1e6:,.0f} MB",
+        *(_worded(ratios(outcome.seconds, of_method.get(name, []))) for name in (RIVAL, PARSER)),
+        outcome.verdict,
+    )
+
+
+def _worded(found: Sequence[float]) -> str:
+    if not found:
+        return ""
+    middle = f"{statistics.median(found):.2f}"
+    return middle if len(found) == 1 else f"{middle} [{min(found):.2f} - {max(found):.2f}]"
+
+
+def _rows(outcomes: Sequence[Outcome]) -> int:
+    return next((one.rows for one in outcomes if one.rows is not None), 0)
