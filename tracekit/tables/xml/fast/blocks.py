@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO
 
 import numpy as np
@@ -12,6 +13,7 @@ from tracekit.tables.xml.fast.irregular import IrregularError, demand
 _BLOCK = 1 << 20
 _LONGEST_BLOCK = 1 << 23
 _BEYOND = 64
+_AMPERSAND = ord("&")
 _ROW_END = b"</row>\n"
 _ENDS = (b"</node></trace-query-result>\n", b"</node></trace-query-result>")
 
@@ -29,6 +31,11 @@ class Block:
     octets: Octets
     words: Words
     size: int
+
+    @cached_property
+    def ampersands(self) -> NDArray[np.int64]:
+        """Where references to entities begin."""
+        return np.flatnonzero(self.octets == _AMPERSAND)
 
 
 def blocks(file: BinaryIO, beginning: bytes) -> Iterator[Block]:

@@ -8,11 +8,11 @@ from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.fast.blocks import Block
 from tracekit.tables.xml.fast.elements import Elements
 from tracekit.tables.xml.fast.heap import Growing, TextHeap
-from tracekit.tables.xml.fast.irregular import IrregularError, demand
+from tracekit.tables.xml.fast.irregular import demand
 from tracekit.tables.xml.fast.names import Vocabulary
+from tracekit.tables.xml.fast.numbers import numbers
 from tracekit.tables.xml.fast.spans import Spans
 from tracekit.tables.xml.symbols import STACK_TYPES
-from tracekit.tables.xml.fast.tokens import Positions
 
 _FMT = np.uint64(int.from_bytes(b' fmt="', "little"))
 _FMT_MASK = np.uint64(0xFFFF_FFFF_FFFF)
@@ -73,58 +73,26 @@ class Definitions:
         demand(not (self._stacks.take(codes) & readable).any(), "a stack with a text")
         chosen = np.flatnonzero(valued)
         starts = np.where(leaf, ends + 1, behind + 1 + _FMT_LENGTH)
-        stops = np.where(
-            leaf, tokens.starts.take(np.minimum(places + 1, tokens.starts.size - 1)), ends - 1
-        )
+        following = tokens.starts.take(np.minimum(places + 1, tokens.starts.size - 1))
+        stops = np.where(leaf, following, ends - 1)
         empty = leaf & valued & (starts == stops)
         demand((~empty | (readable & (ends == behind + _FMT_LENGTH + 2))).all(), "an empty value")
         spans = Spans(block, starts.take(chosen), stops.take(chosen))
         values = np.zeros(places.size, np.int64)
-        self._convert(spans, codes.take(chosen), values, chosen)
+        values[chosen] = self._converted(spans, codes.take(chosen))
         self.values.extend(values)
         self.codes.extend(codes)
         return 2 * places.size + 2 * int(np.count_nonzero(readable & ~framed))
 
-    def _convert(
-        self,
-        spans: Spans,
-        codes: NDArray[np.int16],
-        values: NDArray[np.int64],
-        chosen: Positions,
-    ) -> None:
+    def _converted(self, spans: Spans, codes: NDArray[np.int16]) -> NDArray[np.int64]:
+        """Return the bits of the numbers, and for texts their places in the heap."""
+        values = np.zeros(codes.size, np.int64)
         for kind, members in self._forms:
             some = np.flatnonzero(members.take(codes))
             if some.size:
-                numbers = _numbers(spans.texts(some), kind)
-                values[chosen.take(some)] = numbers.view(np.int64)
+                values[some] = numbers(spans, some, kind).view(np.int64)
         some = np.flatnonzero(~self._numeric.take(codes))
         if some.size:
-            values[chosen.take(some)] = np.arange(some.size) + len(self.texts)
+            values[some] = np.arange(some.size) + len(self.texts)
             self.texts.extend(spans.texts(some))
-
-
-_DIGITS = np.zeros(256, np.bool_)
-_DIGITS[list(b"0123456789")] = True
-_IN_INTEGERS = _DIGITS.copy()
-_IN_INTEGERS[ord("-")] = True
-_IN_NUMBERS = _IN_INTEGERS.copy()
-_IN_NUMBERS[list(b".eE+")] = True
-
-
-def _numbers(texts: pa.Array, kind: pa.DataType) -> NDArray[np.generic]:
-    """Convert texts as `tracekit.tables.values` does, or give up."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
-    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: offsets[-1]]
-    floating = pa.types.is_floating(kind)
-    demand(
-        (_IN_NUMBERS if floating else _IN_INTEGERS).take(octets).all(), "a number in other words"
-    )
-    demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
-    if floating:
-        first = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
-        demand((first < offsets[1:]).all(), "a number without digits")
-        demand(_DIGITS.take(octets.take(first)).all(), "a number without digits")
-    try:
-        return texts.cast(kind).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise IrregularError(str(error)) from error
+        return values

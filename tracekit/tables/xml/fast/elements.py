@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.blocks import Block
-from tracekit.tables.xml.fast.decimals import naturals
+from tracekit.tables.xml.fast.decimals import ids as parsed
 from tracekit.tables.xml.fast.irregular import demand
 from tracekit.tables.xml.fast.names import Codes, Vocabulary
 from tracekit.tables.xml.fast.tokens import Positions, Tokens
@@ -20,8 +20,18 @@ _ID_MASK = np.uint64(0xFF_FFFF_FFFF)
 _REF = np.uint64(int.from_bytes(b' ref="', "little"))
 _REF_MASK = np.uint64(0xFFFF_FFFF_FFFF)
 _ID_LENGTH, _REF_LENGTH = 5, 6
-_QUOTE, _GREATER = b'">'
+_QUOTE = ord('"')
 _POWERS = 10 ** np.arange(1, 17, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """The tags of a block with their names, as codes of a vocabulary."""
+
+    block: Block
+    tokens: Tokens
+    vocabulary: Vocabulary
+    codes: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,89 +67,112 @@ def identify(
         IrregularError: Rows differ in their cells, an element has another name or other
             attributes than it should have, or an id is not the next one.
     """
-    codes = np.zeros(tokens.starts.size, np.int16)
+    named = Named(block, tokens, vocabulary, np.zeros(tokens.starts.size, np.int16))
     rows = np.flatnonzero(tokens.opening & (tokens.levels == 0))
-    codes[rows] = vocabulary.code(ROW)
+    named.codes[rows] = vocabulary.code(ROW)
+    row_lengths = tokens.ends.take(rows) - tokens.starts.take(rows)
+    demand((row_lengths == len(ROW) + 1).all(), "a row with attributes")
+    cells = _cells(tokens, rows, columns.size)
+    inner = np.flatnonzero((tokens.levels > 1) & ~tokens.closing)
+    named.codes[inner] = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+    nulls = _name_cells(named, cells, columns)
+    _check_closing(named)
+    behind = tokens.starts + 1 + vocabulary.lengths.take(named.codes)
+    attribute = block.words[behind]
+    definition = ((attribute & _ID_MASK) == _ID) & ~tokens.closing
+    reference = ((attribute & _REF_MASK) == _REF) & ~tokens.closing
+    without = ~(definition | reference | tokens.closing)
+    without[rows] = without[nulls] = False
+    _check_without_id(named, np.flatnonzero(without))
+    definitions, references = np.flatnonzero(definition), np.flatnonzero(reference)
+    ids = np.zeros(named.codes.size, np.int64)
+    before = np.cumsum(definition).take(references) + defined
+    ids[references] = _repeated(named, references, behind.take(references), before)
+    ids[definitions] = np.arange(defined + 1, defined + 1 + definitions.size)
+    ends = _check_order(block, ids.take(definitions), behind.take(definitions))
+    return Elements(tokens, named.codes, ids, cells, definitions, references, ends)
+
+
+def _cells(tokens: Tokens, rows: Positions, columns: int) -> Positions:
+    """Return the tokens of the cells, a row for each row."""
     cells = np.flatnonzero((tokens.levels == 1) & ~tokens.closing)
-    demand(cells.size == rows.size * columns.size, "a row of another length")
-    table = cells.reshape(rows.size, columns.size)
+    demand(cells.size == rows.size * columns, "a row of another length")
+    table = cells.reshape(rows.size, columns)
     demand((table[:, 0] > rows).all(), "a row of another length")
     demand((table[:-1, -1] < rows[1:]).all(), "a row of another length")
-    inner = np.flatnonzero((tokens.levels > 1) & ~tokens.closing)
-    codes[inner] = vocabulary.identify(block, tokens.starts.take(inner) + 1)
-    nulls = _name_cells(block, tokens, vocabulary, cells, np.tile(columns, rows.size), codes)
-    _check_closing(block, tokens, vocabulary, codes)
-    kinds = _Kinds(block, tokens, vocabulary, codes)
-    named = kinds.definition | kinds.reference
-    plain = np.zeros(codes.size, np.bool_)
-    plain[rows] = tokens.ends.take(rows) == tokens.starts.take(rows) + 1 + len(ROW)
-    plain[nulls] = True
-    source = vocabulary.codes((SOURCE, SENTINEL)).take(codes)
-    plain[inner] |= source.take(inner) & ~named.take(inner)
-    demand((plain ^ named ^ tokens.closing).all(), "an element without an id")
-    return _with_ids(block, tokens, kinds, codes, table, defined)
+    return table
 
 
-def _name_cells(
-    block: Block,
-    tokens: Tokens,
-    vocabulary: Vocabulary,
-    cells: Positions,
-    expected: Codes,
-    codes: Codes,
-) -> Positions:
+def _name_cells(named: Named, cells: Positions, columns: Codes) -> Positions:
     """Name the cells by their columns; return the tokens of those that are null."""
+    tokens = named.tokens
     places = tokens.starts.take(cells) + 1
-    matches = vocabulary.match(block, places, expected)
-    codes[cells] = expected
-    other = np.flatnonzero(~matches)
-    nulls = cells.take(other)
-    sentinel = np.full(other.size, vocabulary.code(SENTINEL), np.int16)
-    demand(vocabulary.match(block, places.take(other), sentinel).all(), "a cell of another type")
-    alone = tokens.ends.take(nulls) - tokens.starts.take(nulls) == len(SENTINEL) + 2
-    demand(alone.all() and not tokens.opening.take(nulls).any(), "a cell of another type")
-    codes[nulls] = sentinel
+    other = ~named.vocabulary.match(named.block, places, columns)
+    named.codes[cells] = columns
+    nulls = cells[other]
+    sentinels = np.full(nulls.size, named.vocabulary.code(SENTINEL), np.int16)
+    named.codes[nulls] = sentinels
+    demand(
+        named.vocabulary.match(named.block, places[other], sentinels).all(),
+        "a cell of another type",
+    )
+    _check_sentinels(tokens, nulls)
     return nulls
 
 
-def _check_closing(block: Block, tokens: Tokens, vocabulary: Vocabulary, codes: Codes) -> None:
+def _check_without_id(named: Named, places: Positions) -> None:
+    """Beside rows, only sentinels and sources have no id; those of sources are checked later."""
+    codes = named.codes.take(places)
+    sentinels = codes == named.vocabulary.code(SENTINEL)
+    demand((sentinels | (codes == named.vocabulary.code(SOURCE))).all(), "an element without an id")
+    _check_sentinels(named.tokens, places[sentinels])
+
+
+def _check_sentinels(tokens: Tokens, places: Positions) -> None:
+    lengths = tokens.ends.take(places) - tokens.starts.take(places)
+    demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")
+    demand(not tokens.opening.take(places).any(), "a sentinel with content")
+
+
+def _check_closing(named: Named) -> None:
     """Every closing tag has the name of the opening tag that it closes."""
-    for level in range(int(tokens.levels.max()) + 1):
-        here = tokens.levels == level
-        closing = np.flatnonzero(here & tokens.closing)
-        expected = codes.take(np.flatnonzero(here & tokens.opening))
-        places = tokens.starts.take(closing) + 2
-        lengths = tokens.ends.take(closing) - places
-        demand((lengths == vocabulary.lengths.take(expected)).all(), "tags that do not match")
-        demand(vocabulary.match(block, places, expected).all(), "tags that do not match")
+    tokens, codes = named.tokens, named.codes
+    leaves = np.flatnonzero(tokens.leaf)
+    _check_names(named, leaves + 1, codes.take(leaves))
+    behind_leaf = np.zeros(tokens.leaf.size, np.bool_)
+    behind_leaf[1:] = tokens.leaf[:-1]
+    opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
+    closing = np.flatnonzero(tokens.closing & ~behind_leaf)
+    opening_levels, closing_levels = tokens.levels.take(opening), tokens.levels.take(closing)
+    for level in range(int(opening_levels.max(initial=0)) + 1):
+        expected = codes.take(opening[opening_levels == level])
+        _check_names(named, closing[closing_levels == level], expected)
 
 
-class _Kinds:
-    """Which tokens define a value and which repeat one."""
-
-    def __init__(self, block: Block, tokens: Tokens, vocabulary: Vocabulary, codes: Codes) -> None:
-        self.behind = tokens.starts + 1 + vocabulary.lengths.take(codes)
-        attribute = block.words[self.behind]
-        self.definition = ((attribute & _ID_MASK) == _ID) & ~tokens.closing
-        self.reference = ((attribute & _REF_MASK) == _REF) & ~tokens.closing
+def _check_names(named: Named, closing: Positions, expected: Codes) -> None:
+    places = named.tokens.starts.take(closing) + 2
+    lengths = named.tokens.ends.take(closing) - places
+    right = lengths == named.vocabulary.lengths.take(expected)
+    demand(right.all(), "tags that do not match")
+    demand(named.vocabulary.match(named.block, places, expected).all(), "tags that do not match")
 
 
-def _with_ids(
-    block: Block, tokens: Tokens, kinds: _Kinds, codes: Codes, table: Positions, defined: int
-) -> Elements:
-    definitions = np.flatnonzero(kinds.definition)
-    references = np.flatnonzero(kinds.reference)
-    ids = np.zeros(codes.size, np.int64)
-    ids[definitions] = np.arange(defined + 1, defined + 1 + definitions.size)
-    digits = np.searchsorted(_POWERS, ids.take(definitions), side="right") + 1
-    ends = kinds.behind.take(definitions) + _ID_LENGTH + digits
+def _check_order(block: Block, ids: NDArray[np.int64], places: Positions) -> Positions:
+    """Check that definitions have the ids that are next; return where those end."""
+    digits = np.searchsorted(_POWERS, ids, side="right") + 1
+    ends = places + _ID_LENGTH + digits
     demand((block.octets.take(ends) == _QUOTE).all(), "an id out of order")
-    demand((naturals(block, ends, digits) == ids.take(definitions)).all(), "an id out of order")
-    starts = kinds.behind.take(references) + _REF_LENGTH
-    quotes = tokens.ends.take(references) - 2
-    demand(not tokens.opening.take(references).any(), "a repeat with content")
-    demand((block.octets.take(quotes) == _QUOTE).all(), "a repeat with other attributes")
-    ids[references] = naturals(block, quotes, quotes - starts)
-    before = np.cumsum(kinds.definition).take(references) + defined
-    demand((ids.take(references) <= before).all(), "a repeat of what is not defined yet")
-    return Elements(tokens, codes, ids, table, definitions, references, ends)
+    demand((parsed(block, ends, digits) == ids).all(), "an id out of order")
+    return ends
+
+
+def _repeated(
+    named: Named, references: Positions, places: Positions, before: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the ids that repeats name; `before` says how many definitions stand before each."""
+    ends = named.tokens.ends.take(references) - 2
+    demand(not named.tokens.opening.take(references).any(), "a repeat with content")
+    demand((named.block.octets.take(ends) == _QUOTE).all(), "a repeat with other attributes")
+    ids = parsed(named.block, ends, ends - places - _REF_LENGTH)
+    demand((ids <= before).all(), "a repeat of what is not defined yet")
+    return ids

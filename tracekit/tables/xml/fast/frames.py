@@ -13,6 +13,7 @@ from tracekit.tables.xml.fast.elements import SOURCE, Elements
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.fast.irregular import IrregularError, demand
 from tracekit.tables.xml.fast.names import Vocabulary
+from tracekit.tables.xml.fast.numbers import consists_of, octets_of
 from tracekit.tables.xml.fast.spans import Spans
 from tracekit.tables.xml.fast.tokens import Positions
 from tracekit.tables.xml.symbols import FRAMES
@@ -30,6 +31,9 @@ _BINARY = re.compile(
 )
 _HEXADECIMAL = np.zeros(256, np.bool_)
 _HEXADECIMAL[list(b"0123456789abcdef")] = True
+_DECIMAL = np.zeros(256, np.bool_)
+_DECIMAL[list(b"0123456789")] = True
+_SHORTEST_ADDRESS, _LONGEST_ADDRESS = len("0x0"), len("0x0123456789abcdef")
 _PARENT_LEVEL, _PART_LEVEL = 2, 3
 
 Ids = NDArray[np.int64]
@@ -90,7 +94,7 @@ class Frames:
         sources: Positions,
         definitions: Definitions,
     ) -> None:
-        names, addresses = _attributes(block, elements, places)
+        names, addresses = _attributes(block, elements, places, self._frame)
         values, ids = definitions.values.array, elements.ids
         values[ids.take(places)] = np.arange(places.size) + self.names.size
         self.names.extend(np.arange(places.size) + len(definitions.texts))
@@ -152,50 +156,61 @@ def _optional(numbers: Ids) -> pa.Array:
 
 
 def _attributes(
-    block: Block, elements: Elements, places: Positions
+    block: Block, elements: Elements, places: Positions, frame: int
 ) -> tuple[pa.Array, NDArray[np.uint64]]:
     """Return the names and addresses of frames."""
-    tokens = elements.tokens
-    quotes = np.flatnonzero(block.octets == _QUOTE)
-    first = np.searchsorted(quotes, tokens.starts.take(places))
-    demand(int(first[-1]) + 6 <= quotes.size, "a frame with other attributes")
-    _, behind, name, name_end, address, address_end = (quotes.take(first + k) for k in range(6))
-    stops = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
-    demand((address_end == stops).all(), "a frame with other attributes")
-    demand((name == behind + _ATTRIBUTE_LENGTH).all(), "a frame with other attributes")
-    demand((address == name_end + _ATTRIBUTE_LENGTH).all(), "a frame with other attributes")
-    demand((name_end > name + 1).all(), "a frame without a name")
-    words = block.words
+    tokens, words = elements.tokens, block.words
+    behind = elements.attributes[elements.codes.take(elements.definitions) == frame]
+    address_end = tokens.ends.take(places) - 1 - ~tokens.opening.take(places)
+    demand((block.octets.take(address_end) == _QUOTE).all(), "a frame with other attributes")
+    address = _opening_quotes(block, address_end) + 1
+    name, name_end = behind + 1 + _ATTRIBUTE_LENGTH, address - 1 - _ATTRIBUTE_LENGTH
+    demand((name_end > name).all(), "a frame without a name")
+    demand((block.octets.take(name_end) == _QUOTE).all(), "a frame with other attributes")
     demand(((words[behind + 1] & _ATTRIBUTE_MASK) == _NAME).all(), "a frame without a name")
     demand(
         ((words[name_end + 1] & _ATTRIBUTE_MASK) == _ADDRESS).all(), "a frame without an address"
     )
     every = np.arange(places.size)
-    names = Spans(block, name + 1, name_end).texts(every)
-    return names, _addresses(Spans(block, address + 1, address_end).texts(every))
+    names = Spans(block, name, name_end).texts(every)
+    return names, _addresses(Spans(block, address, address_end).texts(every))
+
+
+def _opening_quotes(block: Block, ends: Positions) -> Positions:
+    """Return where the quotes stand that open the short values that end at `ends`."""
+    quotes = np.zeros(ends.size, np.int64)
+    left = np.arange(ends.size)
+    for length in range(_SHORTEST_ADDRESS, _LONGEST_ADDRESS + 1):
+        places = ends.take(left) - length - 1
+        found = block.octets.take(places) == _QUOTE
+        quotes[left[found]] = places[found]
+        left = left[~found]
+        if not left.size:
+            break
+    demand(not left.size, "an address in other words")
+    return quotes
 
 
 def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
     """Convert hexadecimal texts that begin with 0x."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[: len(texts) + 1]
-    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: offsets[-1]]
-    demand((np.diff(offsets) > 2).all(), "an address without digits")
+    offsets, octets = octets_of(texts)
     prefix = np.zeros(octets.size, np.bool_)
     prefix[offsets[:-1] + 1] = True
     demand((octets[prefix] == ord("x")).all(), "an address in other words")
     demand((octets.take(offsets[:-1]) == ord("0")).all(), "an address in other words")
-    demand((_HEXADECIMAL.take(octets) | prefix).all(), "an address in other words")
-    try:
-        return texts.cast(pa.uint64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise IrregularError(str(error)) from error
+    valid = (_HEXADECIMAL.take(octets) | prefix)[: offsets[-1]]
+    demand(valid.all(), "an address in other words")
+    return _cast(texts, pa.uint64()).to_numpy()
 
 
 def _lines(texts: pa.Array) -> Ids:
-    octets = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    demand(((octets >= ord("0")) & (octets <= ord("9"))).all(), "a line that is no number")
+    demand(consists_of(texts, _DECIMAL), "a line that is no number")
+    return _cast(texts, pa.int64()).to_numpy()
+
+
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
-        return texts.cast(pa.int64()).to_numpy()
+        return texts.cast(kind)
     except pa.ArrowInvalid as error:
         raise IrregularError(str(error)) from error
 

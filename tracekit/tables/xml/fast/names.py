@@ -11,6 +11,8 @@ from tracekit.tables.xml.fast.tokens import Flags, Positions
 
 _NAME_END = b" />"
 _LONGEST = 128
+_WORD = 8
+_UNKNOWN = -1
 
 Codes = NDArray[np.int16]
 
@@ -23,7 +25,7 @@ class Vocabulary:
         encoded = [name.encode() for name in dict.fromkeys(names)]
         self._codes = {name: code for code, name in enumerate(encoded)}
         self.lengths = np.array([len(name) for name in encoded], np.int64)
-        width = -(-max(map(len, encoded)) // 8) * 8
+        width = -(-max(map(len, encoded)) // _WORD) * _WORD
         table = np.frombuffer(b"".join(name.ljust(width, b"\0") for name in encoded), "<u8")
         mask = b"".join((b"\xff" * len(name)).ljust(width, b"\0") for name in encoded)
         self._words = table.reshape(len(encoded), -1).T.copy()
@@ -42,15 +44,19 @@ class Vocabulary:
         return chosen
 
     def match(self, block: Block, places: Positions, codes: Codes) -> Flags:
-        """Tell whether, at each place, the bytes are those of the name that has the code there."""
+        """Tell whether, at each place, the bytes are those of the name that has the code there.
+
+        `places` may have more dimensions than `codes`, which is then the same for every row.
+        """
         matches = (block.words[places] & self._masks[0].take(codes)) == self._words[0].take(codes)
+        lengths = self.lengths.take(codes)
         for word in range(1, len(self._words)):
-            longer = np.flatnonzero(self.lengths.take(codes) > 8 * word)
+            longer = np.flatnonzero(lengths > _WORD * word)
             if not longer.size:
                 break
             some = codes.take(longer)
-            found = block.words[places.take(longer) + 8 * word] & self._masks[word].take(some)
-            matches[longer] &= found == self._words[word].take(some)
+            found = block.words[places[..., longer] + _WORD * word] & self._masks[word].take(some)
+            matches[..., longer] &= found == self._words[word].take(some)
         return matches
 
     def identify(self, block: Block, places: Positions) -> Codes:
@@ -59,24 +65,27 @@ class Vocabulary:
         Raises:
             IrregularError: A name is not in the vocabulary.
         """
-        codes = np.zeros(places.size, np.int16)
+        codes = np.full(places.size, _UNKNOWN, np.int16)
         beginnings = block.words[places]
         left = np.arange(places.size)
         while left.size:
             code = self._code_at(block, int(places[left[0]]))
-            alike = left[beginnings.take(left) & self._masks[0][code] == self._words[0][code]]
-            candidates = np.full(alike.size, code, np.int16)
-            found = alike[self._ends(block, places.take(alike), code)]
-            found = found[self.match(block, places.take(found), candidates[: found.size])]
+            alike = (beginnings.take(left) & self._masks[0][code]) == self._words[0][code]
+            found = left[alike]
+            found = found[self._is(block, places.take(found), code)]
             codes[found] = code
-            known = np.zeros(places.size, np.bool_)
-            known[found] = True
-            left = left[~known.take(left)]
+            left = left[codes.take(left) == _UNKNOWN]
         return codes
 
-    def _ends(self, block: Block, places: Positions, code: int) -> Flags:
-        after = block.octets.take(places + self.lengths[code])
-        return (after == _NAME_END[0]) | (after == _NAME_END[1]) | (after == _NAME_END[2])
+    def _is(self, block: Block, places: Positions, code: int) -> Flags:
+        """Tell where a name ends as it should, and goes on as it should behind its first word."""
+        length = int(self.lengths[code])
+        after = block.octets.take(places + length)
+        matches = (after == _NAME_END[0]) | (after == _NAME_END[1]) | (after == _NAME_END[2])
+        for word in range(1, -(-length // _WORD)):
+            found = block.words[places + _WORD * word] & self._masks[word][code]
+            matches &= found == self._words[word][code]
+        return matches
 
     def _code_at(self, block: Block, place: int) -> int:
         text = block.octets[place : place + _LONGEST].tobytes()

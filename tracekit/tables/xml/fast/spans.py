@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.blocks import Block
 from tracekit.tables.xml.fast.irregular import demand
-from tracekit.tables.xml.fast.tokens import Positions, ampersands
+from tracekit.tables.xml.fast.tokens import Positions
 
 # The ampersand comes last, so that "&amp;lt;" becomes "&lt;" and no more.
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
@@ -18,7 +18,8 @@ class Spans:
 
     def __init__(self, block: Block, starts: Positions, ends: Positions) -> None:
         """Take the pieces from each start up to its end."""
-        self._escapes = ampersands(block.octets)
+        self.block = block
+        self._escapes = block.ampersands
         _check_entities(block, self._escapes)
         self._starts, self._ends = starts, ends
         # The boundaries cut the block into pieces and what lies between them, without a copy.
@@ -27,6 +28,10 @@ class Spans:
         self._pieces = pa.StringArray.from_buffers(
             max(2 * starts.size - 1, 0), pa.py_buffer(boundaries), pa.py_buffer(block.octets)
         )
+
+    def bounds(self, chosen: Positions) -> tuple[Positions, Positions]:
+        """Return where the chosen pieces begin and end."""
+        return self._starts.take(chosen), self._ends.take(chosen)
 
     def texts(self, chosen: Positions) -> pa.Array:
         """Return the chosen pieces, with their entities replaced."""

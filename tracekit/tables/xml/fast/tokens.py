@@ -8,12 +8,13 @@ name of the vocabulary, and the reader gives up.
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.xml.fast.blocks import Block, Octets
-from tracekit.tables.xml.fast.irregular import demand
+from tracekit.tables.xml.fast.blocks import Block
+from tracekit.tables.xml.fast.irregular import IrregularError, demand
 
-_LESS, _GREATER, _SLASH, _NEWLINE, _AMPERSAND = b"<>/\n&"
+_LESS, _GREATER, _SLASH, _NEWLINE = b"<>/\n"
 _ANGLE = np.uint8(0xFD)  # `<` and `>` differ in one bit
 _SPACE = np.uint8(0x20)
 DEEPEST = 8
@@ -82,15 +83,13 @@ def check_characters(block: Block) -> None:
     """Raise IrregularError for bytes that are not UTF-8, or no characters of XML."""
     if block.octets.view(np.int8).min() >= 0:
         return
-    content = block.octets.tobytes()
+    text = pa.StringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, block.size], np.int32)), pa.py_buffer(block.octets)
+    )
     try:
-        content.decode()
-    except UnicodeDecodeError:
-        demand(False, "bytes that are not UTF-8")  # the sentence names it
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise IrregularError("bytes that are not UTF-8") from error
     if (block.octets == _PRIVATE).any():
+        content = block.octets.tobytes()
         demand(not any(one in content for one in _NONCHARACTERS), "what is no character of XML")
-
-
-def ampersands(octets: Octets) -> Positions:
-    """Return where references to entities begin."""
-    return np.flatnonzero(octets == _AMPERSAND)
