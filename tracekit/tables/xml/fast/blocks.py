@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tables.xml.fast.irregular import IrregularError, demand
+from tracekit.tables.xml.fast.irregular import demand
 
 _BLOCK = 1 << 20
 _LONGEST_BLOCK = 1 << 23
@@ -48,24 +48,17 @@ def blocks(file: BinaryIO, beginning: bytes) -> Iterator[Block]:
     Raises:
         IrregularError: A row is very long, or the table does not end as xctrace ends it.
     """
-    rest = beginning
-    while True:
+    rest, more = beginning, True
+    while more:
         content = file.read(max(_BLOCK - len(rest), _BLOCK >> 2))
-        data = rest + content
-        whole = data.rfind(_ROW_END) + len(_ROW_END)
-        if not content:
-            break
-        if whole < len(_ROW_END):
-            demand(len(data) < _LONGEST_BLOCK, "a row is longer than a block")
-            rest = data
-            continue
-        yield block(data, whole)
-        rest = data[whole:]
-    if whole >= len(_ROW_END):
-        yield block(data, whole)
-        rest = data[whole:]
-    if rest not in _ENDS:
-        raise IrregularError("the table does not end as xctrace ends it")
+        more = bool(content)
+        rest += content
+        size = rest.rfind(_ROW_END) + len(_ROW_END)
+        if size >= len(_ROW_END):
+            yield block(rest, size)
+            rest = rest[size:]
+        demand(len(rest) < _LONGEST_BLOCK, "a row is longer than a block")
+    demand(rest in _ENDS, "the table does not end as xctrace ends it")
 
 
 def block(data: bytes, size: int) -> Block:
