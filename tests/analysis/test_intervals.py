@@ -62,6 +62,21 @@ def test_union_covers_the_same_moments_once(intervals: Pairs) -> None:
     assert sum(end - start for start, end in joined) == len(covered(intervals))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_union_of_many_is_what_a_loop_over_them_makes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    starts = random.integers(0, 10**6, 3000)
+    ends = starts + random.integers(0, 700, 3000)
+    joined: list[list[int]] = []
+    for start, end in sorted(pairs_of((starts, ends))):
+        if joined and start <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        elif end > start:
+            joined.append([start, end])
+    assert len(joined) > 100
+    assert pairs_of(union(starts, ends)) == [(start, end) for start, end in joined]
+
+
 @given(pairs)
 def test_union_of_a_union_is_itself(intervals: Pairs) -> None:
     once = union(*arrays(intervals))

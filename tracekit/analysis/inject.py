@@ -8,6 +8,7 @@ import pandas as pd
 
 from tracekit.errors import UsageError
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import origins
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
@@ -17,6 +18,11 @@ class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
 def required_tables(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the tables without which the function cannot be called."""
     return tuple(name for name, parameter in _tables(function) if not _may_be_none(parameter))
+
+
+def asked_tables(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of all tables that the function makes use of, if they are there."""
+    return tuple(name for name, _ in _tables(function))
 
 
 def thresholds(function: Callable[..., Any]) -> dict[str, Any]:
@@ -74,6 +80,5 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
 
 
 def _reason(name: str) -> str:
-    schema = SCHEMAS.get(name)
-    sources = " or ".join(one.schema for one in schema.sources) if schema else "nowhere"
-    return f"the recording has no table {name}, which comes from {sources}."
+    source = origins(SCHEMAS[name]) if name in SCHEMAS else "nowhere"
+    return f"the recording has no table {name}, which comes from {source}."

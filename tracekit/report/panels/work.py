@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import busy, spans
+from tracekit.analysis.percentiles import grouped
 from tracekit.analysis.result import Result
 from tracekit.report.naming import families
 from tracekit.report.panel import Context, Panel, Tables
@@ -54,26 +55,26 @@ def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[
 
     Rows without a duration count as none; percentiles are linear between ranks.
     """
-    codes, texts = families(labels if labels is not None else frame[column])
-    work = pd.DataFrame(
-        {
-            "channel": frame[column].fillna("not stated").astype(str),
-            "label": codes,
-            "duration": frame["duration"],
-        }
-    ).dropna(subset=["duration"])
-    whole = int(work["duration"].sum())
-    groups = [_group(part, texts, whole) for _, part in work.groupby(["channel", "label"])]
+    labelled, texts = families(labels if labels is not None else frame[column])
+    channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
+    known = frame["duration"].notna().to_numpy()
+    codes = (channels * len(texts) + labelled.to_numpy())[known]
+    durations = frame["duration"][known].to_numpy(dtype=np.int64)
+    found = grouped(codes, durations, _PERCENTILES)
+    whole = int(found.totals.sum())
+    columns = (found.codes, found.counts, found.totals, found.percentiles)
+    groups = [
+        Group(
+            str(names[code // len(texts)]),
+            texts[code % len(texts)],
+            count,
+            total,
+            total / whole if whole else 0.0,
+            *percentiles,
+        )
+        for code, count, total, percentiles in zip(*(one.tolist() for one in columns), strict=True)
+    ]
     return sorted(groups, key=lambda group: (-group.total, group.channel, group.label))
 
 
-def _group(part: pd.DataFrame, texts: tuple[str, ...], whole: int) -> Group:
-    durations = part["duration"].to_numpy(dtype=np.int64)
-    total = int(durations.sum())
-    p50, p95, p99 = (float(one) for one in np.percentile(durations, _PERCENTILES))
-    share = total / whole if whole else 0.0
-    channel, label = part["channel"].iloc[0], texts[part["label"].iloc[0]]
-    return Group(channel, label, durations.size, total, share, p50, p95, p99)
-
-
-work = Panel("work", "Where the time went", context)
+work = Panel("work", "Where the time went", context, reads=("gpu_intervals", "steps"))
