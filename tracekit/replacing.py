@@ -1,18 +1,25 @@
 """Files that take the place of another whole, or not at all."""
 
+import fcntl
+import glob
 import os
 import tempfile
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.errors import RecordingError
 
+_ABANDONED_AFTER = 60  # s; a file so new may be one whose writer has not locked it yet
+
 
 @contextmanager
 def replacing(path: Path) -> Generator[BinaryIO]:
     """Give a file to write into that takes the place of `path` once it is complete.
+
+    What a killed process left of an earlier attempt is removed.
 
     Raises:
         RecordingError: The disk is full, the folder is read-only, and the like; what was there
@@ -21,9 +28,11 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark(path))
         temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
+            _lock(handle)
+            _forget_abandoned(path)
             yield file
         temporary.chmod(0o644)
         temporary.replace(path)
@@ -35,3 +44,29 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _forget_abandoned(path: Path) -> None:
+    """Remove what was to take the place of `path` and has no writer any more."""
+    for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER and not _has_writer(left):
+                left.unlink()
+
+
+def _has_writer(left: Path) -> bool:
+    with left.open("rb") as file:
+        return not _lock(file.fileno())
+
+
+def _lock(handle: int) -> bool:
+    """Lock a file until it is closed; say whether that could be done."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _mark(path: Path) -> str:
+    return f".{path.name}.unfinished-"
