@@ -57,6 +57,7 @@ def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[
     """
     labelled, texts = families(labels if labels is not None else frame[column])
     channels, names = pd.factorize(frame[column].fillna("not stated").astype(str))
+    names = [str(name) for name in names]
     known = frame["duration"].notna().to_numpy()
     codes = (channels * len(texts) + labelled.to_numpy())[known]
     durations = frame["duration"][known].to_numpy(dtype=np.int64)
@@ -65,7 +66,7 @@ def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[
     columns = (found.codes, found.counts, found.totals, found.percentiles)
     groups = [
         Group(
-            str(names[code // len(texts)]),
+            names[code // len(texts)],
             texts[code % len(texts)],
             count,
             total,
