@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import InputError
-from tracekit.tables.xml import ExportColumn, read_nodes
-from tracekit.tables.xml.builder import NodeBuilder
-from tracekit.tables.xml.cells import Definitions
-from tracekit.tables.xml.node import Header
-from tracekit.tables.xml.source import elements
+from tracekit.tables.xml import ExactReader, read_nodes
+from tracekit.tables.xml.source import batches
 
 Export = Callable[..., Path]
 
@@ -136,25 +133,24 @@ def test_tables_without_number_are_not_all_taken_into_memory(
 
 def test_what_was_read_is_freed(export: Export) -> None:
     path = export("a:string", *['<row><string id="1">some text</string></row>'] * 50_000)
-    nodes = [row.getparent() for row in elements(path) if row.tag == "row"]
-    assert len(nodes) == 50_000
-    most = 0
-    for row in elements(path):
-        parent = row.getparent()
-        most = max(most, 0 if parent is None else len(parent))
-    assert most < 4 * (1 << 16) // len('<row><string id="1">some text</string></row>')
+    most = rows = 0
+    for batch in batches(path):
+        for row in batch:
+            parent = row.getparent()
+            most = max(most, 0 if parent is None else len(parent))
+            rows += row.tag == "row"
+    assert rows == 50_000
+    assert most < 20_000
 
 
-def test_rows_are_packed_as_they_come(export: Export) -> None:
-    path = export("a:string", *["<row><string>x</string></row>"] * 20_000)
-    builder = NodeBuilder(Header("t", (ExportColumn("a", "A", "string"),)), "")
-    waiting = 0
-    for element in elements(path):
-        if element.tag == "row":
-            builder.add(element, Definitions())
-            waiting = max(waiting, len(builder._batch))
-    assert waiting < 10_000
-    assert builder.build().columns[0].cells.to_pylist() == ["x"] * 20_000
+def test_rows_go_out_as_they_come(export: Export) -> None:
+    path = export("a:string", *["<row><string>x</string></row>"] * 50_000)
+    pieces = list(ExactReader(path).pieces())
+    assert sum(piece.rows for piece in pieces) == 50_000
+    assert max(piece.rows for piece in pieces) <= 1 << 14
+    assert {piece.number for piece in pieces} == {1}
+    first = next(ExactReader(path).pieces())
+    assert first.columns[0].cells.to_pylist() == ["x"] * first.rows
 
 
 def test_elements_between_rows_are_forgotten(export: Export) -> None:

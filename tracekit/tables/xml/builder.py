@@ -1,85 +1,118 @@
-"""Gather the rows of one table: a few thousand as objects, all before them as packed text."""
+"""Rows of one table on their way into pieces: some ten thousand rows at most."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+
+# The classes of lxml's elements have no public name.
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.tables.xml.cells import SENTINEL, Definitions, Entry, Identity, MalformedError
+from tracekit.tables.xml.definitions import Definitions
+from tracekit.tables.xml.gather import IDENTITIES, SENTINEL, Gathered
+from tracekit.tables.xml.ids import Numbers
+from tracekit.tables.xml.malformed import BadRowError, MalformedError
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node
+from tracekit.tables.xml.symbols import STACK_TYPES
 
 _BATCH = 1 << 13
-_IDENTITIES = frozenset({"process", "thread"})
 
 
 class NodeBuilder:
     """One table while it is read."""
 
-    def __init__(self, header: Header, xpath: str) -> None:
+    def __init__(
+        self, header: Header, xpath: str, number: int, definitions: Definitions
+    ) -> None:
+        """Begin a table without rows; `number` counts the tables of the file from 1."""
         self.header = header
-        self.rows = 0
         self._xpath = xpath
-        self._columns = [_ColumnBuilder(column) for column in header.columns]
-        self._batch: list[list[Entry]] = []
+        self._number = number
+        self._definitions = definitions
+        self._types = [column.engineering_type for column in header.columns]
+        self._columns = [_ColumnBuilder(column, definitions) for column in header.columns]
+        self._rows = 0
+        self._begun = False
 
-    def add(self, row: Element, definitions: Definitions) -> None:
-        """Take a row, whole or not at all.
+    def add(self, rows: Sequence[Element]) -> Iterator[Node]:
+        """Take rows, and yield a piece when there are enough of them.
 
         Raises:
-            MalformedError: It has too few cells, too many, or one that is no value.
+            MalformedError: A row breaks the grammar; those before it were taken.
         """
-        cells = definitions.entries(row)
-        if len(cells) != len(self._columns):
-            raise MalformedError(f"a row has {len(cells)} cells for {len(self._columns)} columns")
-        self._batch.append(cells)
-        self.rows += 1
-        if len(self._batch) == _BATCH:
-            self._pack()
+        for first in range(0, len(rows), _BATCH):
+            yield from self._add(rows[first : first + _BATCH])
 
-    def build(self, damage: str = "") -> Node:
-        """Return the table as far as it was read; `damage` says why it stops there."""
-        self._pack()
+    def rest(self, damage: str = "") -> Iterator[Node]:
+        """Yield the rows that are in no piece yet; a table without rows is one piece too."""
+        if self._rows or not self._begun:
+            yield self._piece(damage)
+
+    def _add(self, rows: Sequence[Element]) -> Iterator[Node]:
+        try:
+            gathered, values = self._definitions.read(rows, self._types)
+        except BadRowError as error:
+            if error.row:
+                yield from self._add(rows[: error.row])
+            line = rows[error.row].sourceline
+            raise MalformedError(f"{error}, line {line}") from error
+        self._take(gathered, values, len(rows))
+        if self._rows >= _BATCH:
+            yield self._piece()
+
+    def _take(self, gathered: Gathered, values: Numbers, rows: int) -> None:
+        by_column = values.reshape(rows, -1).T
+        texts = self._definitions.texts(by_column.ravel())
+        for place, (column, numbers) in enumerate(zip(self._columns, by_column, strict=True)):
+            column.add(texts.slice(place * rows, rows), numbers)
+        width = len(self._columns)
+        for cell, tag in gathered.strange:
+            self._columns[cell % width].foreign.add(tag)
+        self._rows += rows
+
+    def _piece(self, damage: str = "") -> Node:
         columns = tuple(column.build() for column in self._columns)
-        return Node(self.header.schema, self._xpath, columns, self.rows, damage)
-
-    def _pack(self) -> None:
-        for column, cells in zip(self._columns, zip(*self._batch, strict=True), strict=False):
-            column.add(cells)
-        self._batch.clear()
+        rows, self._rows, self._begun = self._rows, 0, True
+        return Node(self.header.schema, self._xpath, columns, rows, damage, self._number)
 
 
 class _ColumnBuilder:
-    def __init__(self, column: ExportColumn) -> None:
+    def __init__(self, column: ExportColumn, definitions: Definitions) -> None:
+        self.foreign: set[str] = set()
         self._column = column
-        self._type = column.engineering_type
-        self._foreign: set[str] = set()
         self._texts: list[pa.Array] = []
-        self._pids: list[pa.Array] = []
-        self._tids: list[pa.Array] = []
+        beside = _beside(column.engineering_type, definitions)
+        self._beside: dict[str, tuple[Callable[[Numbers], pa.Array], pa.DataType]] = beside
+        self._numbers: dict[str, list[pa.Array]] = {name: [] for name in beside}
 
-    def add(self, entries: Sequence[Entry]) -> None:
-        self._foreign |= {tag for tag, _ in entries} - {self._type, SENTINEL}
-        cells = [cell for _, cell in entries]
-        if not _IDENTITIES.isdisjoint((self._type, *self._foreign)):
-            known = [cell if isinstance(cell, Identity) else Identity(cell) for cell in cells]
-            cells = [identity.text for identity in known]
-            self._pids.append(_packed(identity.pid for identity in known))
-            self._tids.append(_packed(identity.tid for identity in known))
-        self._texts.append(_packed(cells))
+    def add(self, texts: pa.Array, values: Numbers) -> None:
+        self._texts.append(texts)
+        for name, (read, _) in self._beside.items():
+            self._numbers[name].append(read(values))
 
     def build(self) -> ColumnCells:
-        return ColumnCells(
+        cells = ColumnCells(
             column=self._column,
-            cells=_chunked(self._texts),
-            foreign=frozenset(self._foreign),
-            pids=_chunked(self._pids) if self._type in _IDENTITIES else None,
-            tids=_chunked(self._tids) if self._type == "thread" else None,
+            cells=pa.chunked_array(self._texts, pa.string()),
+            foreign=frozenset(self.foreign - {SENTINEL}),
+            **{
+                name: pa.chunked_array(self._numbers[name], kind)
+                for name, (_, kind) in self._beside.items()
+            },
         )
+        self._texts.clear()
+        self.foreign.clear()
+        for chunks in self._numbers.values():
+            chunks.clear()
+        return cells
 
 
-def _packed(cells: Iterable[object]) -> pa.Array:
-    return pa.array(cells, type=pa.string())
-
-
-def _chunked(arrays: list[pa.Array]) -> pa.ChunkedArray:
-    return pa.chunked_array(arrays, type=pa.string())
+def _beside(
+    engineering_type: str, definitions: Definitions
+) -> dict[str, tuple[Callable[[Numbers], pa.Array], pa.DataType]]:
+    """Return what stands beside a column of that type, and how it is read."""
+    if engineering_type in STACK_TYPES:
+        return {"stacks": (definitions.stacks, pa.int64())}
+    if engineering_type not in IDENTITIES:
+        return {}
+    pids = {"pids": (definitions.pids, pa.string())}
+    return pids if engineering_type == "process" else {**pids, "tids": (definitions.tids, pa.string())}

@@ -1,7 +1,7 @@
 """One table of an export, piece by piece: its columns, and what their cells say."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -49,6 +49,7 @@ class Node:
     """One table of an export, or a piece of one; `damage` says where its rows stop too early.
 
     The pieces of one table have the same `number`, which counts the tables of a file from 1.
+    `notes` say what else is to be known of the table, in words.
     """
 
     schema: str
@@ -57,6 +58,29 @@ class Node:
     rows: int
     damage: str = ""
     number: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def joined(pieces: Sequence[Node]) -> Node:
+    """Return a table as one piece."""
+    columns = tuple(
+        ColumnCells(
+            column=parts[0].column,
+            foreign=frozenset[str]().union(*(part.foreign for part in parts)),
+            cells=_chained([part.cells for part in parts]),
+            **{
+                name: _chained([getattr(part, name) for part in parts])
+                for name in ("pids", "tids", "stacks")
+                if getattr(parts[0], name) is not None
+            },
+        )
+        for parts in zip(*(piece.columns for piece in pieces), strict=True)
+    )
+    return replace(pieces[-1], columns=columns, rows=sum(piece.rows for piece in pieces))
+
+
+def _chained(arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for array in arrays for chunk in array.chunks], arrays[0].type)
 
 
 class Reader(Protocol):

@@ -8,16 +8,19 @@ damaged export the rows before the damage are read.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.errors import InputError
 from tracekit.tables.xml.builder import NodeBuilder
-from tracekit.tables.xml.cells import Definitions, MalformedError
-from tracekit.tables.xml.node import ExportColumn, Header, Node
-from tracekit.tables.xml.source import elements
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.xml.definitions import Definitions
+from tracekit.tables.xml.malformed import MalformedError
+from tracekit.tables.xml.node import ExportColumn, Header, Node, joined
+from tracekit.tables.xml.source import batches
+from tracekit.tables.xml.symbols import Symbols
 from tracekit.toc import Toc
 
 _MOST_TABLES = 10_000
@@ -29,16 +32,15 @@ class ExactReader:
 
     def __init__(self, path: Path, toc: Toc | None = None) -> None:
         """Take the file, and the table of contents that names tables without a header."""
-        self._path = path
-        self._toc = toc
+        self._document = _Document(path, {} if toc is None else _names(toc))
 
     def pieces(self) -> Iterator[Node]:
-        """Yield the tables of the file; raise InputError as `read_nodes` does."""
-        yield from read_nodes(self._path, self._toc)
+        """Yield the tables of the file in pieces of some rows; raise InputError as `read_nodes`."""
+        return self._document.pieces()
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
-        return no_symbols()
+        return self._document.definitions.symbols()
 
 
 def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
@@ -52,56 +54,76 @@ def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
         InputError: The file cannot be opened, is no export of tables, or is hostile. Damage
             after the first header is no error: the last node's `damage` tells of it.
     """
-    document = _Document(path, {} if toc is None else _names(toc))
-    try:
-        for element in elements(path):
-            document.take(element)
-    except MalformedError as error:
-        return document.nodes_before(str(error).rstrip("."))
-    return document.nodes
+    pieces = ExactReader(path, toc).pieces()
+    return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
 
 
 class _Document:
     def __init__(self, path: Path, names: dict[tuple[int, int], str]) -> None:
-        self.nodes: list[Node] = []
+        self.definitions = Definitions()
         self._path = path
         self._names = names
-        self._definitions = Definitions()
         self._headers: dict[str, Header] = {}
         self._last = ""
+        self._tables = 0
         self._node: Element | None = None
         self._table: NodeBuilder | None = None
+        self._held: Node | None = None
 
-    def take(self, element: Element) -> None:
-        match element.tag:
-            case "row":
-                self._read_row(element)
-            case "schema":
-                self._read_header(element)
-            case "node":
-                self._leave_node(element)
-            case _:
-                pass
+    def pieces(self) -> Iterator[Node]:
+        """Yield each piece when the next one is there: damage may still belong to it."""
+        try:
+            for batch in batches(self._path):
+                for piece in self._take(batch):
+                    if self._held is not None:
+                        yield self._held
+                    self._held = piece
+        except MalformedError as error:
+            yield from self._pieces_before(str(error).rstrip("."))
+        if self._held is not None:
+            yield self._held
 
-    def nodes_before(self, damage: str) -> list[Node]:
-        if self._table is not None:
-            return [*self.nodes, self._table.build(damage)]
-        if not self.nodes:
+    def _pieces_before(self, damage: str) -> Iterator[Node]:
+        rest = [] if self._table is None else list(self._table.rest())
+        if self._held is not None and rest:
+            yield self._held
+        last = rest[0] if rest else self._held
+        if last is None:
             raise InputError(
                 f"{self._path} is damaged before its first table: {damage}.",
                 hint="Export it again.",
             )
-        return [*self.nodes[:-1], replace(self.nodes[-1], damage=damage)]
+        self._held = replace(last, damage=damage)
 
-    def _read_row(self, row: Element) -> None:
-        if self._table is None or row.getparent() is not self._node:
-            self._enter_node(row)
-            self._refuse_details(row)
-            self._table = self._table or self._inheriting()
-        try:
-            self._table.add(row, self._definitions)
-        except MalformedError as error:
-            raise MalformedError(f"{error}, line {row.sourceline}") from error
+    def _take(self, batch: list[Element]) -> Iterator[Node]:
+        rows: list[Element] = []
+        for element in batch:
+            if element.tag == "row":
+                if self._table is None or element.getparent() is not self._node:
+                    yield from self._read_rows(rows)
+                    self._enter_row(element)
+                rows.append(element)
+                continue
+            yield from self._read_rows(rows)
+            if element.tag == "schema":
+                self._read_header(element)
+            elif element.tag == "node":
+                yield from self._leave_node(element)
+        yield from self._read_rows(rows)
+
+    def _read_rows(self, rows: list[Element]) -> Iterator[Node]:
+        if rows and self._table is not None:
+            yield from self._table.add(rows)
+        rows.clear()
+
+    def _enter_row(self, row: Element) -> None:
+        self._enter_node(row)
+        if self._table is None and row.keys():
+            raise InputError(
+                f"{self._path} holds a track's details, not a table.",
+                hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[…]'.",
+            )
+        self._table = self._table or self._inheriting()
 
     def _read_header(self, schema: Element) -> None:
         self._enter_node(schema)
@@ -110,16 +132,14 @@ class _Document:
         header = _header(schema)
         self._headers[header.schema] = header
         self._last = header.schema
-        self._table = NodeBuilder(header, self._xpath)
+        self._table = self._begin(header)
 
-    def _leave_node(self, node: Element) -> None:
+    def _leave_node(self, node: Element) -> Iterator[Node]:
         if self._node is None:
             self._node = node
         if node is not self._node:
             raise MalformedError("a <node> stands within another")
-        if len(self.nodes) == _MOST_TABLES:
-            raise MalformedError(f"there are more than {_MOST_TABLES} tables")
-        self.nodes.append((self._table or self._inheriting()).build())
+        yield from (self._table or self._inheriting()).rest()
         self._node = self._table = None
 
     def _enter_node(self, child: Element) -> None:
@@ -141,14 +161,13 @@ class _Document:
         header = self._headers.get(named or self._last)
         if header is None:
             raise MalformedError(f"the table {named or self._xpath} has no header")
-        return NodeBuilder(header, self._xpath)
+        return self._begin(header)
 
-    def _refuse_details(self, row: Element) -> None:
-        if self._table is None and row.keys():
-            raise InputError(
-                f"{self._path} holds a track's details, not a table.",
-                hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[…]'.",
-            )
+    def _begin(self, header: Header) -> NodeBuilder:
+        if self._tables == _MOST_TABLES:
+            raise MalformedError(f"there are more than {_MOST_TABLES} tables")
+        self._tables += 1
+        return NodeBuilder(header, self._xpath, self._tables, self.definitions)
 
 
 def _header(schema: Element) -> Header:

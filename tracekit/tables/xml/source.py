@@ -13,19 +13,19 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
-from tracekit.tables.xml.cells import MalformedError
+from tracekit.tables.xml.malformed import MalformedError
 from tracekit.tables.xml.head import ROOT, not_an_export
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 17
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
 _LONGEST_SILENCE = 1 << 24
 _TAGS = (ROOT, "node", "schema", "row")
 
 
-def elements(path: Path) -> Iterator[Element]:
-    """Yield the elements that make up an export's tables, each one when it has ended.
+def batches(path: Path) -> Iterator[list[Element]]:
+    """Yield the elements that make up an export's tables, as they end: some of them at a time.
 
-    They live until the next block of the file is read.
+    They live until the next ones are asked for.
 
     Raises:
         InputError: The file cannot be opened, is not XML, or is hostile.
@@ -34,12 +34,12 @@ def elements(path: Path) -> Iterator[Element]:
     events = _Events(path)
     for block in _blocks(path):
         ended, failure = events.feed(block)
-        yield from ended
+        yield ended
         if failure is not None:
             raise failure
         _forget(ended)
     ended, failure = events.close()
-    yield from ended
+    yield ended
     if failure is not None:
         raise failure
 
