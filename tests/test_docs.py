@@ -17,8 +17,10 @@ from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rules import RULES
+from tracekit.choice import needed_tables
 from tracekit.cli import application
 from tracekit.recording import Provenance
+from tracekit.tables.derived import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS
 
@@ -103,24 +105,47 @@ def metrics_page() -> str:
 
 
 def tables_page() -> str:
+    needed = ", ".join(f"`{name}`" for name in SCHEMAS if name in needed_tables())
     return (
         "# Tables\n\nThe normalized tables, as `tracekit tables RUN NAME` and "
         '`tracekit.open(run).tables["NAME"]` give them. Times are int64 nanoseconds from the '
-        "start of the trace, sizes are bytes. The first source that was exported counts.\n"
+        "start of the trace. A table is read from the first of its schemas that was exported, "
+        "or joined from other tables; null stands for what the recording does not say. What a "
+        "trace holds besides, `tracekit convert` turns into flat tables.\n\n"
+        f"A recording's export has what these are read from: {needed}. `tracekit export RUN "
+        "--tables needed,NAME` adds others.\n"
         + "".join(_table(schema) for schema in SCHEMAS.values())
     )
 
 
 def _table(schema: Schema) -> str:
-    sources = ", ".join(f"`{one.schema}`" for one in schema.sources)
     rows = [
-        f"| `{one.name}` | {one.kind} | {one.source and f'`{one.source}`'} | {one.meaning} |\n"
+        f"| `{one.name}` | {one.kind} | {one.counted_in} | {one.source and f'`{one.source}`'} "
+        f"| {one.meaning}{one.since and f' (since {one.since})'} |\n"
         for one in schema.columns
     ]
+    origin = _origin(schema)
+    more = f"\nFurther columns: {schema.more}.\n" if schema.more else ""
+    versions = f"\nVersions: {schema.versions}\n" if schema.versions else ""
     return (
-        f"\n## {schema.name}\n\n{schema.meaning}\n\nFrom {sources}.\n\n"
-        "| column | kind | mnemonic | what it is |\n|---|---|---|---|\n" + "".join(rows)
+        f"\n## {schema.name}\n\n{schema.meaning}\n\n{origin}\n\n"
+        "| column | kind | unit | mnemonic | what it is |\n|---|---|---|---|---|\n"
+        + "".join(rows)
+        + more
+        + versions
     )
+
+
+def _origin(schema: Schema) -> str:
+    origins = [f"From {', '.join(f'`{one.schema}`' for one in schema.sources)}."]
+    if not schema.sources:
+        origins = []
+    if schema.join is not None:
+        names = asked(schema.join)
+        parts = ", ".join(f"`{name}`" for name in names.required)
+        more = ", ".join(f"`{name}`" for name in names.optional)
+        origins.append(f"Joined from {parts}{more and f'; where they are there, {more}'}.")
+    return " ".join(reversed(origins) if schema.joined_first else origins)
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -13,6 +13,7 @@ from tracekit.recording import Recording
 from tracekit.requests import request_for, unheeded
 from tracekit.worker import Spec
 from tracekit.workload import load
+from tracekit.xctrace.exporting import only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace
 
@@ -25,7 +26,7 @@ def naps() -> Step:
     return Step(submit=lambda: None, wait=lambda _: None, backend="cpu")
 '''
 HOST = HostRecorder()
-XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), ())
+XCTRACE = XctraceRecorder(Xctrace("/X/xctrace"), only())
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What a newcomer forgot: the line that lists a new file, its test, its words."""
 
 import ast
+import importlib
 import inspect
 import typing
 from pathlib import Path
@@ -15,6 +16,7 @@ from tracekit.analysis.rule import HEADS
 from tracekit.analysis.rules import RULES
 from tracekit.report.panels import PANELS
 from tracekit.shipped import shipped
+from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.workload import all_workloads
 
@@ -81,7 +83,12 @@ def test_every_metric_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("stem", stems(PACKAGE / "tables" / "schemas"))
 def test_every_schemas_file_is_listed(stem: str) -> None:
-    assert stem in SCHEMAS, f"add {stem} to SCHEMAS in tracekit/tables/schemas/__init__.py"
+    family = importlib.import_module(f"tracekit.tables.schemas.{stem}")
+    made = [one for one in vars(family).values() if isinstance(one, Schema)]
+    assert made, f"{stem} declares no table"
+    for schema in made:
+        listed = SCHEMAS.get(schema.name)
+        assert listed is schema, f"add {stem} to tracekit/tables/schemas/__init__.py"
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,29 +1,41 @@
-"""Which recorder serves: xctrace where it is, the host recorder everywhere else."""
+"""Which recorder serves, and which tables of its recording are exported."""
 
+import difflib
 import shutil
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.analysis.inject import asked_tables
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.rules import RULES
+from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
 from tracekit.recording import Recording, quoted
+from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import needed_schemas
+from tracekit.xctrace.exporting import Choose
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
 
 RECORDERS = ("auto", "xctrace", "host")
+NEEDED, ALL = "needed", "all"
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
-def choose(name: str) -> Recorder:
+def choose(name: str, tables: str = NEEDED) -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
+
+    `tables` says what it exports; see `wanted_tables`.
 
     Raises:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        return XctraceRecorder(xctrace_here(), _traced_schemas())
+        return XctraceRecorder(xctrace_here(), wanted_tables(tables))
     tool = find_xctrace() if name == "auto" else None
-    return HostRecorder() if tool is None else XctraceRecorder(tool, _traced_schemas())
+    if tool is None:
+        return HostRecorder()
+    return XctraceRecorder(tool, wanted_tables(tables))
 
 
 def xctrace_here() -> Xctrace:
@@ -36,19 +48,21 @@ def xctrace_here() -> Xctrace:
     return locate()
 
 
-def recorder_for(recording: Recording) -> Recorder:
-    """Return the recorder that can export the run's bundle.
+def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
+    """Return the recorder that can export the run's bundle, and which `tables` of it.
 
     Raises:
         RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
             recording never began.
         ToolError: The bundle is one of xctrace, which is not here.
+        UsageError: `tables` names what can be no table.
     """
     require_timing(recording)
+    wanted_tables(tables)
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
-        return choose("xctrace")
+        return choose("xctrace", tables)
     raise RecordingError(
         f"{recording.folder} has no bundle to export.",
         hint="An imported run has its exports already: go on with `tracekit analyze`."
@@ -77,7 +91,36 @@ def require_exports(recording: Recording) -> None:
         )
 
 
-def _traced_schemas() -> frozenset[str]:
-    """Return the schemas of a trace that the normalized tables are made of."""
-    sources = (source for schema in SCHEMAS.values() for source in schema.sources)
-    return frozenset(source.schema for source in sources if source.clock == "gpu")
+def needed_tables() -> frozenset[str]:
+    """Return the tables that metrics, rules and panels make use of."""
+    functions = [*(one.measure for one in METRICS.values()), *(one.judge for one in RULES.values())]
+    names = {name for function in functions for name in asked_tables(function)}
+    names |= {name for panel in PANELS for name in panel.reads}
+    return frozenset(names & set(SCHEMAS))
+
+
+def wanted_tables(words: str) -> Choose:
+    """Return which schemas of a trace are to be exported, by a list with commas.
+
+    `needed` stands for what metrics, rules and panels make use of, `all` for everything that
+    was recorded. Other words are tables of ours, or schemas of Apple's.
+
+    Raises:
+        UsageError: A word can be neither.
+    """
+    names = [one.strip() for one in words.split(",") if one.strip()]
+    schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
+    strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
+    if strange:
+        near = difflib.get_close_matches(strange[0], [NEEDED, ALL, *SCHEMAS])
+        raise UsageError(
+            f"There is no table {strange[0]!r} to export.",
+            hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
+        )
+    tables = frozenset(name for name in names if name in SCHEMAS)
+    tables |= needed_tables() if NEEDED in names else frozenset()
+
+    def choose_from(there: frozenset[str]) -> frozenset[str]:
+        return needed_schemas(tables, there) | schemas | (there if ALL in names else frozenset())
+
+    return choose_from

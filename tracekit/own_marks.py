@@ -1,9 +1,17 @@
 """The workload's own marks beside the tables of a trace, on the trace's time."""
 
+import logging
+from typing import Any
+
+from tracekit.errors import TracekitError
 from tracekit.host.marks import export_marks
 from tracekit.journal import WorkloadReport, fold
 from tracekit.recording import Recording
-from tracekit.toc import read_toc
+from tracekit.tables import Tables
+from tracekit.toc import TocRun, read_toc
+from tracekit.xctrace.clock import TimeInfo, align, time_info
+
+log = logging.getLogger(__name__)
 
 _MILLISECOND = 1_000_000
 _NO_CLOCK = (
@@ -31,6 +39,23 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
     source = clock.get("source", "its clock")
     said = "Phases and steps are laid on the trace's time by"
     return (f"{said} {source}, good to {uncertainty:.1f} ms.",)
+
+
+def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
+    """Return how the trace's time lies on the worker's clock, by `time-info` if it can be read."""
+    return align(run.start_date, fold(recording.journal_file).anchors, _time_info(recording))
+
+
+def _time_info(recording: Recording) -> TimeInfo | None:
+    try:
+        rows = Tables(recording.exports, frozenset()).get("time_infos")
+    except TracekitError as error:
+        log.info("time-info is not read: %s", error)
+        return None
+    if rows is None or rows.empty:
+        return None
+    first = rows.iloc[0].fillna("")
+    return time_info({"mabs-epoch": first["absolute"], "timebase-info": first["timebase"]})
 
 
 def _report(recording: Recording) -> WorkloadReport | None:

@@ -10,12 +10,11 @@ from tracekit import machine, redaction
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
-from tracekit.choice import choose, recorder_for, require_exports, require_timing
+from tracekit.choice import NEEDED, choose, recorder_for, require_exports, require_timing
 from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
 from tracekit.imports import bring
-from tracekit.journal import fold
-from tracekit.own_marks import export_own_marks
+from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
@@ -26,7 +25,6 @@ from tracekit.stage import resume, stage
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
 from tracekit.workload import Workload
-from tracekit.xctrace.clock import align
 from tracekit.xctrace.counters import without_repeats
 from tracekit.xctrace.rows import target_has_rows, without_rows
 
@@ -55,9 +53,12 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     return recording
 
 
-def export(recording: Recording, progress: Progress = quiet) -> None:
-    """Write the bundle's tables as XML, and the workload's own marks beside them."""
-    recorder = recorder_for(recording)
+def export(recording: Recording, progress: Progress = quiet, *, tables: str = NEEDED) -> None:
+    """Write the bundle's tables as XML, and the workload's own marks beside them.
+
+    `tables` is a list with commas of needed, all, and names; see `tracekit.choice`.
+    """
+    recorder = recorder_for(recording, tables)
     with stage(recording, "export"):
         warn(recording, recorder.export(recording, progress))
         _complete(recording)
@@ -164,12 +165,14 @@ def _complete(recording: Recording) -> None:
     if not runs:
         return
     run = runs[-1]
-    anchors = fold(recording.journal_file).anchors if recording.bundle.exists() else ()
+    clock = provenance.clock
+    if recording.bundle.exists() or not clock:
+        clock = trace_clock(recording, run)
     recording.save_provenance(
         replace(
             provenance,
             targets=provenance.targets or ((run.target,) if run.target else ()),
-            clock=provenance.clock or align(run.start_date, anchors),
+            clock=clock,
             started=provenance.started or run.start_date,
             ended=provenance.ended or run.end_date,
             duration=provenance.duration or run.duration,

@@ -22,6 +22,7 @@ from tracekit.xctrace.attached_worker import WorkerPatience
 from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.claim import Premises
 from tracekit.xctrace.disk import Disk
+from tracekit.xctrace.exporting import only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.stop_ladder import Deadlines
 from tracekit.xctrace.tool import Patience, locate
@@ -92,7 +93,7 @@ def attach(
         file.write_text(NAPS.format(step=step, prepare=prepare))
         premises = Premises(notes=tmp_path / "notes", disk=Disk(0))
         manner = Manner(deadlines, (0, 0), patience or WorkerPatience(), premises)
-        recorder = XctraceRecorder(locate(patience=Patience(pauses=(0, 0))), (), manner)
+        recorder = XctraceRecorder(locate(patience=Patience(pauses=(0, 0))), only(), manner)
         asked = replace(
             Plan(load(file), method="attach", counters="off", time_limit=20, warmup=2, repeats=20),
             **plan,

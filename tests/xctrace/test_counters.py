@@ -4,6 +4,7 @@ import json
 import plistlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from tracekit.cli import main
 from tracekit.recorder import Attach, Launch, Request
 from tracekit.recording import Recording
 from tracekit.run import open as open_run
-from tracekit.toc import TocRun
+from tracekit.toc import TocRun, TocTable
 from tracekit.xctrace.command import Completed
 from tracekit.xctrace.counters import counter_set, counter_warnings, no_counters, without_repeats
-from tracekit.xctrace.exporting import _missing
+from tracekit.xctrace.exporting import lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.selection import Selection, select
 from tracekit.xctrace.tool import Patience, Xctrace, locate
@@ -132,7 +133,9 @@ def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path)
 
 def test_a_set_without_rows_is_said_at_the_export(scenario: Scenario, recording: Recording) -> None:
     scenario(empty=True)
-    recorder = XctraceRecorder(locate(), ("metal-gpu-intervals", "metal-gpu-counter-intervals"))
+    recorder = XctraceRecorder(
+        locate(), only(["metal-gpu-intervals", "metal-gpu-counter-intervals"])
+    )
     request = Request(Launch(("/bin/true",)), 10, counters="on")
     assert recorder.record(request, recording, print).failure == ""
     told = [one for one in recorder.export(recording, print) if LACKING in one]
@@ -146,7 +149,8 @@ def test_a_set_without_rows_is_said_at_the_export(scenario: Scenario, recording:
 
 @pytest.mark.parametrize(("name", "said"), [("Performance Limiters", 1), ("(null)", 0)])
 def test_a_set_without_its_table_is_said_at_the_export(name: str, said: int) -> None:
-    told = list(_missing(run_with(f"Counter Set: {name}"), {"metal-gpu-intervals"}))
+    run = replace(run_with(f"Counter Set: {name}"), tables=(TocTable(1, "metal-gpu-intervals"),))
+    told = list(lacking(run, {"metal-gpu-intervals"}, set()))
     assert len(told) == said
     assert all("there is no metal-gpu-counter-intervals" in one for one in told)
 

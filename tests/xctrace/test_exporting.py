@@ -9,7 +9,7 @@ from tracekit.errors import ToolError
 from tracekit.recorder import Launch, Request
 from tracekit.recording import Recording
 from tracekit.toc import TocRun, TocTable
-from tracekit.xctrace.exporting import Wanted, export, has_rows, wanted
+from tracekit.xctrace.exporting import Wanted, export, has_rows, only, wanted
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Patience, Xctrace, locate
 
@@ -61,13 +61,15 @@ def tool(scenario: Scenario) -> Xctrace:
 def recorded(tool: Xctrace, recording: Recording) -> Recording:
     """Record a program that ends at once."""
     launch = Launch(("/bin/true",))
-    XctraceRecorder(tool, SCHEMAS).record(Request(launch, 10, counters="off"), recording, print)
+    XctraceRecorder(tool, only(SCHEMAS)).record(
+        Request(launch, 10, counters="off"), recording, print
+    )
     return recording
 
 
 def test_tables_are_exported_one_a_file(tool: Xctrace, recorded: Recording) -> None:
     told: list[str] = []
-    assert export(tool, recorded, SCHEMAS, told.append) == ()
+    assert export(tool, recorded, only(SCHEMAS), told.append) == ()
     assert sorted(path.name for path in recorded.exports.iterdir()) == [
         "metal-application-encoders-list.xml",
         "metal-command-buffer-completed.xml",
@@ -87,7 +89,7 @@ def test_a_bundle_without_gpu_work_is_told_loudly(
     tool: Xctrace, recorded: Recording, scenario: Scenario
 ) -> None:
     scenario(empty=True)
-    [warning] = export(tool, recorded, SCHEMAS, print)
+    [warning] = export(tool, recorded, only(SCHEMAS), print)
     assert warning.startswith("metal-gpu-intervals has no rows: no work of any process")
 
 
@@ -95,7 +97,7 @@ def test_a_table_that_fails_leaves_the_others_alone(
     tool: Xctrace, recorded: Recording, scenario: Scenario
 ) -> None:
     scenario(trap=["metal-driver-intervals"], not_xml=["metal-gpu-state-intervals"])
-    warnings = export(tool, recorded, SCHEMAS, print)
+    warnings = export(tool, recorded, only(SCHEMAS), print)
     assert len(warnings) == 2
     assert any("signal SIGTRAP" in warning for warning in warnings)
     assert any("wrote no XML" in warning for warning in warnings)
@@ -110,7 +112,7 @@ def test_if_every_table_fails_the_export_fails(
 ) -> None:
     scenario(trap=[*SCHEMAS, "time-info"])
     with pytest.raises(ToolError, match="signal SIGTRAP"):
-        export(tool, recorded, SCHEMAS, print)
+        export(tool, recorded, only(SCHEMAS), print)
 
 
 def test_a_trace_of_something_else_is_told(
@@ -122,7 +124,7 @@ def test_a_trace_of_something_else_is_told(
         "<table schema='time-profile'/></data></run></trace-toc>"
     )
     scenario(exports={"toc": str(toc), "tables": {}})
-    [warning] = export(tool, recorded, SCHEMAS, print)
+    [warning] = export(tool, recorded, only(SCHEMAS), print)
     assert "has no table metal-gpu-intervals" in warning
 
 
@@ -130,7 +132,7 @@ def test_a_transient_refusal_is_waited_out(
     tool: Xctrace, recorded: Recording, scenario: Scenario
 ) -> None:
     scenario(missing_template=2)
-    assert export(tool, recorded, SCHEMAS, print) == ()
+    assert export(tool, recorded, only(SCHEMAS), print) == ()
 
 
 def test_a_bundle_that_stays_closed_fails_in_words(
@@ -138,7 +140,7 @@ def test_a_bundle_that_stays_closed_fails_in_words(
 ) -> None:
     scenario(missing_template=99)
     with pytest.raises(ToolError, match="The bundle has no template document"):
-        export(tool, recorded, SCHEMAS, print)
+        export(tool, recorded, only(SCHEMAS), print)
 
 
 @pytest.mark.corpus
@@ -151,7 +153,7 @@ def test_real_exports_are_served_and_exported_as_they_are(
         path.stem.removeprefix(prefix): str(path) for path in sorted(folder.glob(f"{prefix}*.xml"))
     }
     scenario(exports={"toc": str(folder / "gpu_baseline_toc.xml"), "tables": tables})
-    export(tool, recorded, SCHEMAS, print)
+    export(tool, recorded, only(SCHEMAS), print)
     for schema, path in tables.items():
         exported = recorded.exports / f"{schema}.xml"
         assert exported.read_bytes() == Path(path).read_bytes()

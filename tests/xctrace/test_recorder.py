@@ -20,6 +20,7 @@ from tracekit.toc import read_toc
 from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.claim import Premises
 from tracekit.xctrace.disk import Disk
+from tracekit.xctrace.exporting import only
 from tracekit.xctrace.lock import locked
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.staging import opened
@@ -80,7 +81,7 @@ def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
         manner = Manner(deadlines, pauses=(0, 0), verified=verified)
         if premises is not None:
             manner = replace(manner, premises=premises)
-        recorder = XctraceRecorder(tool, (), manner)
+        recorder = XctraceRecorder(tool, only(), manner)
         request = replace(Request(target, limit, counters="off"), **other)
         return recorder.record(request, recording, progress)
 
@@ -562,7 +563,7 @@ def test_staging_files_that_stayed_go_with_a_later_export(
     [warning] = record(QUICK, premises=notes).warnings
     assert "A later recording or export removes them" in warning
     later = Manner(premises=replace(notes, staging_age=0))
-    XctraceRecorder(locate(), ("metal-gpu-intervals",), later).export(recording, print)
+    XctraceRecorder(locate(), only(["metal-gpu-intervals"]), later).export(recording, print)
     assert list((tmp_path / "staging").glob("*.ktrace")) == []
 
 
@@ -584,7 +585,7 @@ def test_rows_of_a_large_bundle_are_left_to_the_export(record: Record) -> None:
 
 
 def test_version_and_name(scenario: Scenario) -> None:
-    recorder = XctraceRecorder(locate(), ())
+    recorder = XctraceRecorder(locate(), only())
     assert (recorder.name, recorder.version()) == ("xctrace", "xctrace version 26.0 (17C529)")
 
 
@@ -592,7 +593,7 @@ def test_there_is_nothing_to_export_without_a_bundle(
     scenario: Scenario, recording: Recording
 ) -> None:
     with pytest.raises(RecordingError, match="is not there, so it cannot be exported"):
-        XctraceRecorder(locate(), ()).export(recording, print)
+        XctraceRecorder(locate(), only()).export(recording, print)
 
 
 def test_the_interpreter_of_a_virtual_environment_is_launched_as_it_is(record: Record) -> None:

@@ -71,12 +71,24 @@ def record(plan: Plan) -> None:
     outcome.require_target_rows(recording)
 
 
-def export(run: options.RunFolder) -> None:
-    """Write the tables of a recording as XML."""
+def export(
+    run: options.RunFolder,
+    *,
+    tables: Annotated[
+        str,
+        typer.Option(metavar="all|needed|NAME,…", help="What to export of a trace."),
+    ] = "needed",
+) -> None:
+    """Write the tables of a recording as XML.
+
+    needed stands for what metrics, rules and the page make use of, all for whatever was recorded,
+    which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace; needed,NAME adds
+    it to the others. The host recorder always writes all of its tables.
+    """
     from tracekit import console, outcome, pipeline
 
     with console.progress("export") as progress:
-        pipeline.export(Recording(run), progress)
+        pipeline.export(Recording(run), progress, tables=tables)
     console.show_folders([Recording(run)], "analyze")
     console.show_warnings(Recording(run).provenance().warnings)
     outcome.require_target_rows(Recording(run))

@@ -20,11 +20,13 @@ class Panel:
         name: Its id on the page, and the stem of its template.
         title: Its heading.
         context: Makes what the template shows; a pure function of a result and its tables.
+        reads: The tables that it shows rows of, besides those of metrics and rules.
     """
 
     name: str
     title: str
     context: Callable[[Result, Tables], Context]
+    reads: tuple[str, ...] = ()
 
     @property
     def template(self) -> str:

@@ -1,6 +1,6 @@
 """From an export's flat table to the columns that a schema of ours declares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 
@@ -10,10 +10,15 @@ from tracekit.tables.schema import Column, Kind, Schema, Source
 _NONE = 2**64 - 1
 _LARGEST_SIGNED = 2**63 - 1
 _UNSIGNED = ("uint64", "UInt64")
+_BESIDE = (".pid", ".tid", ".stack")
 
 
 def normalize(
-    frame: pd.DataFrame, schema: Schema, source: Source, targets: frozenset[int]
+    frame: pd.DataFrame,
+    schema: Schema,
+    source: Source,
+    targets: frozenset[int],
+    exported: Iterable[str] | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the table with the schema's columns and dtypes, and what is to be said about it.
 
@@ -22,11 +27,12 @@ def normalize(
         schema: The table to make.
         source: The export's schema, one of the schema's sources.
         targets: The pids of the recorded processes.
+        exported: The names of all columns of the flat table, if `frame` has only some.
 
     Raises:
         InputError: A required column is missing, or one holds what its kind does not allow.
     """
-    warnings = _drift(frame, schema, source)
+    warnings = _drift([*(frame.columns if exported is None else exported)], schema, source)
     columns = {column.name: _column(frame, column, source, targets) for column in schema.columns}
     table = pd.DataFrame(columns, index=frame.index)
     placed = table[_times(schema)].notna().all(axis="columns")
@@ -36,27 +42,45 @@ def normalize(
     return table.astype(dict.fromkeys(_times(schema), "int64")), warnings
 
 
+def read_by(schema: Schema) -> frozenset[str]:
+    """Return the names of the flat table's columns that the schema makes use of."""
+    sources = {column.source for column in schema.columns if column.source}
+    pids = {f"{one.source}.pid" for one in schema.columns if one.kind is Kind.PROCESS}
+    return frozenset(sources | pids)
+
+
+def dtype_of(kind: Kind) -> str:
+    """Return the dtype of a column of that kind."""
+    return _DTYPES[kind]
+
+
 def _times(schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.kind is Kind.TIME]
 
 
-def _drift(frame: pd.DataFrame, schema: Schema, source: Source) -> list[str]:
+def _drift(exported: list[str], schema: Schema, source: Source) -> list[str]:
     known = {column.source for column in schema.columns} | set(source.unused)
-    known |= {f"{name}.{suffix}" for name in known for suffix in ("pid", "tid")}
-    unknown = [str(name) for name in frame.columns if name not in known]
+    known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
+    unknown = [name for name in exported if name not in known]
     missing = [
-        column.source
+        _owner(column.source)
         for column in schema.columns
-        if column.source and column.source not in frame and source.clock == "gpu"
+        if column.source and not column.since and _owner(column.source) not in exported
     ]
     return [
         f"{source.schema}: {words}: {', '.join(dict.fromkeys(names))}"
         for words, names in (
             ("columns that tracekit does not know", unknown),
-            ("columns that the export lacks", missing),
+            ("columns that the export lacks", missing if source.clock == "gpu" else []),
         )
         if names
     ]
+
+
+def _owner(mnemonic: str) -> str:
+    """Return the export's own column, of one that the flat table puts beside it."""
+    name, dot, suffix = mnemonic.rpartition(".")
+    return name if f"{dot}{suffix}" in _BESIDE else mnemonic
 
 
 def _column(
@@ -103,6 +127,13 @@ def _identifier(values: pd.Series) -> pd.Series:
     return known.astype("UInt64")
 
 
+def _bits(values: pd.Series) -> pd.Series:
+    integers = _integers(values)
+    if (integers < 0).any():
+        raise OverflowError
+    return integers.astype("UInt64")
+
+
 def _integers(values: pd.Series) -> pd.Series:
     if values.isna().all():
         return pd.Series(pd.NA, index=values.index, dtype="Int64")
@@ -132,38 +163,45 @@ def _text(values: pd.Series) -> pd.Series:
 def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     """Take the " (pid)" off that `fmt` adds to a process's name, where it is that very pid."""
     texts = _text(values)
-    if pids is None:
+    if pids is None or texts.empty:
         return texts
-    suffixes = " (" + pids.astype("string") + ")"
-    pairs = pd.DataFrame({"text": texts, "suffix": suffixes})
-    distinct = pairs.drop_duplicates().dropna()
-    names = {
-        (text, suffix): text.removesuffix(suffix)
-        for text, suffix in distinct.itertuples(index=False, name=None)
-    }
-    found = [
-        names.get((text, suffix), text)
-        for text, suffix in zip(pairs["text"], pairs["suffix"], strict=True)
+    pairs = pd.DataFrame({"text": texts, "pid": pids})
+    codes = pairs.groupby(["text", "pid"], sort=False, dropna=False).ngroup().to_numpy()
+    places = pd.Series(codes).drop_duplicates().index
+    some = pairs.iloc[places]
+    suffixes = (" (" + some["pid"].astype("string") + ")").fillna("")
+    names = [
+        text.removesuffix(suffix) if isinstance(text, str) else None
+        for text, suffix in zip(some["text"], suffixes, strict=True)
     ]
-    return pd.Series(found, index=values.index, dtype="string")
+    named = pd.Series(names, dtype="string").take(codes)
+    return named.set_axis(values.index)
 
 
 _CONVERT: dict[Kind, Callable[[pd.Series], pd.Series]] = {
     Kind.TIME: _signed,
+    Kind.INSTANT: _signed,
     Kind.DURATION: _signed,
     Kind.INTEGER: _signed,
+    Kind.STACK: _signed,
     Kind.IDENTIFIER: _identifier,
+    Kind.BITS: _bits,
     Kind.NUMBER: _number,
     Kind.TEXT: _text,
     Kind.FLAG: _flag,
 }
 _DTYPES: dict[Kind, str] = {
     Kind.TIME: "Int64",
+    Kind.INSTANT: "Int64",
     Kind.DURATION: "Int64",
     Kind.INTEGER: "Int64",
+    Kind.STACK: "Int64",
     Kind.IDENTIFIER: "UInt64",
+    Kind.BITS: "UInt64",
     Kind.NUMBER: "Float64",
     Kind.TEXT: "string",
     Kind.FLAG: "boolean",
     Kind.PROCESS: "string",
+    Kind.TARGET: "bool",
+    Kind.CLOCK: "string",
 }

@@ -1,31 +1,48 @@
 """What a table is: its name here, its schemas in an export, its columns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Kind(StrEnum):
     """What a column holds, and so its dtype."""
 
     TIME = "time"  # int64, ns from the start of the trace
+    INSTANT = "instant"  # Int64, ns from the start of the trace; null where there is none
     DURATION = "duration"  # Int64, ns; null where the trace has none
     INTEGER = "integer"  # Int64
     IDENTIFIER = "identifier"  # UInt64; Apple's "none", 2^64 - 1, is null
+    BITS = "bits"  # UInt64 as it stands, such as an address
     NUMBER = "number"  # Float64
     TEXT = "text"  # string
     FLAG = "flag"  # boolean
+    STACK = "stack"  # Int64: the number of a stack in the export's symbol table
     PROCESS = "process"  # string: a process's name, without the pid that `fmt` adds
     TARGET = "target"  # bool: is the row's pid one of the recording's targets?
     CLOCK = "clock"  # string: whose clock the times are read from, "gpu" or "host"
+
+
+_NANOSECONDS = frozenset({Kind.TIME, Kind.INSTANT, Kind.DURATION})
 
 
 @dataclass(frozen=True)
 class Column:
     """One column: its name here, the export's mnemonic, and what it means.
 
-    A process's pid has the mnemonic `process.pid`, a thread's tid `thread.tid`: the columns
-    that the flat table puts beside the readable one. Columns whose mnemonic the export lacks
-    are null; `required` ones must be there.
+    What the flat table puts beside a readable column has a mnemonic with a dot: a process's pid
+    is `process.pid`, a thread's tid `thread.tid`, the number of a stack `stack.stack`. Columns
+    whose mnemonic the export lacks are null; `required` ones must be there.
+
+    Attributes:
+        name: Its name in the table.
+        source: The export's mnemonic; empty where no column of an export is behind it.
+        kind: What it holds.
+        meaning: What it says.
+        required: Whether there is no table without it.
+        unit: What its numbers count: "bytes", "percent"; empty where there is no unit.
+        since: The version of Instruments that brought it, if older exports lack it.
     """
 
     name: str
@@ -33,6 +50,13 @@ class Column:
     kind: Kind
     meaning: str
     required: bool = False
+    unit: str = ""
+    since: str = ""
+
+    @property
+    def counted_in(self) -> str:
+        """The unit of its numbers: times are nanoseconds."""
+        return "ns" if self.kind in _NANOSECONDS else self.unit
 
 
 @dataclass(frozen=True)
@@ -50,12 +74,30 @@ class Source:
 
 @dataclass(frozen=True)
 class Schema:
-    """A table: where it comes from, first source first, and what it holds."""
+    """A table: where it comes from, and what it holds.
+
+    It is read from the first of its `sources` that has rows, or else made of other tables by
+    `join`; see `tracekit.tables.derived`.
+
+    Attributes:
+        name: Its name here.
+        meaning: What a row of it is.
+        sources: The schemas of exports that it is read from, first choice first.
+        columns: What it holds, in order.
+        join: Makes it of the tables that its parameters name; None where nothing does.
+        joined_first: Whether the join comes before the sources.
+        versions: What differs between versions of Instruments, and is no drift.
+        more: What further columns it has, whose names only the recording knows.
+    """
 
     name: str
     meaning: str
     sources: tuple[Source, ...]
     columns: tuple[Column, ...]
+    join: Callable[..., Any] | None = None
+    joined_first: bool = False
+    versions: str = ""
+    more: str = ""
 
 
 def gpu(schema: str, unused: str = "") -> Source:
@@ -68,16 +110,81 @@ def host(schema: str, unused: str = "") -> Source:
     return Source(schema, "host", frozenset(unused.split()))
 
 
+def text(name: str, source: str, meaning: str, since: str = "") -> Column:
+    """Declare a column of words."""
+    return Column(name, source, Kind.TEXT, meaning, since=since)
+
+
+def integer(name: str, source: str, meaning: str, since: str = "") -> Column:
+    """Declare a column of whole numbers."""
+    return Column(name, source, Kind.INTEGER, meaning, since=since)
+
+
+def size(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of bytes."""
+    return Column(name, source, Kind.INTEGER, meaning, unit="bytes")
+
+
+def percent(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of numbers that are in percent already."""
+    return Column(name, source, Kind.NUMBER, meaning, unit="percent")
+
+
+def identifier(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of ids."""
+    return Column(name, source, Kind.IDENTIFIER, meaning)
+
+
+def bits(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of 64 bits as they stand."""
+    return Column(name, source, Kind.BITS, meaning)
+
+
+def flag(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of yes and no."""
+    return Column(name, source, Kind.FLAG, meaning)
+
+
+def span(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of durations."""
+    return Column(name, source, Kind.DURATION, meaning)
+
+
+def instant(name: str, source: str, meaning: str) -> Column:
+    """Declare a column of further moments, which may be null."""
+    return Column(name, source, Kind.INSTANT, meaning)
+
+
+def time(source: str, meaning: str = "when it happened") -> Column:
+    """Declare the moment of a row, where the export does not call it `timestamp`."""
+    return Column("time", source, Kind.TIME, meaning, required=True)
+
+
+def stack(source: str, prefix: str = "") -> tuple[Column, Column]:
+    """Declare the two columns of a stack: its innermost frame in words, and its number."""
+    return (
+        text(f"{prefix}leaf", source, "innermost frame of the stack, and how many others"),
+        Column(
+            f"{prefix}stack", f"{source}.stack", Kind.STACK, "number of the stack among the symbols"
+        ),
+    )
+
+
 START = Column("start", "start", Kind.TIME, "when it began", required=True)
 MOMENT = Column("time", "timestamp", Kind.TIME, "when it happened", required=True)
 DURATION = Column("duration", "duration", Kind.DURATION, "how long it took", required=True)
 PROCESS = Column("process", "process", Kind.PROCESS, "name of the process it belongs to")
 PID = Column("pid", "process.pid", Kind.INTEGER, "id of that process")
 TARGET = Column("target", "process.pid", Kind.TARGET, "whether that process is the recorded one")
+OWNER = (PROCESS, PID, TARGET)
 THREAD = Column("tid", "thread.tid", Kind.INTEGER, "id of the thread")
 CLOCK = Column("clock", "", Kind.CLOCK, 'whose clock: "gpu" for a trace\'s, "host" for a CPU\'s')
 DEVICE = Column("device", "gpu", Kind.TEXT, "name of the device")
+ACCELERATOR = identifier("accelerator", "accelerator-id", "id of the device")
+LABEL = text("label", "event-label", "what the trace calls it")
+DEPTH = integer("depth", "event-depth", "lane on the track")
 COMMAND_BUFFER = Column(
     "command_buffer", "cmdbuffer-id", Kind.IDENTIFIER, "id of the command buffer"
 )
 ENCODER = Column("encoder", "encoder-id", Kind.IDENTIFIER, "id of the encoder")
+SUBMISSION = identifier("submission", "gpu-submission-id", "id of the GPU submission")

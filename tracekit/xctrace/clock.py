@@ -1,15 +1,58 @@
 """How a trace's time is laid on the monotonic clock of the worker."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tracekit.journal import ClockAnchor
 
+START_DATE = "start-date of the TOC"
+TIME_INFO = "time-info"
+
 _MILLISECOND = 1_000_000
+_AGREED = 20 * _MILLISECOND
+_MISREAD = 10_000 * _MILLISECOND  # wrong ticks or a wrong timebase are off by hours
+_WHOLE = re.compile(r"[0-9]{1,20}", re.ASCII)
+_RATIO = re.compile(r"([0-9]{1,10}) ?/ ?([0-9]{1,10})", re.ASCII)
+_FASTEST, _SLOWEST = 1e-3, 1e6  # ns of a tick: whatever is outside was read wrongly
 
 
-def align(start_date: str, anchors: Sequence[ClockAnchor]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TimeInfo:
+    """What a trace's `time-info` says, as far as it could be read; the rest is in `unread`.
+
+    `origin` is the trace's time 0 in nanoseconds of mach absolute time, which is what Python's
+    monotonic clock counts on macOS.
+    """
+
+    origin: int | None = None
+    unread: tuple[str, ...] = ()
+
+
+def time_info(cells: Mapping[str, str]) -> TimeInfo:
+    """Read the texts of the one row of `time-info`, by mnemonic.
+
+    How the export writes them is not established. A plain integer is read, and a ratio for the
+    timebase, as "125/3" or with the numerator in the upper 32 bits, as the bundle has it.
+    """
+    ticks = _whole(cells.get("mabs-epoch", ""))
+    ratio = _timebase(cells.get("timebase-info", ""))
+    unread = tuple(
+        f"{name} {cells.get(name, '')!r}"
+        for name, value in (("mabs-epoch", ticks), ("timebase-info", ratio))
+        if value is None
+    )
+    if ticks is None or ratio is None:
+        return TimeInfo(unread=unread)
+    numerator, denominator = ratio
+    return TimeInfo(ticks * numerator // denominator)
+
+
+def align(
+    start_date: str, anchors: Sequence[ClockAnchor], info: TimeInfo | None = None
+) -> dict[str, Any]:
     """Return what is known of the trace's time 0, all in nanoseconds.
 
     The TOC states when the recording began, to the millisecond; in the one bundle whose
@@ -17,18 +60,62 @@ def align(start_date: str, anchors: Sequence[ClockAnchor]) -> dict[str, Any]:
     wall clock and its own monotonic clock together, so the difference of the two gives
     `origin`: monotonic time at trace time 0, good to `uncertainty`. Without an anchor, or
     without a date, there is no origin.
+
+    `time-info` states the same moment in ticks. Where it agrees with the date it serves in its
+    place, without the date's rounding; the two differ by `difference`. Where they differ by
+    more, one was understood wrongly: the date serves, and is as uncertain as they differ.
+    Where they cannot mean the same moment, `time-info` is left aside. `time_info` says so.
     """
     epoch = _epoch(start_date)
     if epoch is None:
         return {}
-    known: dict[str, Any] = {"source": "start-date of the TOC", "epoch": epoch}
+    known: dict[str, Any] = {"source": START_DATE, "epoch": epoch}
     if not anchors:
         return known
     offsets = [anchor.epoch - anchor.monotonic for anchor in anchors]
     near = min(anchors, key=lambda anchor: abs(anchor.epoch - epoch))
     origin = near.monotonic + epoch - near.epoch
     drift = max(offsets) - min(offsets)
-    return known | {"origin": origin, "uncertainty": _MILLISECOND + drift}
+    known |= {"origin": origin, "uncertainty": _MILLISECOND + drift}
+    return known if info is None else known | _compared(known, info)
+
+
+def _compared(by_date: Mapping[str, Any], info: TimeInfo) -> dict[str, Any]:
+    if info.origin is None:
+        return {"time_info": f"not read: {', '.join(info.unread)}"}
+    difference = info.origin - int(by_date["origin"])
+    if abs(difference) <= _AGREED + int(by_date["uncertainty"]):
+        return {
+            "source": TIME_INFO,
+            "origin": info.origin,
+            "uncertainty": abs(difference),
+            "difference": difference,
+        }
+    if abs(difference) <= _MISREAD:
+        return {
+            "uncertainty": abs(difference),
+            "difference": difference,
+            "time_info": "states another moment than the start-date",
+        }
+    return {"difference": difference, "time_info": "left aside: it fits no moment of the run"}
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if _WHOLE.fullmatch(text.strip()) else None
+
+
+def _timebase(text: str) -> tuple[int, int] | None:
+    ratio = _RATIO.fullmatch(text.strip())
+    packed = _whole(text)
+    if ratio:
+        numerator, denominator = int(ratio[1]), int(ratio[2])
+    elif packed is not None:
+        numerator, denominator = packed >> 32, packed & 0xFFFFFFFF
+    else:
+        return None
+    if not numerator or not denominator:
+        return None
+    return (numerator, denominator) if _FASTEST < numerator / denominator < _SLOWEST else None
 
 
 def _epoch(date: str) -> int | None:

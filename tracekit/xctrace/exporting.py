@@ -2,8 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.errors import ToolError
@@ -17,11 +17,16 @@ log = logging.getLogger(__name__)
 
 GPU_INTERVALS = "metal-gpu-intervals"
 GPU_COUNTER_INTERVALS = "metal-gpu-counter-intervals"
+GPU_COUNTER_VALUES = "gpu-counter-value"
 TIME_INFO = "time-info"
 NO_ROWS = (
     f"{GPU_INTERVALS} has no rows: no work of any process on the GPU was recorded. "
     "See whether the target was awake and used Metal."
 )
+
+# Which schemas to export, of those that are there. It is asked again without those that turn
+# out to have no rows, for what can be read in their place.
+Choose = Callable[[frozenset[str]], frozenset[str]]
 
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
 
@@ -50,10 +55,26 @@ def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
     return tuple(tables)
 
 
+@dataclass
+class _Account:
+    """What has been exported so far: schemas with rows, without rows, and errors."""
+
+    filled: set[str] = field(default_factory=set[str])
+    empty: set[str] = field(default_factory=set[str])
+    asked: set[str] = field(default_factory=set[str])
+    errors: list[ToolError] = field(default_factory=list[ToolError])
+    tried: int = 0
+
+
+def only(schemas: Iterable[str] = ()) -> Choose:
+    """Choose just these, where they are there."""
+    return frozenset(schemas).intersection
+
+
 def export(
-    tool: Xctrace, recording: Recording, schemas: Iterable[str], progress: Progress
+    tool: Xctrace, recording: Recording, choose: Choose, progress: Progress
 ) -> tuple[str, ...]:
-    """Export the TOC and those tables of the last run that have one of `schemas`.
+    """Export the TOC and those tables of the last run that are chosen.
 
     The table of the trace's clock is exported besides. A table that fails leaves the others
     alone; what is to be said of it is in the warnings that are returned.
@@ -63,49 +84,58 @@ def export(
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
-    toc = read_toc(recording.toc_file)
-    runs = toc.runs
+    runs = read_toc(recording.toc_file).runs
     if not runs:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
-    tables = wanted(runs[-1], {*schemas, TIME_INFO})
-    errors: list[ToolError] = []
-    warnings: list[str] = []
-    for number, table in enumerate(tables, 1):
-        progress(f"{table.file} ({number} of {len(tables)})")
-        try:
-            output = recording.exports / table.file
-            tool.export_table(recording.bundle, runs[-1].number, table.schema, output, table.place)
-            warnings += _emptiness(runs[-1], table.schema, output)
-        except ToolError as error:
-            log.warning("%s", error)
-            errors.append(error)
-    if tables and len(errors) == len(tables):
-        raise errors[0]
-    listed = {table.schema for table in tables}
-    told = (*warnings, *(str(error) for error in errors), *_missing(runs[-1], listed))
-    return without_repeats(told) + toc.warnings
+    run, account = runs[-1], _Account()
+    there = frozenset(table.schema for table in run.tables)
+    absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
+    while fresh := ({*choose(there - account.empty), TIME_INFO} & there) - account.asked:
+        account.asked |= fresh
+        for number, table in enumerate(tables := wanted(run, fresh), 1):
+            progress(f"{table.file} ({number} of {len(tables)})")
+            _export_one(tool, recording, run, table, account)
+    if account.tried and len(account.errors) == account.tried:
+        raise account.errors[0]
+    told = (*absent, *map(str, account.errors), *lacking(run, account.filled, account.empty))
+    return without_repeats(told)
 
 
-def _emptiness(run: TocRun, schema: str, output: Path) -> Iterator[str]:
-    """Say so if a table has no rows that the recording promised."""
-    promised = counter_set(run)
-    if schema == GPU_INTERVALS and not has_rows(output):
-        yield NO_ROWS
-    if schema == GPU_COUNTER_INTERVALS and promised and not has_rows(output):
-        yield no_counters(f"the counter set {promised} was switched on, but {schema} has no rows")
+def _export_one(
+    tool: Xctrace, recording: Recording, run: TocRun, table: Wanted, account: _Account
+) -> None:
+    account.tried += 1
+    output = recording.exports / table.file
+    try:
+        tool.export_table(recording.bundle, run.number, table.schema, output, table.place)
+    except ToolError as error:
+        log.warning("%s", error)
+        account.errors.append(error)
+    else:
+        filled = has_rows(output) or table.schema in account.filled
+        (account.filled if filled else account.empty).add(table.schema)
 
 
-def _missing(run: TocRun, listed: set[str]) -> Iterator[str]:
+def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
+    """Say so if there are no rows, or no table, of what the recording promised."""
+    listed = {table.schema for table in run.tables}
     if GPU_INTERVALS not in listed:
         yield (
             f"The recording has no table {GPU_INTERVALS}: its template does not trace the GPU, "
             "so nothing can be said of GPU work."
         )
-    promised = counter_set(run)
-    if promised and GPU_COUNTER_INTERVALS not in listed:
-        yield no_counters(
-            f"the counter set {promised} was switched on, but there is no {GPU_COUNTER_INTERVALS}"
-        )
+    elif GPU_INTERVALS in empty:
+        yield NO_ROWS
+    promised, counters = counter_set(run), {GPU_COUNTER_INTERVALS, GPU_COUNTER_VALUES}
+    if not promised or counters & filled:
+        return
+    if counters.isdisjoint(listed):
+        why = f"there is no {GPU_COUNTER_INTERVALS}"
+    elif counters & empty:
+        why = f"{' and '.join(sorted(counters & empty, reverse=True))} has no rows"
+    else:
+        return
+    yield no_counters(f"the counter set {promised} was switched on, but {why}")
 
 
 def has_rows(export: Path) -> bool:

@@ -1,7 +1,6 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
@@ -29,14 +28,16 @@ from tracekit.xctrace.tool import Xctrace
 class XctraceRecorder:
     """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
 
-    `schemas` are the tables to export, by Apple's names, where a recording has them.
+    `choose` says which tables to export, by Apple's names, of those that a recording has.
     """
 
     name = "xctrace"
 
-    def __init__(self, tool: Xctrace, schemas: Iterable[str], manner: Manner | None = None) -> None:
+    def __init__(
+        self, tool: Xctrace, choose: exporting.Choose, manner: Manner | None = None
+    ) -> None:
         self._tool = tool
-        self._schemas = frozenset(schemas)
+        self._choose = choose
         self._manner = manner or Manner()
 
     def version(self) -> str:
@@ -121,7 +122,7 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         with Guardian(recording.folder) as guardian:
             tool = self._tool.guarded(guardian)
-            warnings = exporting.export(tool, recording, self._schemas, progress)
+            warnings = exporting.export(tool, recording, self._choose, progress)
         self._manner.premises.put_away()
         return warnings
 

@@ -59,4 +59,4 @@ def _gate(tables: Tables, name: str) -> Gate:
     return Gate(name, len(found.frame), own, of_table(tables, name), "")
 
 
-health = Panel("health", "Capture health", context)
+health = Panel("health", "Capture health", context, reads=_COUNTED)

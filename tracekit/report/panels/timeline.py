@@ -18,4 +18,17 @@ def context(result: Result, tables: Tables) -> Context:
     }
 
 
-timeline = Panel("timeline", "Timeline", context)
+timeline = Panel(
+    "timeline",
+    "Timeline",
+    context,
+    reads=(
+        "phases",
+        "steps",
+        "submissions",
+        "gpu_intervals",
+        "compiler_activity",
+        "specializations",
+        "driver_intervals",
+    ),
+)

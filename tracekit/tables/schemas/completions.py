@@ -12,4 +12,5 @@ completions = Schema(
         Column("commit", "commit-id", Kind.IDENTIFIER, "id of the commit"),
         CLOCK,
     ),
+    versions="27: commit-id is uint64, uint32 before.",
 )

@@ -28,7 +28,7 @@ submissions = Schema(
             "metal-application-command-buffer-submissions",
             unused="track-label thread event-icon encoder-time-label frame-number color",
         ),
-        host("host-submissions", unused="thread thread.pid"),
+        host("host-submissions", unused="thread"),
     ),
     columns=(
         START,

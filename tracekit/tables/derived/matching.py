@@ -1,0 +1,97 @@
+"""Finding for each row of one table the one row of another that has the same key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Where rows of one table are in another: -1 for none, and for one of several.
+
+    Attributes:
+        places: For each row the place of its one counterpart.
+        asked: How many rows have a key at all.
+        ambiguous: How many of them have several counterparts, and so none.
+        there: How many rows the other table has.
+    """
+
+    places: Places
+    asked: int
+    ambiguous: int
+    there: int
+
+    @property
+    def found(self) -> int:
+        """How many rows have a counterpart."""
+        return int((self.places >= 0).sum())
+
+    def take(self, column: pd.Series) -> pd.Series:
+        """Return for each row what its counterpart has there; null where it has none."""
+        array = column.array
+        if not isinstance(array, pd.api.extensions.ExtensionArray) or column.dtype == "int64":
+            array = column.astype("Int64").array
+        taken = array.take(self.places, allow_fill=True)
+        return pd.Series(taken)
+
+    def said(self, rows: str, others: str) -> tuple[str, ...]:
+        """Say in words what did not match."""
+        words: list[str] = []
+        if self.asked and self.there and not self.found and not self.ambiguous:
+            words.append(f"none of the {self.asked:,} {rows} has its id in {others}")
+        if self.ambiguous:
+            words.append(
+                f"{self.ambiguous:,} {rows} have several rows in {others}, and take none of them"
+            )
+        return tuple(words)
+
+
+def match(rows: Sequence[pd.Series], others: Sequence[pd.Series]) -> Match:
+    """Match rows by a key of one or more columns; a key with a null in it matches nothing."""
+    keys, known = _keys([*zip(rows, others, strict=True)])
+    length = len(rows[0])
+    own, other = keys[:length], pd.Index(keys[length:][known[length:]])
+    there = np.flatnonzero(known[length:])
+    places, doubtful = np.full(length, -1, np.intp), 0
+    asked = known[:length]
+    if other.is_unique:
+        found = other.get_indexer(pd.Index(own[asked]))
+    else:
+        several = other.duplicated(keep=False)
+        doubtful = int(pd.Index(own[asked]).isin(other[several].unique()).sum())
+        there, other = there[~several], other[~several]
+        found = other.get_indexer(pd.Index(own[asked]))
+    places[asked] = np.where(found < 0, -1, np.append(there, -1)[found])
+    return Match(places, int(asked.sum()), doubtful, len(others[0]))
+
+
+def distinct(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the distinct rows of some columns: what is said twice alike is no contradiction."""
+    return frame[list(columns)].drop_duplicates(ignore_index=True)
+
+
+def _keys(
+    pairs: Sequence[tuple[pd.Series, pd.Series]],
+) -> tuple[NDArray[np.int64] | NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return one number for each distinct key of both tables, and which keys have no null."""
+    (first, known), *more = (_numbers(*pair) for pair in pairs)
+    for values, also in more:
+        codes, size = pd.factorize(values)[0].astype(np.int64), len(values) + 1
+        first = pd.factorize(first)[0].astype(np.int64) * size + codes
+        known &= also
+    return first, known
+
+
+def _numbers(
+    one: pd.Series, other: pd.Series
+) -> tuple[NDArray[np.int64] | NDArray[np.uint64], NDArray[np.bool_]]:
+    known = np.concatenate([one.notna().to_numpy(), other.notna().to_numpy()])
+    if one.dtype == other.dtype == "UInt64":
+        parts = [values.to_numpy(dtype="uint64", na_value=0) for values in (one, other)]
+        return np.concatenate(parts), known
+    return pd.factorize(pd.concat([one, other], ignore_index=True))[0].astype(np.int64), known
