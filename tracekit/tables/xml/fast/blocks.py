@@ -38,17 +38,16 @@ class Block:
         return np.flatnonzero(self.octets == _AMPERSAND)
 
 
-def blocks(file: BinaryIO, beginning: bytes) -> Iterator[Block]:
+def blocks(file: BinaryIO) -> Iterator[Block]:
     """Yield the rows of a table, a megabyte at a time; a block lives until the next one.
 
     Args:
-        file: The export, read up to the end of `beginning`.
-        beginning: What was read of the rows already.
+        file: The export, read up to its first row.
 
     Raises:
         IrregularError: A row is very long, or the table does not end as xctrace ends it.
     """
-    rest, more = beginning, True
+    rest, more = b"", True
     while more:
         content = file.read(max(_BLOCK - len(rest), _BLOCK >> 2))
         more = bool(content)

@@ -31,8 +31,8 @@ class Opening:
     xpath: str
 
 
-def read_opening(file: BinaryIO) -> tuple[Opening, bytes]:
-    """Read up to the first row; also return what was read of the rows.
+def read_opening(file: BinaryIO) -> Opening:
+    """Read up to the first row.
 
     Raises:
         IrregularError: The file does not begin as xctrace begins a table with a header.
@@ -49,7 +49,8 @@ def read_opening(file: BinaryIO) -> tuple[Opening, bytes]:
     except etree.XMLSyntaxError as error:
         raise IrregularError("a header that is no XML") from error
     node = root[0]
-    return Opening(_header(node[0]), node.get("xpath", "")), beginning[end:].removeprefix(b"\n")
+    file.seek(end + beginning.startswith(b"\n", end))
+    return Opening(_header(node[0]), node.get("xpath", ""))
 
 
 def _header(schema: Element) -> Header:

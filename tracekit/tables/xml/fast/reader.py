@@ -58,9 +58,8 @@ class FastReader:
         return no_symbols() if self._table is None else self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
-        opening, rest = read_opening(file)
-        self._table = table = _Table(opening)
-        for block in blocks(file, rest):
+        self._table = table = _Table(read_opening(file))
+        for block in blocks(file):
             table.add(block)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
