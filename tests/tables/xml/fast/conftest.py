@@ -1,0 +1,17 @@
+"""Bytes as blocks."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tracekit.tables.xml.fast.blocks import Block, block
+
+
+@pytest.fixture
+def of() -> Callable[[bytes], Block]:
+    """Make a block of some bytes."""
+
+    def make(content: bytes) -> Block:
+        return block(content, len(content))
+
+    return make
