@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -102,9 +102,14 @@ def show_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def show_tables(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Print the tables that a run has, with their rows and columns."""
-    rows = [(name, f"{len(frame):,}", ", ".join(frame.columns)) for name, frame in tables.items()]
+def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
+    """Print the tables that a run has, with their rows and columns, or why one is not there."""
+    rows = [
+        (name, "", found)
+        if isinstance(found, str)
+        else (name, f"{len(found):,}", ", ".join(found.columns))
+        for name, found in tables
+    ]
     table(("table", "rows", "columns"), rows)
 
 

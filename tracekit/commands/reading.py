@@ -1,12 +1,18 @@
 """Commands that show and convert: tables, convert, workloads, rules."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracekit.commands import options
 from tracekit.recording import Recording
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracekit.tables import Tables
 
 Table = Annotated[
     int | None,
@@ -28,6 +34,8 @@ def tables(
         typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    table: Table = None,
+    run_number: RunNumber = None,
 ) -> None:
     """List, show or write the tables of a run."""
     from tracekit import console, pipeline
@@ -38,13 +46,30 @@ def tables(
     if name is None and output is not None:
         raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
     if name is None:
-        console.show_tables(there)
-    elif output is not None:
-        write_table(there[name], output)
-        console.show_file(output)
+        console.show_tables(_entries(there))
     else:
-        console.show_frame(there[name], rows)
+        frame = there.chosen(name, table=table, run=run_number)
+        if output is None:
+            console.show_frame(frame, rows)
+        else:
+            write_table(frame, output)
+            console.show_file(output)
     console.show_warnings(there.warnings)
+
+
+def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
+    """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
+    from tracekit.errors import TracekitError
+    from tracekit.tables.place import Choice
+
+    for name in there:
+        for one in there.repeated(name) or (None,):
+            label = name if one is None else f"{name} ({one})"
+            place = Choice() if one is None else Choice(one.place.run, one.place.index)
+            try:
+                yield label, there.chosen(name, table=place.table, run=place.run)
+            except TracekitError as error:
+                yield label, f"not available: {error}"
 
 
 def convert(

@@ -1,34 +1,38 @@
 """Tables that were read once, kept as Parquet beside the exports.
 
-A file's name holds the digest of the export's content and the reader's version, so that a
-changed export or a new reader never meets an old table. Beside each stands a note with the
-digest of the Parquet file and what the reader had to say. A damaged file is read again from
-the export; a folder that cannot be written is no error.
+A table is written into the folder while it is read, and its columns are then loaded from there,
+those that are asked for. A file's name holds the digest of the export's content and the
+reader's version, so that a changed export or a new reader never meets an old table; older
+files of the same table are dropped when a new one is written. Beside each stands a note: what
+the reader had to say, the digest of the Parquet file, and the stamps of both files. While a
+stamp lasts, a file is not hashed again; where it differs, the digest decides.
+
+Every file appears whole, so that two processes may fill one folder at once: the last one wins,
+and both read what they wrote or the same. A damaged file is read again from the export; a
+folder that cannot be written is no error. Files are not mapped into memory: their columns are
+compressed, and a mapped file that someone cuts ends the process.
 """
 
-import hashlib
 import logging
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
-import pandas as pd
 
 from tracekit.errors import RecordingError
-from tracekit.input_file import unreadable
+from tracekit.input_file import open_input
 from tracekit.recording import save
-from tracekit.tables.flat import Flat
-from tracekit.tables.write import write_table
+from tracekit.tables.convert import Converted, convert, symbol_files
+from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.kept import Kept, Note, digest
+from tracekit.tables.place import OPEN, Choice
+from tracekit.tables.stamp import Stamp, lasting, stamp
+from tracekit.toc import Toc
 
-READER_VERSION = 1
+READER_VERSION = 2
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Note:
-    digest: str
-    damage: tuple[str, ...]
-    drift: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,46 +41,130 @@ class Cache:
 
     folder: Path | None
 
-    def load(self, export: Path, schema: str) -> Flat | None:
-        """Return the table as it was kept, or None where it has to be read."""
-        file = self._file(export, schema)
-        if file is None or not file.exists():
-            return None
-        try:
-            note = msgspec.json.decode(_note_of(file).read_bytes(), type=_Note)
-            if note.digest == _digest(file):
-                return Flat(pd.read_parquet(file), note.damage, note.drift)
-        except (OSError, msgspec.MsgspecError) as error:
-            _log.info("%s: %s", _note_of(file), error)
-        _log.warning("%s is damaged; the export is read again.", file)
-        return None
+    def table(
+        self, export: Path, schema: str, choice: Choice = OPEN, toc: Toc | None = None
+    ) -> Kept | Flat:
+        """Return a table as it was kept, or read it and keep it.
 
-    def save(self, export: Path, schema: str, flat: Flat) -> None:
-        """Keep a table for the next time."""
-        file = self._file(export, schema)
-        if file is None:
-            return
+        Raises:
+            InputError: As `read_flat`.
+        """
+        if self.folder is None:
+            return read_flat(export, schema, toc, choice)
+        place = _Place(self.folder, export, schema, choice, toc)
         try:
-            write_table(flat.frame, file)
-            save(_note_of(file), _Note(_digest(file), flat.damage, flat.drift))
+            return place.kept() or place.keep()
         except (OSError, RecordingError) as error:
             _log.warning("The table %s is not kept: %s", schema, error)
+        return read_flat(export, schema, toc, choice)
 
-    def _file(self, export: Path, schema: str) -> Path | None:
-        if self.folder is None:
+
+@dataclass(frozen=True)
+class _Place:
+    """Where one table of one export is kept."""
+
+    folder: Path
+    export: Path
+    schema: str
+    choice: Choice
+    toc: Toc | None
+
+    def kept(self) -> Kept | None:
+        """Return the table that is there and whole."""
+        stamped = self._stamp()
+        found = self._known_digest(stamped) or digest(self.export)
+        file = self._file(found)
+        note = _note(file)
+        if note is None:
             return None
-        try:
-            digest = _digest(export)
-        except OSError as error:
-            raise unreadable(export, error) from error
-        name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in schema)
-        return self.folder / f"{name}.{digest}.{READER_VERSION}.parquet"
+        stamps = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
+        if note.file != stamp(file) and note.digest != digest(file):
+            _log.warning("%s is damaged; the export is read again.", file)
+            return None
+        if stamps != note:
+            _save_note(file, stamps)
+        return self._reading(file, note)
+
+    def keep(self) -> Kept | Flat:
+        """Read the table into the folder."""
+        stamped = self._stamp()
+        file = self._file(digest(self.export))
+        written = convert(self.export, file, self.schema, self.choice, toc=self.toc)
+        if self._stamp() != stamped:
+            file.unlink(missing_ok=True)
+            _log.warning("%s changed while it was read; it is read again.", self.export)
+            return read_flat(self.export, self.schema, self.toc, self.choice)
+        note = _note_of(written, lasting(stamped))
+        _save_note(file, note)
+        self._drop_others(file)
+        return self._reading(file, note)
+
+    def _reading(self, file: Path, note: Note) -> Kept:
+        def again() -> Flat:
+            file.unlink(missing_ok=True)
+            return read_flat(self.export, self.schema, self.toc, self.choice)
+
+        return Kept(file, note, again)
+
+    def _stamp(self) -> Stamp:
+        with open_input(self.export):
+            return stamp(self.export)
+
+    def _known_digest(self, stamped: Stamp) -> str | None:
+        for file, found, version in self._all():
+            note = _note(file) if version == READER_VERSION else None
+            if note is not None and note.export == stamped:
+                return found
+        return None
+
+    def _file(self, found: str) -> Path:
+        return self.folder / f"{self._stem}.{found}.{READER_VERSION}.parquet"
+
+    @property
+    def _stem(self) -> str:
+        told = f"{self.schema} {self.choice}".strip()
+        return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in told)
+
+    def _all(self) -> Iterator[tuple[Path, str, int]]:
+        name = re.compile(re.escape(self._stem) + r"\.([0-9a-f]{32})\.(\d+)\.parquet")
+        for file in sorted(self.folder.glob("*.parquet")):
+            found = name.fullmatch(file.name)
+            if found:
+                yield file, found[1], int(found[2])
+
+    def _drop_others(self, file: Path) -> None:
+        for other, _, _ in self._all():
+            if other != file:
+                for one in (other.with_suffix(".json"), other, *symbol_files(other)):
+                    one.unlink(missing_ok=True)
 
 
-def _note_of(file: Path) -> Path:
-    return file.with_suffix(".json")
+def _note_of(written: Converted, export: Stamp | None) -> Note:
+    table, *symbols = written.files
+    return Note(
+        export=export,
+        file=lasting(stamp(table)),
+        digest=digest(table),
+        symbols=tuple(map(digest, symbols)),
+        rows=written.rows,
+        damage=written.damage,
+        drift=written.drift,
+        remarks=written.remarks,
+        reader=written.reader,
+        irregularity=written.irregularity,
+    )
 
 
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "blake2b").hexdigest()[:32]
+def _note(file: Path) -> Note | None:
+    note = file.with_suffix(".json")
+    if not (file.exists() and note.exists()):
+        return None
+    try:
+        return msgspec.json.decode(note.read_bytes(), type=Note)
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.info("%s: %s", note, error)
+    return None
+
+
+def _save_note(file: Path, note: Note) -> None:
+    save(file.with_suffix(".json"), note)

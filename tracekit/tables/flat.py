@@ -5,6 +5,7 @@
 """
 
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,21 @@ class Flat:
     symbols: Symbols = field(default_factory=no_symbols)
     reader: ReaderName = "exact"
     irregularity: str = ""
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the reader had to say."""
+        return (*self.damage, *self.drift, *self.remarks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(map(str, self.frame.columns))
+
+    def part(self, columns: Collection[str] | None = None) -> pd.DataFrame:
+        """Return some columns, in the table's order; without names all of them."""
+        wanted = [name for name in self.names if columns is None or name in columns]
+        return self.frame[wanted]
 
 
 def read_table(

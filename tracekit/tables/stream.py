@@ -24,8 +24,11 @@ _PART_ROWS = 1 << 19
 class Stream:
     """A sink that writes one table; `finish` has to be called at its end."""
 
-    def __init__(self, file: BinaryIO, suffix: str, folder: Path, aside: "Aside") -> None:
+    def __init__(
+        self, file: BinaryIO, suffix: str, folder: Path, aside: "Aside", part_rows: int = _PART_ROWS
+    ) -> None:
         """Take the file, its format, the folder for the spool, and who writes meanwhile."""
+        self._part_rows = part_rows
         self._file = file
         self._suffix = suffix
         self._folder = folder
@@ -55,7 +58,7 @@ class Stream:
         self._held.append(raw)
         self._bytes += raw.nbytes
         self._rows += raw.num_rows
-        if self._bytes >= _PART_BYTES or self._rows >= _PART_ROWS:
+        if self._bytes >= _PART_BYTES or self._rows >= self._part_rows:
             self._pass_on(self._layout)
 
     def finish(self) -> None:
@@ -155,10 +158,15 @@ class Aside:
 
 
 @contextmanager
-def streaming(file: BinaryIO, suffix: str, folder: Path) -> Generator[Stream]:
-    """Give a stream into a file; end its thread and its spool, whatever happens."""
+def streaming(
+    file: BinaryIO, suffix: str, folder: Path, part_rows: int = _PART_ROWS
+) -> Generator[Stream]:
+    """Give a stream into a file; end its thread and its spool, whatever happens.
+
+    A part is written when it has `part_rows` rows or some ten MB.
+    """
     with ThreadPoolExecutor(1, thread_name_prefix="writer") as pool:
-        stream = Stream(file, suffix, folder, Aside(pool))
+        stream = Stream(file, suffix, folder, Aside(pool), part_rows)
         try:
             yield stream
         finally:

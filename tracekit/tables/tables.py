@@ -1,28 +1,22 @@
 """The tables of a run: read when asked for, kept for the next time."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from tracekit.errors import InputError, TracekitError
-from tracekit.tables.cache import Cache
-from tracekit.tables.exports import ExportIndex, index, refusal
-from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.normalize import normalize
+from tracekit.tables.derived import Made, asked, first_with_rows, made
+from tracekit.tables.exports import Listed
+from tracekit.tables.normalize import normalize, read_by
+from tracekit.tables.place import OPEN, Choice
+from tracekit.tables.raw import MissingTableError, RawTables
 from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import origins
+from tracekit.tables.xml import Symbols
 
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
-
-
-class MissingTableError(TracekitError, KeyError):
-    """A table was asked for that no export of the run gives, or that does not exist."""
-
-    def __str__(self) -> str:
-        """Return the sentence, not its repr, as KeyError would."""
-        return self.message
 
 
 class Tables(Mapping[str, pd.DataFrame]):
@@ -40,57 +34,81 @@ class Tables(Mapping[str, pd.DataFrame]):
             targets: The pids of the recorded processes; their rows have `target` set.
             cache: Where to keep what was read, as Parquet; None keeps nothing.
         """
-        self._folder = exports
+        self._raw = RawTables(exports, cache)
         self._targets = targets
-        self._cache = Cache(cache)
-        self._index: ExportIndex = index(exports)
-        self._flats: dict[str, pd.DataFrame] = {}
         self._tables: dict[str, pd.DataFrame] = {}
-        self._warnings = dict.fromkeys(_left_out(path) for path in self._index.strange)
+        self._warnings: dict[str, None] = {}
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What readers said of the tables that were read so far."""
-        return tuple(self._warnings)
+        return tuple(self._raw.warnings | self._warnings)
 
     @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas of all exports there are, whether a table is made of them or not."""
-        return tuple(sorted(self._index.schemas))
+        return self._raw.schemas
 
-    def raw(self, schema: str) -> pd.DataFrame:
+    def raw(
+        self,
+        schema: str,
+        *,
+        table: int | None = None,
+        run: int | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> pd.DataFrame:
         """Return the flat table of any exported schema, as `read_table` gives it.
+
+        Args:
+            schema: The schema, such as "metal-gpu-intervals".
+            table: The table's place in the table of contents, where a schema occurs repeatedly.
+            run: Its run, where there are several.
+            attributes: Some of its attributes there, such as {"counter-profile": "3"}.
 
         Raises:
             MissingTableError: There is no export of it.
-            InputError: The export cannot be read, or two exports have the same schema.
+            InputError: The export cannot be read, or it is not clear which table is meant.
         """
-        if schema not in self._index.schemas:
-            near = difflib.get_close_matches(schema, self.schemas)
-            raise MissingTableError(
-                f"There is no export of {schema} in {self._folder}.",
-                hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
-            )
-        if schema not in self._flats:
-            flat = self._flat(schema)
-            self._warnings |= dict.fromkeys((*flat.damage, *flat.drift))
-            self._flats[schema] = flat.frame
-        return _handed_out(self._flats[schema])
+        return _handed_out(self._raw.table(schema, Choice(run, table, attributes or {})).part())
+
+    def symbols(self, schema: str, *, table: int | None = None, run: int | None = None) -> Symbols:
+        """Return the stacks that the columns NAME.stack of a flat table number; as `raw` raises."""
+        return self._raw.table(schema, Choice(run, table)).symbols
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Return a table; raise MissingTableError where no export gives it."""
-        if name not in SCHEMAS:
-            near = difflib.get_close_matches(name, SCHEMAS, cutoff=0.4)
-            raise MissingTableError(
-                f"There is no table {name!r}.", hint=f"Near are {', '.join(near or SCHEMAS)}."
-            )
         if name not in self._tables:
-            self._tables[name] = self._normalized(SCHEMAS[name])
+            table, warnings = first_with_rows(name, self._ways(_schema(name)))
+            self._warnings |= dict.fromkeys(warnings)
+            self._tables[name] = table
         return _handed_out(self._tables[name])
+
+    def repeated(self, name: str) -> tuple[Listed, ...]:
+        """Return what `chosen` can choose from, if it is not clear what a table is read from."""
+        source = self._source(_schema(name))
+        listed = self._raw.listed(source.schema) if source is not None else ()
+        return listed if len(listed) > 1 else ()
+
+    def chosen(
+        self, name: str, *, table: int | None = None, run: int | None = None
+    ) -> pd.DataFrame:
+        """Return a table as it is read from the one of several exported tables that is meant.
+
+        Raises:
+            MissingTableError: No export gives the table.
+            InputError: As `raw`.
+        """
+        schema = _schema(name)
+        source = self._source(schema)
+        if source is None or (table, run) == (None, None):
+            return self[name]
+        made, warnings = self._normalized(schema, source, Choice(run, table))
+        self._warnings |= dict.fromkeys(warnings)
+        return made
 
     def __contains__(self, name: object) -> bool:
         """Tell whether an export gives the table, without reading it."""
-        return isinstance(name, str) and name in SCHEMAS and self._source(SCHEMAS[name]) is not None
+        return isinstance(name, str) and name in SCHEMAS and self._is_there(SCHEMAS[name])
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the tables that are there, in the order of SCHEMAS."""
@@ -101,38 +119,43 @@ class Tables(Mapping[str, pd.DataFrame]):
         return sum(1 for _ in self)
 
     def _source(self, schema: Schema) -> Source | None:
-        return next((one for one in schema.sources if one.schema in self._index.schemas), None)
+        return next((one for one in schema.sources if one.schema in self._raw.schemas), None)
 
-    def _normalized(self, schema: Schema) -> pd.DataFrame:
-        source = self._source(schema)
-        if source is None:
-            schemas = " or ".join(one.schema for one in schema.sources)
+    def _is_there(self, schema: Schema) -> bool:
+        return self._source(schema) is not None or self._joins(schema)
+
+    def _joins(self, schema: Schema) -> bool:
+        return schema.join is not None and all(name in self for name in asked(schema.join).required)
+
+    def _ways(self, schema: Schema) -> list[Callable[[], Made]]:
+        """Return how the table can be had here, first choice first."""
+        ways: list[Callable[[], Made]] = []
+        source, join = self._source(schema), schema.join
+        if source is not None:
+            ways.append(lambda: self._normalized(schema, source))
+        if join is not None and self._joins(schema):
+            ways.insert(0 if schema.joined_first else len(ways), lambda: made(schema, join, self))
+        if not ways:
             raise MissingTableError(
-                f"The table {schema.name} is not there: no export of {schemas} is in "
-                f"{self._folder}.",
-                hint=f"Export {schemas}, with a template that records it.",
+                f"The table {schema.name} is not there: no export of {origins(schema)} is in "
+                f"{self._raw.folder}.",
+                hint=f"Export {origins(schema)}, with a template that records it.",
             )
-        table, warnings = normalize(self.raw(source.schema), schema, source, self._targets)
-        self._warnings |= dict.fromkeys(warnings)
-        return table
+        return ways
 
-    def _flat(self, schema: str) -> Flat:
-        file, *others = files = self._index.schemas[schema]
-        if others:
-            raise InputError(
-                f"{self._folder} has {len(files)} exports of {schema}: "
-                f"{', '.join(file.name for file in files)}.",
-                hint="Keep those of one recording in a folder.",
-            )
-        flat = self._cache.load(file, schema)
-        if flat is None:
-            flat = read_flat(file, schema)
-            self._cache.save(file, schema, flat)
-        return flat
+    def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
+        flat = self._raw.table(source.schema, choice)
+        part = flat.part(read_by(schema))
+        return normalize(part, schema, source, self._targets, flat.names)
 
 
-def _left_out(path: Path) -> str:
-    return f"{path.name} is left out: {refusal(path).message}"
+def _schema(name: str) -> Schema:
+    if name not in SCHEMAS:
+        near = difflib.get_close_matches(name, SCHEMAS, cutoff=0.4)
+        raise MissingTableError(
+            f"There is no table {name!r}.", hint=f"Near are {', '.join(near or SCHEMAS)}."
+        )
+    return SCHEMAS[name]
 
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:

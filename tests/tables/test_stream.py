@@ -1,0 +1,229 @@
+"""A table into a file, in any number of pieces and parts: the same frame as from memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tracekit.errors import RecordingError
+from tracekit.replacing import replacing
+from tracekit.tables.flat import read_flat
+from tracekit.tables.stream import streaming
+from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml import ColumnCells, ExactReader, ExportColumn, Node
+
+Export = Callable[..., Path]
+LARGEST = str(2**64 - 1)
+ROWS = {
+    "plain": ["1", "2", "3", "4", "5"],
+    "null first": [None, "2", "3", None, "5"],
+    "null last": ["1", "2", "3", "4", None],
+    "all null": [None] * 5,
+    "near 2^64": ["1", LARGEST, str(2**63), "0", None],
+    "minus one": ["1", "-1", "3", "4", "5"],
+    "clash": [LARGEST, "-1", "3", "4", "5"],
+    "007 last": ["1", "2", "3", "4", "007"],
+    "decimal last": ["1", "2", "3", "4", "5.25"],
+    "word last": ["007", "2", "3", "4", "word"],
+    "label": ["a\u00a0µ", "", "two\nlines", None, '"quoted", and more'],
+}
+TYPES = "start-time uint64 boolean percent string brand-new any"
+
+
+def piece(cells: dict[str, pa.Array], number: int = 1) -> Node:
+    """Make a piece of columns that are named after their types."""
+    columns = tuple(
+        ColumnCells(ExportColumn(name, name, name.partition(".")[0]), pa.chunked_array([array]))
+        for name, array in cells.items()
+    )
+    return Node("table", "", columns, len(next(iter(cells.values()))), "", number)
+
+
+def cut(node: Node, rows: int) -> Iterator[Node]:
+    """Cut a piece into pieces of a few rows."""
+    for begin in range(0, max(node.rows, 1), rows):
+        columns = tuple(
+            replace(
+                part,
+                cells=part.cells.slice(begin, rows),
+                **{
+                    name: beside.slice(begin, rows)
+                    for name in ("pids", "tids", "stacks")
+                    if (beside := getattr(part, name)) is not None
+                },
+            )
+            for part in node.columns
+        )
+        yield replace(node, columns=columns, rows=len(columns[0].cells))
+
+
+def streamed(path: Path, pieces: Sequence[Node], part_rows: int = 2) -> tuple[str, ...]:
+    """Write pieces into a file; return what is said of drift."""
+    with replacing(path) as file, streaming(file, path.suffix, path.parent, part_rows) as stream:
+        for one in pieces:
+            stream.take(one)
+        stream.finish()
+        return stream.drift
+
+
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
+
+
+@pytest.fixture
+def whole(export: Export) -> Callable[[str], Path]:
+    """Write an export whose columns, one of each type, hold the same cells."""
+
+    def make(case: str) -> Path:
+        types = TYPES.split()
+        rows = [
+            "<row>"
+            + "".join(
+                "<sentinel/>"
+                if cell is None
+                else f'<{"weight" if one == "any" else one} id="{k * 10 + column}" fmt="x">'
+                f"{cell}</{'weight' if one == 'any' else one}>"
+                for column, one in enumerate(types)
+            )
+            + "</row>"
+            for k, cell in enumerate(ROWS[case], start=1)
+        ]
+        return export(" ".join(f"{one}:{one}" for one in types), *rows)
+
+    return make
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+@pytest.mark.parametrize("case", ROWS)
+def test_a_streamed_table_is_the_one_from_memory(
+    whole: Callable[[str], Path], tmp_path: Path, case: str, rows: int, suffix: str
+) -> None:
+    path = whole(case)
+    flat = read_flat(path, only="exact")
+    pieces = [part for node in ExactReader(path).pieces() for part in cut(node, rows)]
+    out = tmp_path / f"out{suffix}"
+    drift = streamed(out, pieces)
+    pd.testing.assert_frame_equal(read(out), flat.frame)
+    assert tuple(f"{path.name}: {one}" for one in drift) == flat.drift
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+@pytest.mark.parametrize("case", ROWS)
+def test_a_streamed_csv_is_the_one_from_memory(
+    whole: Callable[[str], Path], tmp_path: Path, case: str, rows: int
+) -> None:
+    path = whole(case)
+    pieces = [part for node in ExactReader(path).pieces() for part in cut(node, rows)]
+    streamed(tmp_path / "out.csv", pieces)
+    read_flat(path, only="exact").frame.to_csv(tmp_path / "memory.csv", index=False)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
+
+
+NUMBERS = {
+    "start-time": pa.array([1, None, 3], pa.int64()),
+    "uint64": pa.array([2**64 - 1, 0, 1], pa.uint64()),
+    "percent": pa.array([0.5, None, 2.0], pa.float64()),
+    "boolean": pa.array([0, 3, None], pa.int64()),
+    "string": pa.array(["a", None, ""], pa.string()),
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"brand-new": pa.array(["1", "2", "x"], pa.string())}])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_numbers_of_a_reader_are_written_as_they_are(
+    tmp_path: Path, rows: int, suffix: str, more: dict[str, pa.Array]
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    assert streamed(out, list(cut(piece(NUMBERS | more), rows))) == ()
+    frame = read(out)
+    assert frame.dtypes.astype(str).to_dict() == {
+        "start-time": "Int64",
+        "uint64": "uint64",
+        "percent": "float64",
+        "boolean": "boolean",
+        "string": "string",
+        **dict.fromkeys(more, "string"),
+    }
+    assert frame["uint64"].tolist() == [2**64 - 1, 0, 1]
+    assert frame["boolean"].tolist() == [False, True, pd.NA]
+    assert frame["string"].tolist() == ["a", pd.NA, ""]
+
+
+def test_parts_are_row_groups_with_checksums(tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    streamed(out, list(cut(piece(NUMBERS), 1)), part_rows=2)
+    with pq.ParquetFile(out, page_checksum_verification=True) as file:
+        assert [file.metadata.row_group(k).num_rows for k in range(2)] == [2, 1]
+        assert file.read().num_rows == 3
+        second = file.metadata.row_group(0).column(1)
+    content = bytearray(out.read_bytes())
+    content[(second.dictionary_page_offset or second.data_page_offset) - 1] ^= 0x55
+    out.write_bytes(content)
+    with pq.ParquetFile(out, page_checksum_verification=True) as file:
+        with pytest.raises(OSError, match="CRC"):
+            file.read(["start-time"])
+        assert file.read(["uint64"]).num_rows == 3
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+@pytest.mark.parametrize("cells", [NUMBERS, {"start-time": pa.array(["x", "2", "3"], pa.string())}])
+def test_what_was_taken_before_a_new_beginning_leaves_no_trace(
+    tmp_path: Path, suffix: str, cells: dict[str, pa.Array]
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    after = piece({"uint64": pa.array(["7", "8"], pa.string())})
+    with replacing(out) as file, streaming(file, suffix, tmp_path, 1) as stream:
+        for one in cut(piece(cells), 1):
+            stream.take(one)
+        stream.begin()
+        stream.take(after)
+        stream.finish()
+        assert (stream.drift, stream.columns) == ((), ("uint64",))
+    streamed(tmp_path / f"alone{suffix}", [after], 1)
+    assert out.read_bytes() == (tmp_path / f"alone{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+@pytest.mark.parametrize("text", [False, True])
+def test_nothing_is_left_of_a_stream_that_is_not_finished(
+    tmp_path: Path, suffix: str, text: bool
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    out.write_bytes(b"before")
+    cells = {"start-time": pa.array(["1"], pa.string())} if text else NUMBERS
+
+    def interrupted() -> None:
+        with replacing(out) as file, streaming(file, suffix, tmp_path, 1) as stream:
+            stream.take(piece(cells))
+            stream.take(piece(cells))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [one.name for one in tmp_path.iterdir()] == [out.name]
+    assert out.read_bytes() == b"before"
+
+
+def test_a_spool_that_cannot_be_made_is_told_in_words(tmp_path: Path) -> None:
+    texts = piece({"start-time": pa.array(["1"], pa.string())})
+
+    def write() -> None:
+        with (
+            replacing(tmp_path / "out.parquet") as file,
+            streaming(file, ".parquet", tmp_path / "absent", 1) as stream,
+        ):
+            stream.take(texts)
+
+    with pytest.raises(RecordingError, match=r"cannot be written: No such file"):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_form_is_among_the_columns() -> None:
+    assert {FORMS.get(one) for one in TYPES.split()} == {*Form, None}

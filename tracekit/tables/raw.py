@@ -1,0 +1,104 @@
+"""The exports of a folder as flat tables: which there are, and the one that is meant."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from tracekit.errors import InputError, TracekitError
+from tracekit.tables.cache import Cache
+from tracekit.tables.exports import ExportIndex, Listed, index, refusal
+from tracekit.tables.flat import Flat
+from tracekit.tables.kept import Kept
+from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
+
+
+class MissingTableError(TracekitError, KeyError):
+    """A table was asked for that no export of the run gives, or that does not exist."""
+
+    def __str__(self) -> str:
+        """Return the sentence, not its repr, as KeyError would."""
+        return self.message
+
+
+class RawTables:
+    """The flat tables of a folder of exports; `warnings` grows with what readers say."""
+
+    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+        """Look at the exports, without reading them; `cache` is where to keep what was read."""
+        self.folder = folder
+        self._cache = Cache(cache)
+        self._index: ExportIndex = index(folder, cache)
+        self._read: dict[tuple[Path, str, int | None, int | None], Kept | Flat] = {}
+        self.warnings = dict.fromkeys(_left_out(path) for path in self._index.strange)
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The schemas of all exports there are."""
+        return tuple(sorted(self._index.tables))
+
+    def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
+        """Return the tables of a schema that may be meant, if there are several.
+
+        Those without rows do not count where another has some.
+        """
+        tables = [
+            one
+            for one in self._index.tables.get(schema, ())
+            if choice.allows(one.place, one.attributes)
+        ]
+        return tuple([one for one in tables if one.rows] or tables[:1])
+
+    def table(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
+        """Return the one table of a schema that is meant.
+
+        Raises:
+            MissingTableError: There is no export of it.
+            InputError: The export cannot be read, or it is not clear which table is meant.
+        """
+        one = self._chosen(schema, choice)
+        alone = sum(other.file == one.file for other in self._index.tables[schema]) == 1
+        place = OPEN if alone else Choice(one.place.run, one.place.index)
+        key = (one.file, schema, place.run, place.table)
+        if key not in self._read:
+            self._read[key] = self._cache.table(one.file, schema, place, self._index.toc)
+            self.warnings |= dict.fromkeys((*self._read[key].said, *self._others(one, choice)))
+        return self._read[key]
+
+    def _chosen(self, schema: str, choice: Choice) -> Listed:
+        if schema not in self._index.tables:
+            near = difflib.get_close_matches(schema, self.schemas)
+            raise MissingTableError(
+                f"There is no export of {schema} in {self.folder}.",
+                hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
+            )
+        tables = self.listed(schema, choice)
+        if not tables:
+            raise InputError(
+                f"{self.folder} has no {schema} that is {choice}; it has "
+                f"{_named(self._index.tables[schema])}.",
+                hint=HOW_TO_CHOOSE,
+            )
+        if len(tables) > 1:
+            raise InputError(
+                f"{self.folder} has {len(tables)} exports of {schema}: {_named(tables)}.",
+                hint=f"{HOW_TO_CHOOSE} Keep the exports of one recording in a folder.",
+            )
+        return next(iter(tables))
+
+    def _others(self, one: Listed, choice: Choice) -> list[str]:
+        """Say which tables were left out for having no rows."""
+        if not one.rows:
+            return []
+        return [
+            f"{other.schema}: {other} has no rows and is left out."
+            for other in self._index.tables[one.schema]
+            if other != one and choice.allows(other.place, other.attributes)
+        ]
+
+
+def _named(tables: Sequence[Listed]) -> str:
+    return "; ".join(map(str, tables))
+
+
+def _left_out(path: Path) -> str:
+    return f"{path.name} is left out: {refusal(path).message}"
