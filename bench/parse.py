@@ -28,6 +28,8 @@ _BEGIN, _END = "<!-- written by bench/parse.py -->", "<!-- end -->"
 def main(arguments: list[str] | None = None) -> None:
     """Make, compare, time, and say."""
     chosen = _parser().parse_args(arguments)
+    if chosen.markdown:
+        _inserted(chosen.markdown.read_text(), "")
     methods = [one for one in METHODS if not chosen.method or one.name in chosen.method]
     with tempfile.TemporaryDirectory(prefix="tracekit-bench-", dir=chosen.data) as folder:
         exports = [_given(file, file.stem) for file in chosen.file]

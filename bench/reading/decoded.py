@@ -89,11 +89,12 @@ def fields(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:
 
 def header(path: Path) -> list[Column]:
     """Return the columns that the first table of an export declares."""
-    for _, schema in etree.iterparse(path, tag="schema", huge_tree=True):
-        return [
-            Column(column.findtext("mnemonic") or "", column.findtext("engineering-type") or "")
-            for column in schema.iterfind("col")
-        ]
+    with path.open("rb") as file:
+        for _, schema in etree.iterparse(file, tag="schema", huge_tree=True):
+            return [
+                Column(column.findtext("mnemonic") or "", column.findtext("engineering-type") or "")
+                for column in schema.iterfind("col")
+            ]
     raise ValueError(f"{path} has no header")
 
 
