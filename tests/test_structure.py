@@ -33,6 +33,11 @@ def sources() -> list[Path]:
     return sorted([*PACKAGE.rglob("*.py"), *shipped("workloads").glob("*.py")])
 
 
+def measured() -> list[Path]:
+    """What runs beside the package: the benchmarks."""
+    return sorted((ROOT / "bench").rglob("*.py"))
+
+
 def stems(folder: Path) -> list[str]:
     return sorted(one.stem for one in folder.glob("*.py") if one.stem != "__init__")
 
@@ -120,7 +125,9 @@ def test_every_workload_has_words_and_parameters_with_help(workload: typing.Any)
         assert parameter.default is not parameter.empty, f"--{name} has no default"
 
 
-@pytest.mark.parametrize("source", sources(), ids=lambda one: str(one.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "source", [*sources(), *measured()], ids=lambda one: str(one.relative_to(ROOT))
+)
 def test_modules_and_functions_stay_small(source: Path) -> None:
     text = source.read_text()
     assert len(text.splitlines()) <= LONGEST_MODULE, f"{source.name} wants to be two modules"
@@ -131,7 +138,9 @@ def test_modules_and_functions_stay_small(source: Path) -> None:
             assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines of code"
 
 
-@pytest.mark.parametrize("source", sources(), ids=lambda one: str(one.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "source", [*sources(), *measured()], ids=lambda one: str(one.relative_to(ROOT))
+)
 def test_a_module_is_named_after_what_it_holds(source: Path) -> None:
     assert source.stem not in BAD_NAMES
     assert not BAD_NAMES & set(source.relative_to(ROOT).parts)
