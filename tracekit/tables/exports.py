@@ -92,7 +92,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         memory: A folder to keep in what large files were found to hold.
     """
     files = sorted(path for path in folder.glob("*.xml") if path.is_file())
-    found = {path: remembered(path, memory, identify) for path in files}
+    found = {path: remembered(path, memory, identify, Content) for path in files}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
     toc = contents(tocs)

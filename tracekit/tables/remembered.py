@@ -26,13 +26,14 @@ class _Memory:
     found: msgspec.Raw
 
 
-def remembered(path: Path, folder: Path | None, look: Callable[[Path], _T]) -> _T:
+def remembered(path: Path, folder: Path | None, look: Callable[[Path], _T], of: type[_T]) -> _T:
     """Return what `look` finds in a file, from memory if the file is large and has not changed.
 
     Args:
         path: The file.
         folder: Where to remember; None remembers nothing.
-        look: What looks at the file; its result's type has to be annotated.
+        look: What looks at the file.
+        of: The type of what it finds.
     """
     try:
         before = stamp(path)
@@ -42,7 +43,7 @@ def remembered(path: Path, folder: Path | None, look: Callable[[Path], _T]) -> _
         return look(path)
     name = blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
     note = folder / f"{name}.scan"
-    known = _recall(note, before, look.__annotations__["return"])
+    known = _recall(note, before, of)
     if known is not None:
         return known
     found = look(path)

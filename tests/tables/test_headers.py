@@ -1,0 +1,84 @@
+"""Which tables a file holds, told by a scan of its bytes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables.headers import Header, _Scan, headers
+
+ROW = '<row><uint32 id="1">5</uint32></row>'
+NodeMaker = Callable[..., str]
+
+
+def xpath(table: int) -> str:
+    return f"//trace-toc[1]/run[1]/data[1]/table[{table}]"
+
+
+def test_tables_are_found_in_their_order(document: Callable[..., Path], node: NodeMaker) -> None:
+    path = document(
+        node("n:uint32", ROW, ROW, schema="one", table=4),
+        node("n:uint32", schema="two", table=9),
+        node("n:uint32", ROW, schema="one", table=11),
+    )
+    assert headers(path) == [
+        Header("one", xpath(4), 1, rows=True),
+        Header("two", xpath(9), 2, rows=False),
+        Header("one", xpath(11), 3, rows=True),
+    ]
+
+
+def test_a_table_without_a_header_inherits(document: Callable[..., Path], node: NodeMaker) -> None:
+    bare = f"<node xpath='{xpath(7)}'>{ROW}</node>"
+    path = document(node("n:uint32", schema="one"), bare, "<node/>")
+    assert headers(path)[1:] == [
+        Header("one", xpath(7), 2, rows=True, inherited=True),
+        Header("one", "", 3, rows=False, inherited=True),
+    ]
+    assert headers(document(bare)) == [Header("", xpath(7), 1, rows=True, inherited=True)]
+
+
+def test_words_in_values_are_no_tags(document: Callable[..., Path], node: NodeMaker) -> None:
+    text = '<row><string id="1" fmt="&lt;node&gt;">&lt;schema name="no"/&gt; nodes</string></row>'
+    path = document(node("s:string", text, schema="a&amp;b"))
+    assert headers(path) == [Header("a&b", xpath(1), 1, rows=True)]
+    rows = node("s:string", schema="rows")
+    assert headers(document(rows.replace("<node ", "<nodes/><node ")))[0].number == 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50, 10_000])
+def test_it_does_not_matter_where_blocks_are_cut(node: NodeMaker, size: int) -> None:
+    text = (
+        "<?xml version='1.0'?>\n<trace-query-result>\n"
+        + node("n:uint32", ROW, schema="one", table=4)
+        + node("n:uint32", schema="two", table=9)
+        + f"<node xpath='{xpath(10)}'>\n{ROW}</node>"
+        + node("n:uint32", schema="three", table=11)
+        + "</trace-query-result>\n"
+    ).encode()
+    scan = _Scan()
+    for begin in range(0, len(text), size):
+        scan.feed(text[begin : begin + size])
+    assert scan.found == [
+        Header("one", xpath(4), 1, rows=True),
+        Header("two", xpath(9), 2),
+        Header("two", xpath(10), 3, rows=True, inherited=True),
+        Header("three", xpath(11), 4),
+    ]
+
+
+def test_a_schema_outside_of_a_node_is_no_table(document: Callable[..., Path]) -> None:
+    assert headers(document("<schema name='lost'/>")) == []
+
+
+def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        headers(tmp_path / "absent.xml")
+
+
+def test_text_without_a_tag_does_not_pile_up() -> None:
+    scan = _Scan()
+    for _ in range(3):
+        scan.feed(b"<x>" + b" " * (1 << 23))
+        assert len(scan._rest) <= 1 << 22
