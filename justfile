@@ -19,6 +19,10 @@ layers:
 test *arguments:
     uv run pytest {{arguments}}
 
+# measure how fast exports are read, beside every other way to read them
+bench *arguments:
+    uv run python bench/parse.py {{arguments}}
+
 # put code in order
 format:
     uv run --group check ruff check --fix
