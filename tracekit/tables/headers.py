@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 
 from tracekit.input_file import open_input, unreadable
+from tracekit.tables.xml.details import detail_name
 
 _BLOCK = 1 << 22
 _TAG = re.compile(rb"""<(node|schema)\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
@@ -72,8 +73,10 @@ class _Scan:
         attributes = dict(_attributes(tag[2]))
         if tag[1] == b"node":
             xpath, number = attributes.get("xpath", ""), len(self.found) + 1
-            self.found.append(Header(self._schema, xpath, number, inherited=True))
-            self._bare = True
+            detail = detail_name(xpath)
+            self._bare = not detail
+            schema = detail or self._schema
+            self.found.append(Header(schema, xpath, number, inherited=self._bare))
         elif self._bare:
             self._schema = attributes.get("name", "")
             last = self.found[-1]

@@ -13,12 +13,14 @@ from typing import Literal, Protocol
 from tracekit.errors import InputError
 from tracekit.input_file import open_input, unreadable
 from tracekit.tables.xml import (
+    DetailReader,
     ExactReader,
     FastReader,
     IrregularError,
     Node,
     Reader,
     Symbols,
+    holds_details,
 )
 from tracekit.toc import Toc
 
@@ -89,7 +91,7 @@ def _fast(path: Path, taker: Taker) -> Reading:
 def _exactly(path: Path, taker: Taker, toc: Toc | None, irregularity: str) -> Reading:
     _log.debug("%s: read by the exact reader: %s", path, irregularity)
     taker.begin()
-    reader = ExactReader(path, toc)
+    reader = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
     for piece in _told_in_words(path, reader):
         taker.take(piece)
     return Reading("exact", irregularity, reader.symbols())

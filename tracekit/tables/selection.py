@@ -43,6 +43,7 @@ class _Seen:
     rows: int = 0
     damage: str = ""
     empty: Node | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
@@ -109,14 +110,16 @@ class Selection:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Say which tables were left out because they have no rows, unless none has any."""
+        """Say which tables were left out because they have no rows, and what a reader noted."""
         others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
         others = others if self.rows else []
-        return tuple(
+        left_out = tuple(
             f"{self._path.name}: of the tables of {seen.schema}, "
             f"{described(seen.place, seen.attributes)} has no rows and is left out."
             for seen in others
         )
+        notes = self._chosen.notes if self._chosen else ()
+        return (*left_out, *(f"{self._path.name}: {note}." for note in notes))
 
     @property
     def rows(self) -> int:
@@ -130,6 +133,7 @@ class Selection:
         candidate = named and self._choice.allows(place, attributes)
         seen = _Seen(piece.schema, header_of(piece), place, attributes, candidate)
         seen.empty = None if piece.rows else piece
+        seen.notes = piece.notes
         self._seen[_key(piece)] = seen
         return seen
 

@@ -1,5 +1,6 @@
 """The readers of exports as XML: exact, streaming, hardened."""
 
+from tracekit.tables.xml.details import DetailReader, detail_name, holds_details
 from tracekit.tables.xml.fast import FastReader, IrregularError
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node, Reader
 from tracekit.tables.xml.reader import ExactReader, read_nodes
@@ -10,6 +11,7 @@ __all__ = [
     "STACKS",
     "STACK_TYPES",
     "ColumnCells",
+    "DetailReader",
     "ExactReader",
     "ExportColumn",
     "FastReader",
@@ -18,6 +20,8 @@ __all__ = [
     "Node",
     "Reader",
     "Symbols",
+    "detail_name",
+    "holds_details",
     "no_symbols",
     "read_nodes",
 ]

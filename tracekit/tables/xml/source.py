@@ -5,7 +5,7 @@ libxml2's own limits, and memory is freed row by row.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +13,8 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
-from tracekit.tables.xml.malformed import MalformedError
 from tracekit.tables.xml.head import ROOT, not_an_export
+from tracekit.tables.xml.malformed import MalformedError
 
 _BLOCK = 1 << 17
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
@@ -22,17 +22,20 @@ _LONGEST_SILENCE = 1 << 24
 _TAGS = (ROOT, "node", "schema", "row")
 
 
-def batches(path: Path) -> Iterator[list[Element]]:
+def batches(
+    path: Path, through: Callable[[Iterator[bytes]], Iterator[bytes]] = iter
+) -> Iterator[list[Element]]:
     """Yield the elements that make up an export's tables, as they end: some of them at a time.
 
-    They live until the next ones are asked for.
+    They live until the next ones are asked for. The bytes of the file go `through` a repair,
+    if there is one.
 
     Raises:
         InputError: The file cannot be opened, is not XML, or is hostile.
         MalformedError: The XML is cut or damaged after its first element.
     """
     events = _Events(path)
-    for block in _blocks(path):
+    for block in through(_blocks(path)):
         ended, failure = events.feed(block)
         yield ended
         if failure is not None:

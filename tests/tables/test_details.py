@@ -1,0 +1,281 @@
+"""Track details: rows of attributes, names that XML does not allow, stacks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables import DamagedExportWarning, Tables, read_table
+from tracekit.tables.drift import ExportWarning
+from tracekit.tables.exports import identify
+from tracekit.tables.flat import read_flat
+from tracekit.tables.xml import DetailReader, holds_details
+from tracekit.tables.xml.repair import original, repaired
+
+LIBRARY = '<binary id="1" name="lib" UUID="02C8-01" arch="arm64e" load-addr="0x1000" path="/lib"/>'
+ROWS = (
+    '<row address="0x6000" category="VM: 96 KiB" live="false" size="98304" index="0"/>\n',
+    f"""<row address="0x6001" category="a &lt; b" live="true" size="80" index="1" share="1.50">\
+<backtrace><frame id="0" name="malloc" addr="0x1010">{LIBRARY}</frame>\
+<frame id="2" name="main" addr="0x2010"/></backtrace></row>
+""",
+    """<row category="" address="0x6002" index="2"><backtrace><frame ref="2"/>\
+<frame id="3" name="free" addr="0x1020"><binary ref="1"/></frame></backtrace></row>
+""",
+)
+
+
+def place(detail: int, run: int = 1) -> str:
+    return f"//trace-toc[1]/run[{run}]/tracks[1]/track[1]/details[1]/detail[{detail}]"
+
+
+def text(*rows: str, xpath: str = place(2)) -> str:
+    return (
+        f"<?xml version=\"1.0\"?>\n<trace-query-result>\n<node xpath='{xpath}'>"
+        + "".join(rows)
+        + "</node></trace-query-result>\n"
+    )
+
+
+@pytest.fixture
+def detail(tmp_path: Path) -> Callable[..., Path]:
+    def make(*rows: str, xpath: str = place(2)) -> Path:
+        path = tmp_path / "detail.xml"
+        path.write_text(text(*rows, xpath=xpath), encoding="utf-8")
+        return path
+
+    return make
+
+
+Detail = Callable[..., Path]
+
+
+def test_a_row_is_its_attributes_in_order_of_first_appearance(detail: Detail) -> None:
+    frame = read_table(detail(*ROWS))
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == {
+        "address": "string",
+        "category": "string",
+        "live": "string",
+        "size": "Int64",
+        "index": "int64",
+        "share": "float64",
+        "backtrace": "string",
+        "backtrace.stack": "Int64",
+    }
+    assert frame["address"].tolist() == ["0x6000", "0x6001", "0x6002"]
+    assert frame["category"].tolist() == ["VM: 96 KiB", "a < b", ""]
+    assert frame["live"].tolist() == ["false", "true", pd.NA]
+    assert frame["size"].tolist() == [98304, 80, pd.NA]
+    assert frame["backtrace"].tolist() == [
+        pd.NA,
+        "malloc ← (1 other frames)",
+        "main ← (1 other frames)",
+    ]
+
+
+def test_stacks_go_into_the_symbol_table(detail: Detail) -> None:
+    flat = read_flat(detail(*ROWS))
+    assert flat.frame["backtrace.stack"].tolist() == [pd.NA, 0, 1]
+    assert flat.symbols.stacks.to_pylist() == [
+        {"stack": 0, "frames": [0, 1]},
+        {"stack": 1, "frames": [1, 2]},
+    ]
+    frames = flat.symbols.frames.to_pylist()
+    assert [frame["name"] for frame in frames] == ["malloc", "main", "free"]
+    assert [frame["address"] for frame in frames] == [0x1010, 0x2010, 0x1020]
+    assert [frame["binary"] for frame in frames] == ["lib", None, "lib"]
+    assert frames[2]["load_address"] == 0x1000
+
+
+def test_a_name_that_xml_does_not_allow_is_read_and_said(detail: Detail) -> None:
+    path = detail(
+        '<row type="a % b" resident-%="100.00"/>', "<row type='x=\"1\"' resident-%='0.00'/>"
+    )
+    with pytest.warns(ExportWarning, match=r"detail\.xml: .* XML does not allow .*: resident-%\."):
+        frame = read_table(path)
+    assert list(frame) == ["type", "resident-%"]
+    assert frame["type"].tolist() == ["a % b", 'x="1"']
+    assert frame["resident-%"].tolist() == [100.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("row", "attributes"),
+    [
+        ('<row a%="1"/>', ["a%"]),
+        ('<row 1st="1" -x="2" .y="3"/>', ["1st", "-x", ".y"]),
+        ('<row MB/s="1" a&b="2" c(d)="3" e:f="4" #="5"/>', ["MB/s", "a&b", "c(d)", "e:f", "#"]),
+        ("<row a=' b%=\"1\"' c=\" d%='2'\"/>", ["a", "c"]),
+        ('<row µ="1" \n é% = "2"  />', ["µ", "é%"]),
+    ],
+)
+def test_only_names_are_repaired(detail: Detail, row: str, attributes: list[str]) -> None:
+    flat = read_flat(detail(row.replace("µ", "m")))
+    assert list(flat.frame) == [name.replace("µ", "m") for name in attributes]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20, 1000])
+def test_a_repair_does_not_depend_on_where_blocks_are_cut(size: int) -> None:
+    content = b'<a>50 % = "x"</a><row a="%" b%="1"/><row c%=\'>\'></row><!-- <x d%="" -->'
+    blocks = [content[i : i + size] for i in range(0, len(content), size)]
+    whole = b"".join(repaired(blocks)).decode()
+    assert original(whole) == content.decode()
+    assert whole.count("%") == 3
+    assert b"".join(repaired([content])).decode() == whole
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"%" * 400_000, b"<row " + b"a%" * 300_000, b"<row" + b' a%="' * 200_000, b"% " * 400_000],
+)
+def test_a_repair_takes_no_longer_than_its_input(content: bytes) -> None:
+    assert b"".join(repaired([content])) == content
+
+
+def test_details_without_rows_are_an_empty_table(detail: Detail) -> None:
+    flat = read_flat(detail())
+    assert flat.frame.shape == (0, 0)
+    assert flat.damage == ()
+
+
+def test_details_are_called_by_their_place(detail: Detail) -> None:
+    path = detail(*ROWS)
+    assert identify(path).schemas == ("track[1]/detail[2]",)
+    assert [piece.schema for piece in DetailReader(path).pieces()] == ["track[1]/detail[2]"]
+    elsewhere = detail(*ROWS, xpath="/somewhere")
+    assert [piece.schema for piece in DetailReader(elsewhere).pieces()] == ["details"]
+
+
+def test_several_details_of_one_file_have_columns_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "details.xml"
+    nodes = [
+        text('<row a="1"/>').partition("</trace")[0],
+        f"<node xpath='{place(1)}'/><node xpath='{place(3)}'><row b='2'/><row c='3'/></node>",
+        "</trace-query-result>",
+    ]
+    path.write_text("".join(nodes))
+    pieces = list(DetailReader(path).pieces())
+    assert [(piece.number, piece.schema, piece.rows) for piece in pieces] == [
+        (1, "track[1]/detail[2]", 1),
+        (2, "track[1]/detail[1]", 0),
+        (3, "track[1]/detail[3]", 2),
+    ]
+    names = [[part.column.mnemonic for part in piece.columns] for piece in pieces]
+    assert names == [["a"], [], ["b", "c"]]
+    assert read_table(path, "track[1]/detail[3]")["b"].tolist() == [2, pd.NA]
+    with pytest.raises(InputError, match="holds 3 tables"):
+        read_table(path)
+
+
+def test_many_rows_come_in_pieces_of_the_same_columns(detail: Detail) -> None:
+    path = detail(*(f'<row index="{n}"/>\n' for n in range(20_000)), '<row late="x"/>')
+    pieces = list(DetailReader(path).pieces())
+    assert len(pieces) > 1
+    assert sum(piece.rows for piece in pieces) == 20_001
+    assert all([p.column.mnemonic for p in piece.columns] == ["index", "late"] for piece in pieces)
+    frame = read_table(path)
+    assert frame["index"].tolist()[:-1] == list(range(20_000))
+    assert frame["late"].tolist()[-2:] == [pd.NA, "x"]
+
+
+def test_an_element_that_is_no_stack_is_named(detail: Detail) -> None:
+    flat = read_flat(detail('<row a="1"><note>x</note></row>', *ROWS[1:2]))
+    assert flat.frame["a"].tolist() == [1, pd.NA]
+    assert any("does not know are left out: note" in remark for remark in flat.remarks)
+
+
+def test_cut_anywhere_the_rows_before_are_read_and_it_is_said(tmp_path: Path) -> None:
+    whole = text(*ROWS).encode()
+    ends = [len(text(*ROWS[: n + 1]).partition("</node>")[0].encode()) - 1 for n in range(3)]
+    path = tmp_path / "cut.xml"
+    for cut in range(len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        if cut < ends[0]:
+            with pytest.raises(InputError):
+                read_flat(path)
+            continue
+        pieces = list(DetailReader(path).pieces())
+        assert sum(piece.rows for piece in pieces) == sum(end <= cut for end in ends), cut
+        assert pieces[-1].damage, cut
+
+
+def test_damage_is_a_warning(detail: Detail) -> None:
+    path = detail(*ROWS)
+    path.write_text(path.read_text().partition("<row category")[0])
+    with pytest.warns(DamagedExportWarning, match="is damaged after row 2"):
+        frame = read_table(path)
+    assert frame["size"].tolist() == [98304, 80]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        pytest.param('<row a="1"><backtrace><frame ref="9"/></backtrace></row>', "never defined",
+                     id="a dangling repeat"),
+        pytest.param('<row a="1" a="2"/>', "redefined", id="an attribute twice"),
+        pytest.param('<row a="&nbsp;"/>', "nbsp", id="an undeclared entity"),
+        pytest.param("<schema name='x'/>", "stands where none belongs", id="a header"),
+        pytest.param("<node><row a='1'/></node>", "stands where none belongs", id="a nested node"),
+    ],
+)  # fmt: skip
+def test_a_broken_row_ends_the_details_before_it(detail: Detail, row: str, words: str) -> None:
+    flat = read_flat(detail(ROWS[0], row, ROWS[0]))
+    assert len(flat.frame) == 1
+    assert words in flat.damage[0]
+
+
+def test_columns_without_end_are_refused(detail: Detail) -> None:
+    path = detail('<row a="1"/>', *(f'<row a{n}="1"/>' for n in range(1500)))
+    flat = read_flat(path)
+    assert "more than 1000 columns" in flat.damage[0]
+    assert flat.frame.shape == (1000, 1000)
+
+
+def test_a_file_that_changes_while_it_is_read_is_damaged(detail: Detail) -> None:
+    path = detail(*(f'<row index="{n}"/>\n' for n in range(30_000)))
+    pieces = DetailReader(path).pieces()
+    first = next(pieces)
+    with path.open("r+b") as file:
+        file.truncate(300_000)
+    rest = list(pieces)
+    assert first.rows + sum(piece.rows for piece in rest) < 30_000
+    assert rest[-1].damage
+
+
+@pytest.mark.parametrize(
+    ("content", "held"),
+    [
+        pytest.param(text(*ROWS), True, id="by the xpath"),
+        pytest.param(text('<row a="1"/>', xpath="x"), True, id="by the first row"),
+        pytest.param(text(), True, id="without rows"),
+        pytest.param(text("<row><string>a</string></row>", xpath="x"), False, id="a table's row"),
+        pytest.param(
+            '<trace-query-result><!-- <row a="1"> --><node xpath="x"><schema name="t">', False,
+            id="in a comment",
+        ),
+        pytest.param('<trace-toc><run number="1"/></trace-toc>', False, id="a TOC"),
+    ],
+)  # fmt: skip
+def test_details_are_known_by_their_beginning(tmp_path: Path, content: str, *, held: bool) -> None:
+    path = tmp_path / "x.xml"
+    path.write_text(content)
+    assert holds_details(path) is held
+
+
+def test_tables_gives_details_by_their_place(detail: Detail) -> None:
+    tables = Tables(detail(*ROWS).parent, frozenset())
+    assert tables.schemas == ("track[1]/detail[2]",)
+    assert len(tables.raw("track[1]/detail[2]")) == 3
+
+
+def test_convert_writes_details_and_their_stacks(
+    tracekit: Callable[..., object], detail: Detail, tmp_path: Path
+) -> None:
+    path = detail(*ROWS, '<row size-%="5"/>')
+    ran = tracekit("convert", path, tmp_path / "out.parquet")
+    assert ran.code == 0
+    assert "size-%" in ran.err
+    frame = pd.read_parquet(tmp_path / "out.parquet")
+    assert frame["size-%"].tolist()[-1] == 5
+    assert len(pd.read_parquet(tmp_path / "out.stacks.parquet")) == 2
