@@ -15,12 +15,18 @@ MOST_DIGITS = 16
 _ZEROS = np.uint64(0x3030303030303030)
 _CARRY = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)
-_BYTES = np.uint64(0x00FF00FF00FF00FF)
-_PAIRS = np.uint64(0x0000FFFF0000FFFF)
-_FOURS = np.uint64(0x00000000FFFFFFFF)
+_FOLDS = tuple(
+    (np.uint64(ten), np.uint64(shift), np.uint64(mask))
+    for ten, shift, mask in (
+        (10, 8, 0x00FF00FF00FF00FF),
+        (100, 16, 0x0000FFFF0000FFFF),
+        (10_000, 32, 0x00000000FFFFFFFF),
+    )
+)
 _WORD = 8
 
 Counts = NDArray[np.int64]
+_NONE = np.zeros(0, np.int64)
 
 
 def ids(block: Block, ends: Positions, digits: Counts) -> NDArray[np.int64]:
@@ -40,24 +46,28 @@ def ids(block: Block, ends: Positions, digits: Counts) -> NDArray[np.int64]:
 
 def naturals(block: Block, ends: Positions, digits: Counts) -> tuple[NDArray[np.int64], Flags]:
     """Return the numbers of 1 to 16 digits that end before `ends`, and which are digits all."""
-    bad = np.zeros(ends.size, np.uint64)
-    numbers = _folded(block.words[ends - _WORD], np.minimum(digits, _WORD), bad)
-    long = np.flatnonzero(digits > _WORD)
+    long = np.flatnonzero(digits > _WORD) if digits.max() > _WORD else _NONE
+    numbers, bad = _folded(block.words[ends - _WORD], np.minimum(digits, _WORD))
     if long.size:
-        more_bad = np.zeros(long.size, np.uint64)
         words = block.words[ends.take(long) - 2 * _WORD]
-        high = _folded(words, digits.take(long) - _WORD, more_bad)
+        high, more_bad = _folded(words, digits.take(long) - _WORD)
         numbers[long] += high * np.uint64(10**_WORD)
         bad[long] |= more_bad
     return numbers.view(np.int64), bad == 0
 
 
-def _folded(words: Words, digits: Counts, bad: Words) -> Words:
+def _folded(words: Words, digits: Counts) -> tuple[Words, Words]:
+    """Return the numbers, and 0 where all digits were digits."""
     foreign = ((_WORD - digits) << 3).view(np.uint64)
     words ^= _ZEROS
     words >>= foreign
     words <<= foreign
-    np.bitwise_and((words + _CARRY) | words, _HIGH_BITS, out=bad)
-    words = (words * np.uint64(10) + (words >> np.uint64(8))) & _BYTES
-    words = (words * np.uint64(100) + (words >> np.uint64(16))) & _PAIRS
-    return (words * np.uint64(10_000) + (words >> np.uint64(32))) & _FOURS
+    bad = words + _CARRY
+    bad |= words
+    bad &= _HIGH_BITS
+    for ten, shift, mask in _FOLDS:
+        tens = words * ten
+        words >>= shift
+        words += tens
+        words &= mask
+    return words, bad

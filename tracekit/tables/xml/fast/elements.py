@@ -19,6 +19,10 @@ _ID = np.uint64(int.from_bytes(b' id="', "little"))
 _ID_MASK = np.uint64(0xFF_FFFF_FFFF)
 _REF = np.uint64(int.from_bytes(b' ref="', "little"))
 _REF_MASK = np.uint64(0xFFFF_FFFF_FFFF)
+_ROW = np.uint64(int.from_bytes(b"<row>", "little"))
+_ROW_MASK = _ID_MASK
+_ROW_END = np.uint64(int.from_bytes(b"</row>", "little"))
+_ROW_END_MASK = _REF_MASK
 _ID_LENGTH, _REF_LENGTH = 5, 6
 _QUOTE = ord('"')
 _POWERS = 10 ** np.arange(1, 17, dtype=np.int64)
@@ -68,34 +72,39 @@ def identify(
             attributes than it should have, or an id is not the next one.
     """
     named = Named(block, tokens, vocabulary, np.zeros(tokens.starts.size, np.int16))
-    rows = np.flatnonzero(tokens.opening & (tokens.levels == 0))
-    named.codes[rows] = vocabulary.code(ROW)
-    row_lengths = tokens.ends.take(rows) - tokens.starts.take(rows)
-    demand((row_lengths == len(ROW) + 1).all(), "a row with attributes")
-    cells = _cells(tokens, rows, columns.size)
-    inner = np.flatnonzero((tokens.levels > 1) & ~tokens.closing)
+    places = np.flatnonzero(~tokens.closing)
+    levels = tokens.levels.take(places)
+    rows = places[levels == 0]
+    _name_rows(named, rows)
+    cells = _table(places[levels == 1], rows, columns.size)
+    inner = places[levels > 1]
     named.codes[inner] = vocabulary.identify(block, tokens.starts.take(inner) + 1)
-    nulls = _name_cells(named, cells, columns)
+    _name_cells(named, cells, columns)
     _check_closing(named)
-    behind = tokens.starts + 1 + vocabulary.lengths.take(named.codes)
+    behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(named.codes.take(places))
     attribute = block.words[behind]
-    definition = ((attribute & _ID_MASK) == _ID) & ~tokens.closing
-    reference = ((attribute & _REF_MASK) == _REF) & ~tokens.closing
-    without = ~(definition | reference | tokens.closing)
-    without[rows] = without[nulls] = False
-    _check_without_id(named, np.flatnonzero(without))
-    definitions, references = np.flatnonzero(definition), np.flatnonzero(reference)
+    definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
+    _check_without_id(named, places[~(definition | reference)])
+    definitions, references = places[definition], places[reference]
     ids = np.zeros(named.codes.size, np.int64)
-    before = np.cumsum(definition).take(references) + defined
-    ids[references] = _repeated(named, references, behind.take(references), before)
+    before = np.cumsum(definition)[reference] + defined
+    ids[references] = _repeated(named, references, behind[reference], before)
     ids[definitions] = np.arange(defined + 1, defined + 1 + definitions.size)
-    ends = _check_order(block, ids.take(definitions), behind.take(definitions))
+    ends = _check_order(block, ids.take(definitions), behind[definition])
     return Elements(tokens, named.codes, ids, cells, definitions, references, ends)
 
 
-def _cells(tokens: Tokens, rows: Positions, columns: int) -> Positions:
+def _name_rows(named: Named, rows: Positions) -> None:
+    tokens = named.tokens
+    named.codes[rows] = named.vocabulary.code(ROW)
+    lengths = tokens.ends.take(rows) - tokens.starts.take(rows)
+    demand((lengths == len(ROW) + 1).all(), "a row with attributes")
+    opening = named.block.words[tokens.starts.take(rows)]
+    demand(((opening & _ROW_MASK) == _ROW).all(), "something else than a row")
+
+
+def _table(cells: Positions, rows: Positions, columns: int) -> Positions:
     """Return the tokens of the cells, a row for each row."""
-    cells = np.flatnonzero((tokens.levels == 1) & ~tokens.closing)
     demand(cells.size == rows.size * columns, "a row of another length")
     table = cells.reshape(rows.size, columns)
     demand((table[:, 0] > rows).all(), "a row of another length")
@@ -103,10 +112,9 @@ def _cells(tokens: Tokens, rows: Positions, columns: int) -> Positions:
     return table
 
 
-def _name_cells(named: Named, cells: Positions, columns: Codes) -> Positions:
-    """Name the cells by their columns; return the tokens of those that are null."""
-    tokens = named.tokens
-    places = tokens.starts.take(cells) + 1
+def _name_cells(named: Named, cells: Positions, columns: Codes) -> None:
+    """Name the cells by their columns, or sentinels where they are null."""
+    places = named.tokens.starts.take(cells) + 1
     other = ~named.vocabulary.match(named.block, places, columns)
     named.codes[cells] = columns
     nulls = cells[other]
@@ -116,22 +124,18 @@ def _name_cells(named: Named, cells: Positions, columns: Codes) -> Positions:
         named.vocabulary.match(named.block, places[other], sentinels).all(),
         "a cell of another type",
     )
-    _check_sentinels(tokens, nulls)
-    return nulls
 
 
 def _check_without_id(named: Named, places: Positions) -> None:
-    """Beside rows, only sentinels and sources have no id; those of sources are checked later."""
-    codes = named.codes.take(places)
-    sentinels = codes == named.vocabulary.code(SENTINEL)
-    demand((sentinels | (codes == named.vocabulary.code(SOURCE))).all(), "an element without an id")
-    _check_sentinels(named.tokens, places[sentinels])
-
-
-def _check_sentinels(tokens: Tokens, places: Positions) -> None:
-    lengths = tokens.ends.take(places) - tokens.starts.take(places)
+    """Only rows, sentinels and sources have no id; the latter are checked with their frames."""
+    tokens, codes = named.tokens, named.codes.take(places)
+    sentinel = codes == named.vocabulary.code(SENTINEL)
+    others = named.vocabulary.codes((ROW, SOURCE)).take(codes)
+    demand((sentinel | others).all(), "an element without an id")
+    nulls = places[sentinel]
+    lengths = tokens.ends.take(nulls) - tokens.starts.take(nulls)
     demand((lengths == len(SENTINEL) + 2).all(), "a sentinel with attributes")
-    demand(not tokens.opening.take(places).any(), "a sentinel with content")
+    demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
 
 
 def _check_closing(named: Named) -> None:
@@ -144,7 +148,9 @@ def _check_closing(named: Named) -> None:
     opening = np.flatnonzero(tokens.opening & ~tokens.leaf)
     closing = np.flatnonzero(tokens.closing & ~behind_leaf)
     opening_levels, closing_levels = tokens.levels.take(opening), tokens.levels.take(closing)
-    for level in range(int(opening_levels.max(initial=0)) + 1):
+    rows = named.block.words[tokens.starts.take(closing[closing_levels == 0])]
+    demand(((rows & _ROW_END_MASK) == _ROW_END).all(), "tags that do not match")
+    for level in range(1, int(opening_levels.max(initial=0)) + 1):
         expected = codes.take(opening[opening_levels == level])
         _check_names(named, closing[closing_levels == level], expected)
 

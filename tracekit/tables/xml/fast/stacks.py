@@ -16,7 +16,7 @@ from tracekit.tables.xml.fast.tokens import DEEPEST, Flags
 from tracekit.tables.xml.symbols import STACKS, Symbols, no_symbols
 
 _STACK_LEVEL = 1
-_BEFORE_COUNT, _BEHIND_COUNT, _NOTHING = " ← (", " other frames)", ""
+_NOTHING = ""
 
 
 class Stacks:
@@ -76,8 +76,8 @@ class Stacks:
         depth = self._offsets.array.take(numbers + 1) - first
         leaves = self.frames.names.array.take(self._members.array.take(first))
         names = definitions.texts.take(pa.array(leaves, mask=nulls))
-        others = pa.array(depth - 1).cast(pa.string())
-        parts = [names, _BEFORE_COUNT, others, _BEHIND_COUNT, _NOTHING]
+        counts = [f" ← ({others} other frames)" for others in range(int(depth.max(initial=1)))]
+        parts = [names, pa.array(counts).take(pa.array(depth - 1)), _NOTHING]
         return pc.call_function("binary_join_element_wise", parts)
 
     def symbols(self, definitions: Definitions) -> Symbols:
