@@ -15,6 +15,7 @@ _LONGEST = 1 << 20
 _HEADER_END = b"</schema>"
 _CLOSING = b"</node></trace-query-result>"
 _UNTYPED = {"any", "row", "sentinel", "source", "frame", "binary"}
+_COLUMN_PARTS = ["mnemonic", "name", "engineering-type"]
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 _BEGINNING = re.compile(
     rb"""\A<\?xml version="1\.0"\?>\n<trace-query-result>\n<node xpath='[^'<&\x00-\x1f]*'>"""
@@ -54,16 +55,16 @@ def read_opening(file: BinaryIO) -> Opening:
 
 
 def _header(schema: Element) -> Header:
-    columns = tuple(
-        ExportColumn(
-            column.findtext("mnemonic") or "",
-            column.findtext("name") or "",
-            column.findtext("engineering-type") or "",
-        )
-        for column in schema.iterfind("col")
-    )
+    columns = tuple(_column(column) for column in schema)
     name = schema.get("name", "")
     demand(name and columns, "a header that is not complete")
-    demand(all(one.mnemonic and one.engineering_type for one in columns), "a column without a type")
     demand(not {one.engineering_type for one in columns} & _UNTYPED, "a column of any type")
     return Header(name, columns)
+
+
+def _column(column: Element) -> ExportColumn:
+    demand([part.tag for part in column] == _COLUMN_PARTS, "a column of other parts")
+    demand(not any(len(part) for part in column), "a column of other parts")
+    mnemonic, name, engineering_type = (part.text or "" for part in column)
+    demand(mnemonic and engineering_type, "a column without a type")
+    return ExportColumn(mnemonic, name, engineering_type)
