@@ -1,0 +1,192 @@
+"""An export into a file: the table that `read_table` gives, in little memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tracekit.errors import InputError, UsageError
+from tracekit.tables.convert import convert, symbol_files
+from tracekit.tables.flat import read_flat
+from tracekit.tables.place import Choice
+
+Export = Callable[..., Path]
+PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'
+STACK = (
+    '<row><backtrace id="{0}"><frame id="{0}1" name="leaf" addr="0x10">'
+    '<binary id="{0}2" name="lib" UUID="AB" arch="arm64" load-addr="0x1" path="/lib"/></frame>'
+    '<frame id="{0}3" name="main" addr="0x20"><binary ref="{0}2"/></frame></backtrace></row>'
+)
+
+
+@pytest.fixture
+def table(export: Export) -> Path:
+    return export(
+        "start:start-time id:uint64 process:process load:brand-new",
+        f"<row><start-time>7</start-time><uint64>{2**64 - 1}</uint64>{PROCESS.format(4, 7)}"
+        "<brand-new>1</brand-new></row>",
+        '<row><sentinel/><uint64>5</uint64><process ref="4"/><brand-new>2.5</brand-new></row>',
+        name="table.xml",
+    )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+def test_the_file_holds_the_table(table: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / "new" / f"out{suffix}"
+    done = convert(table, out)
+    frame = read_flat(table).frame
+    if suffix == ".csv":
+        assert out.read_text() == frame.to_csv(index=False)
+    else:
+        read = pd.read_feather if suffix == ".feather" else pd.read_parquet
+        pd.testing.assert_frame_equal(read(out), frame)
+    assert (done.files, done.rows, done.damage, done.drift) == ((out,), 2, (), ())
+    assert [one.name for one in out.parent.iterdir()] == [out.name]
+
+
+def test_an_empty_table_has_its_columns(export: Export, tmp_path: Path) -> None:
+    path = export("start:start-time thread:thread odd:brand-new")
+    for suffix in (".parquet", ".csv"):
+        assert convert(path, tmp_path / f"out{suffix}").rows == 0
+    frame = pd.read_parquet(tmp_path / "out.parquet")
+    pd.testing.assert_frame_equal(frame, read_flat(path).frame)
+    assert (tmp_path / "out.csv").read_text() == "start,thread,thread.tid,thread.pid,odd\n"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_stacks_stand_beside_the_table(export: Export, tmp_path: Path, suffix: str) -> None:
+    path = export("stack:backtrace", STACK.format(1), "<row><sentinel/></row>", STACK.format(5))
+    out = tmp_path / f"out{suffix}"
+    done = convert(path, out)
+    frames, stacks = symbol_files(out)
+    assert done.files == (out, frames, stacks)
+    assert (frames.name, stacks.name) == ("out.frames.parquet", "out.stacks.parquet")
+    flat = read_flat(path)
+    assert flat.symbols.frames.equals(pq.read_table(frames))
+    assert flat.symbols.stacks.equals(pq.read_table(stacks))
+    names = flat.symbols.frames["name"].to_pylist()
+    numbers = flat.frame["stack.stack"]
+    assert list(flat.frame) == ["stack", "stack.stack"]
+    assert numbers.isna().tolist() == [False, True, False]
+    chains = flat.symbols.stacks["frames"].to_pylist()
+    assert [[names[k] for k in chains[n]] for n in numbers.dropna()] == [["leaf", "main"]] * 2
+    if suffix == ".parquet":
+        pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame)
+
+
+def test_one_of_several_tables_is_chosen(
+    document: Export, node: Callable[..., str], tmp_path: Path, toc_xml: Callable[..., str]
+) -> None:
+    row = '<row><uint32 id="9">{}</uint32></row>'
+    path = document(
+        node("n:uint32", row.format(1), schema="metal-gpu-intervals", table=1),
+        node("n:uint32", row.format(2), schema="metal-gpu-intervals", table=2),
+    )
+    out = tmp_path / "out.csv"
+    with pytest.raises(InputError, match=r"table 1, with 1 row; .*table 2, with 1 row"):
+        convert(path, out)
+    assert not out.exists()
+    convert(path, out, choice=Choice(table=2))
+    assert out.read_text() == "n\n2\n"
+    (tmp_path / "toc.xml").write_text(
+        toc_xml(tables=2).replace('target-pid="ALL"', 'target-pid="SINGLE"', 1)
+    )
+    with pytest.raises(InputError, match=r"run 1 table 1 \(target-pid=SINGLE\), with 1 row"):
+        convert(path, out)
+    convert(path, out, choice=Choice(attributes={"target-pid": "SINGLE"}))
+    assert out.read_text() == "n\n1\n"
+
+
+def test_the_rows_before_damage_are_written(table: Path, tmp_path: Path) -> None:
+    table.write_text(table.read_text().rpartition("<row>")[0])
+    done = convert(table, tmp_path / "out.parquet")
+    assert done.rows == 1
+    assert len(done.damage) == 1
+    assert "damaged after row 1" in done.damage[0]
+    assert pd.read_parquet(tmp_path / "out.parquet")["start"].tolist() == [7]
+
+
+def test_nothing_is_written_of_what_is_no_export(tmp_path: Path) -> None:
+    (tmp_path / "bad.xml").write_text("<html/>")
+    (tmp_path / "out.parquet").write_bytes(b"before")
+    with pytest.raises(InputError):
+        convert(tmp_path / "bad.xml", tmp_path / "out.parquet")
+    with pytest.raises(InputError, match=r"absent\.xml cannot be read"):
+        convert(tmp_path / "absent.xml", tmp_path / "out.parquet")
+    with pytest.raises(UsageError, match="suffix"):
+        convert(tmp_path / "absent.xml", tmp_path / "out.xlsx")
+    assert (tmp_path / "out.parquet").read_bytes() == b"before"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+RUN = """
+import resource, sys
+from pathlib import Path
+from tracekit.cli import main
+limit = int(sys.argv[3])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+main(["convert", sys.argv[1], sys.argv[2]])
+"""
+
+
+def run(export: Path, out: Path, limit: int = 0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(export), str(out), str(limit)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+@pytest.fixture
+def long(export: Export, tmp_path: Path) -> Path:
+    """Write a long table; its column of unknown type has to wait for the last row."""
+    (tmp_path / "in").mkdir()
+    rows = [
+        f"<row><start-time>{n}</start-time><brand-new>{n * 7919 % 10007}</brand-new></row>"
+        for n in range(20_000)
+    ]
+    return export("start:start-time load:brand-new", *rows, name="in/long.xml")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+def test_a_full_disk_leaves_what_was_there(long: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / "out" / f"table{suffix}"
+    out.parent.mkdir()
+    out.write_bytes(b"before")
+    with run(long, out, limit=4096) as ended:
+        _, err = ended.communicate(timeout=120)
+    assert ended.returncode == 3
+    assert "cannot be written: File too large." in " ".join(err.split())
+    assert out.read_bytes() == b"before"
+    assert [one.name for one in out.parent.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_what_was_there(
+    long: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    endless = tmp_path / "in" / "endless.xml"
+    text = long.read_text()
+    head, rows = text.split("</schema>")
+    endless.write_text(head + "</schema>" + rows.partition("</node>")[0] * 60)
+    out = tmp_path / "out" / "table.parquet"
+    out.parent.mkdir()
+    out.write_bytes(b"before")
+    with run(endless, out) as ended:
+        while not list(out.parent.glob(".table.parquet.*")) and ended.poll() is None:
+            time.sleep(0.01)
+        ended.send_signal(number)
+        ended.communicate(timeout=120)
+    assert ended.returncode == 130
+    assert out.read_bytes() == b"before"
+    assert [one.name for one in out.parent.iterdir()] == [out.name]
