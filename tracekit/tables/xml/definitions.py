@@ -4,7 +4,9 @@ A value costs some twenty bytes beside its text: what it is, where its text ends
 among the processes and threads, stacks or frames.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +53,8 @@ class Definitions:
     def __init__(self) -> None:
         """Begin without values."""
         self._ids = Ids()
-        self._tags = {tag: code for code, tag in enumerate(_KINDS)}
+        self._tags: defaultdict[str, int] = defaultdict(count().__next__)
+        self._coded(tuple(_KINDS))
         self._codes: Growing[np.int32] = Growing(np.int32)
         self._links: Growing[np.int32] = Growing(np.int32)
         self._texts = TextHeap()
@@ -102,10 +105,7 @@ class Definitions:
         return np.where(alike, _among(self._links, values), NOTHING)
 
     def _coded(self, tags: Sequence[str]) -> Numbers:
-        known = self._tags
-        for tag in set(tags) - known.keys():
-            known[tag] = len(known)
-        return np.fromiter(map(known.__getitem__, tags), np.int64, len(tags))
+        return np.fromiter(map(self._tags.__getitem__, tags), np.int64, len(tags))
 
     def _find(self, gathered: Gathered) -> Found:
         first, codes = self._codes.size, self._coded(gathered.tags)
@@ -113,14 +113,14 @@ class Definitions:
         repeats = refs.is_valid().to_numpy(zero_copy_only=False)
         own = np.full(len(refs), NOTHING, np.int64)
         own[~repeats] = gathered.own
-        after = np.concatenate((np.maximum.accumulate(own)[repeats] + 1, gathered.repeats_after))
+        after = np.concatenate((np.maximum.accumulate(own)[repeats] + 1, _after(gathered)))
         wanted = pa.concat_arrays([refs.drop_null(), pa.array(gathered.repeats, pa.string())])
         values = np.arange(first, first + codes.size)
         ids = gathered.ids
         if None in ids:
             values = values[[one is not None for one in ids]]
         targets, forget = self._ids.resolve(
-            [one for one in ids if one is not None], values, wanted, after.astype(np.int64) + first
+            [one for one in ids if one is not None], values, wanted, after + first
         )
         expected = self._expected(gathered, repeats)
         said = np.where(
@@ -132,10 +132,10 @@ class Definitions:
         if bad.size:
             forget()
             raise self._bad_row(gathered, repeats, wanted, bad, said)
-        count = int(np.count_nonzero(repeats))
+        outer = int(np.count_nonzero(repeats))
         cells = np.where(own < 0, own, own + first)
-        cells[repeats] = targets[:count]
-        return Found(first, codes, cells, targets[count:])
+        cells[repeats] = targets[:outer]
+        return Found(first, codes, cells, targets[outer:])
 
     def _expected(self, gathered: Gathered, repeats: NDArray[np.bool_]) -> Numbers:
         """Return the types under which repeats stand."""
@@ -156,7 +156,7 @@ class Definitions:
     ) -> BadRowError:
         width = len(gathered.columns)
         own = np.array(gathered.own, np.int64)
-        compounds = np.searchsorted(own[own >= 0], gathered.repeats_after)
+        compounds = np.searchsorted(own[own >= 0], _after(gathered))
         inner = np.flatnonzero(~repeats)[own >= 0].take(compounds)
         rows = np.concatenate((np.flatnonzero(repeats), inner)) // width
         worst = int(bad[np.argmin(rows[bad])])
@@ -240,6 +240,12 @@ class Definitions:
             ]
             text = next((one for one in said if one is not None), None)
             gathered.texts[place] = f"{text or ''}{rest}" or gathered.texts[place]
+
+
+def _after(gathered: Gathered) -> Numbers:
+    """Return how many values had ended before each repeat within a compound."""
+    runs = np.array(gathered.repeats_after, np.int64).reshape(-1, 2)
+    return np.repeat(runs[:, 0], runs[:, 1])
 
 
 def _among(numbers: Growing[np.int32], places: Numbers) -> Numbers:

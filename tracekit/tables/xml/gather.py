@@ -40,7 +40,7 @@ class Gathered:
         self.links: list[tuple[int, int]] = []  # a value, its number among those of its kind
         self.repeats: list[str] = []  # those within compounds
         self.repeat_tags: list[str] = []
-        self.repeats_after: list[int] = []  # how many values had ended before
+        self.repeats_after: list[tuple[int, int]] = []  # values that had ended before so many
         self.identities: list[tuple[int, int, int]] = []  # pid, tid, process
         self.binaries: list[tuple[str | None, ...]] = []
         self.sources: list[tuple[str | None, int]] = []  # line, path
@@ -89,11 +89,11 @@ class Gathered:
                 raise BadRowError(place // len(self.columns), str(error)) from error
 
     def _define(self, element: Element, tag: str, depth: int) -> int:
+        if tag == "frame":
+            return self._define_frame(element, depth)
         key, link = element.get("id"), NOTHING
         if children := element[:]:
-            if depth == _DEEPEST:
-                raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
-            names, parts = self._parts(children, depth + 1)
+            names, parts = self._parts(children, depth)
             text = element.get("fmt")
             if text is None and tag not in IDENTITIES:
                 text = _name(element)
@@ -107,34 +107,45 @@ class Gathered:
             text = element.text or _textless(element, tag, nested=depth > 0)
             if tag in _SPECIAL and tag not in IDENTITIES:
                 link = self._link(element, tag, [], [])
+        return self._value(key, tag, text, link)
+
+    def _define_frame(self, frame: Element, depth: int) -> int:
+        names, parts = self._parts(frame[:], depth)
+        name, address = frame.get("name"), frame.get("addr")
+        binary, source = _first("binary", names, parts), _first("source", names, parts)
+        self.frames.append((name, address, binary, source))
+        return self._value(
+            frame.get("id"), "frame", name or address or "", len(self.frames) - 1
+        )
+
+    def _value(self, key: str | None, tag: str, text: str | None, link: int) -> int:
+        number = len(self.texts)
         if link != NOTHING:
-            self.links.append((len(self.texts), link))
+            self.links.append((number, link))
         self.ids.append(key)
         self.tags.append(tag)
         self.texts.append(text)
-        return len(self.texts) - 1
+        return number
 
     def _parts(self, children: list[Element], depth: int) -> tuple[list[str], list[int]]:
+        if children and depth == _DEEPEST:
+            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
         tags = [child.tag for child in children]
         refs = [child.get("ref") for child in children]
         parts: list[int] = []
-        while None in refs:
-            place = refs.index(None)
-            parts += self._repeats(tags[len(parts) :], refs[:place])
-            child = children[len(parts)]
-            parts.append(self._define(child, child.tag, depth))
-            del refs[: place + 1]
-        parts += self._repeats(tags[len(parts) :], refs)
+        for place in [place for place, ref in enumerate(refs) if ref is None]:
+            parts += self._repeats(tags, refs, len(parts), place)
+            parts.append(self._define(children[place], tags[place], depth + 1))
+        parts += self._repeats(tags, refs, len(parts), len(refs))
         return tags, parts
 
-    def _repeats(self, tags: list[str], refs: list[str]) -> range:
-        if not refs:
-            return range(0)
-        first = NOTHING - 1 - len(self.repeats)
-        self.repeats += refs
-        self.repeat_tags += tags[: len(refs)]
-        self.repeats_after += [len(self.texts)] * len(refs)
-        return range(first, first - len(refs), -1)
+    def _repeats(self, tags: list[str], refs: list[str], first: int, end: int) -> range:
+        part = NOTHING - 1 - len(self.repeats)
+        if first < end:
+            self.repeats += refs[first:end]
+            self.repeat_tags += tags[first:end]
+            self.repeats_after.append((len(self.texts), end - first))
+        return range(part, part - end + first, -1)
 
     def _link(self, element: Element, tag: str, names: list[str], parts: list[int]) -> int:
         if tag in STACK_TYPES:
@@ -154,10 +165,6 @@ class Gathered:
             case "source":
                 self.sources.append((element.get("line"), _first("path", names, parts)))
                 return len(self.sources) - 1
-            case "frame":
-                binary, source = _first("binary", names, parts), _first("source", names, parts)
-                self.frames.append((element.get("name"), element.get("addr"), binary, source))
-                return len(self.frames) - 1
             case _:
                 return NOTHING
 
