@@ -1,0 +1,233 @@
+"""Tables that were read once: kept while they are read, loaded column by column, never stale."""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables import cache as caching
+from tracekit.tables import stamp as stamps
+from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables.convert import symbol_files
+from tracekit.tables.flat import Flat, read_flat
+from tracekit.tables.kept import Kept
+from tracekit.tables.place import Choice
+
+Export = Callable[..., Path]
+HOUR = 3600 * 10**9
+STACK = (
+    '<backtrace id="1"><frame id="2" name="leaf" addr="0x10"/>'
+    '<frame id="3" name="main" addr="0x20"/></backtrace>'
+)
+
+
+@pytest.fixture
+def table(export: Export) -> Path:
+    return export(
+        "start:start-time process:process id:uint64 stack:backtrace",
+        '<row><start-time>7</start-time><process id="8" fmt="App (7)"><pid id="9">7</pid></process>'
+        f"<uint64>{2**64 - 1}</uint64>{STACK}</row>",
+        "<row><sentinel/><sentinel/><uint64>5</uint64><sentinel/></row>",
+        schema="samples",
+        name="samples.xml",
+    )
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all files be an hour old, so that their stamps count."""
+    now = time.time_ns
+    monkeypatch.setattr(stamps.time, "time_ns", lambda: now() + HOUR)
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List the files that are hashed."""
+    files: list[str] = []
+    digest = caching.digest
+
+    def listening(file: Path) -> str:
+        files.append(file.name)
+        return digest(file)
+
+    monkeypatch.setattr(caching, "digest", listening)
+    return files
+
+
+def kept(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.suffix == ".parquet")
+
+
+def taken(cache: Cache, export: Path, choice: Choice | None = None) -> Kept:
+    found = cache.table(export, "samples", choice or Choice())
+    assert isinstance(found, Kept)
+    return found
+
+
+def test_a_kept_table_is_the_one_that_is_read(table: Path, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "kept")
+    flat = read_flat(table)
+    for _ in range(2):
+        found = taken(cache, table)
+        pd.testing.assert_frame_equal(found.part(), flat.frame)
+        assert found.names == flat.names
+        assert found.symbols.stacks.equals(flat.symbols.stacks)
+        assert found.symbols.frames.equals(flat.symbols.frames)
+        assert found.note.rows == 2
+        assert found.note.reader == flat.reader
+    assert len(kept(tmp_path / "kept")) == 3
+
+
+def test_only_the_columns_that_are_asked_for_are_loaded(table: Path, tmp_path: Path) -> None:
+    for found in (taken(Cache(tmp_path / "kept"), table), read_flat(table)):
+        assert list(found.part({"id", "start", "absent"})) == ["start", "id"]
+        assert list(found.part(["process"])) == ["process"]  # and not process.pid
+        assert list(found.part([])) == []
+        assert found.part(["id"])["id"].tolist() == [2**64 - 1, 5]
+
+
+def test_without_a_folder_nothing_is_kept(table: Path) -> None:
+    found = Cache(None).table(table, "samples")
+    assert isinstance(found, Flat)
+    assert [one.name for one in table.parent.iterdir()] == [table.name]
+
+
+@pytest.mark.usefixtures("later")
+def test_an_unchanged_export_is_hashed_once(table: Path, tmp_path: Path, hashed: list[str]) -> None:
+    cache = Cache(tmp_path / "kept")
+    taken(cache, table)
+    assert table.name in hashed
+    hashed.clear()
+    taken(cache, table)
+    assert hashed == []
+
+
+def test_a_young_export_is_hashed_every_time(
+    table: Path, tmp_path: Path, hashed: list[str]
+) -> None:
+    cache = Cache(tmp_path / "kept")
+    taken(cache, table)
+    hashed.clear()
+    taken(cache, table)
+    assert table.name in hashed
+
+
+@pytest.mark.usefixtures("later")
+def test_the_content_decides_where_the_stamp_differs(
+    table: Path, tmp_path: Path, hashed: list[str]
+) -> None:
+    folder = tmp_path / "kept"
+    taken(Cache(folder), table)
+    (first,) = [one for one in kept(folder) if one.count(".") == 3]
+    table.with_name("copy.xml").write_bytes(table.read_bytes())
+    table.with_name("copy.xml").replace(table)  # another inode, the same content
+    hashed.clear()
+    assert taken(Cache(folder), table).path.name == first
+    assert hashed == [table.name]
+    hashed.clear()
+    assert taken(Cache(folder), table).path.name == first
+    assert hashed == []  # the new stamp was noted
+
+
+@pytest.mark.usefixtures("later")
+def test_a_changed_export_is_read_again_even_with_its_old_times(
+    table: Path, tmp_path: Path
+) -> None:
+    cache = Cache(tmp_path / "kept")
+    taken(cache, table)
+    before = table.stat()
+    table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
+    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert taken(cache, table).part(["start"])["start"].iloc[0] == 8
+
+
+def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -> None:
+    folder = tmp_path / "kept"
+    cache = Cache(folder)
+    old = taken(cache, table).path
+    other = export("n:uint32", schema="sample", name="other.xml")
+    cache.table(other, "sample")
+    older = folder / f"samples.{'0' * 32}.{READER_VERSION - 1}.parquet"
+    older.write_bytes(b"of an old reader")
+    mine = folder / "samples.mine.parquet"
+    mine.write_bytes(b"of a user")
+    table.write_text(table.read_text().replace(">7</start-time>", ">8</start-time>"))
+    new = taken(cache, table).path
+    assert not any(one.exists() for one in (old, *symbol_files(old), older))
+    assert all(one.exists() for one in (new, *symbol_files(new), mine))
+    assert len([one for one in kept(folder) if one.startswith("sample.")]) == 1
+    assert sorted(one.stem for one in folder.glob("*.json")) == sorted(
+        Path(one).stem for one in kept(folder) if len(one.split(".")) == 4
+    )
+
+
+def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None:
+    flat = read_flat(table)
+    folder = tmp_path / "kept"
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: taken(Cache(folder), table).part(), range(16)))
+    for frame in found:
+        pd.testing.assert_frame_equal(frame, flat.frame)
+    assert len(kept(folder)) == 3
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("part", ["table", "frames", "stacks"])
+def test_damage_that_shows_late_is_mended_from_the_export(
+    table: Path, tmp_path: Path, part: str
+) -> None:
+    flat = read_flat(table)
+    found = taken(Cache(tmp_path / "kept"), table)
+    files = dict(zip(("frames", "stacks"), symbol_files(found.path), strict=True))
+    damaged = files.get(part, found.path)
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    if part == "table":
+        assert found.names == flat.names
+        pd.testing.assert_frame_equal(found.part(), flat.frame)
+    else:
+        assert found.symbols.frames.equals(flat.symbols.frames)
+        assert found.symbols.stacks.equals(flat.symbols.stacks)
+    again = taken(Cache(tmp_path / "kept"), table)
+    pd.testing.assert_frame_equal(again.part(), flat.frame)
+    assert again.symbols.stacks.equals(flat.symbols.stacks)
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    found = Cache(tmp_path / "file").table(table, "samples")
+    assert isinstance(found, Flat)
+    assert len(found.frame) == 2
+
+
+def test_what_the_reader_said_is_kept(table: Path, tmp_path: Path) -> None:
+    text = table.read_text().replace(">5</uint64>", ">five</uint64>")
+    table.write_text(text.rpartition("</node>")[0])
+    flat = read_flat(table)
+    assert len(flat.said) == 2
+    for _ in range(2):
+        found = taken(Cache(tmp_path / "kept"), table)
+        assert found.said == flat.said
+        assert found.note.irregularity == flat.irregularity != ""
+
+
+def test_chosen_tables_are_kept_apart(
+    document: Export, node: Callable[..., str], tmp_path: Path
+) -> None:
+    row = '<row><uint32 id="9">{}</uint32></row>'
+    path = document(
+        node("n:uint32", row.format(1), schema="samples", table=4),
+        node("n:uint32", row.format(2), schema="samples", table=9),
+    )
+    cache = Cache(tmp_path / "kept")
+    for _ in range(2):
+        assert taken(cache, path, Choice(1, 4)).part()["n"].tolist() == [1]
+        assert taken(cache, path, Choice(1, 9)).part()["n"].tolist() == [2]
+    with pytest.raises(InputError, match="2 tables of samples"):
+        cache.table(path, "samples")
+    assert len(kept(tmp_path / "kept")) == 2
+    assert not list((tmp_path / "kept").glob(".*"))

@@ -1,0 +1,150 @@
+"""Repeated schemas in a folder of exports: chosen by place or attributes, never glued."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables import MissingTableError, Tables
+from tracekit.tables.place import Choice
+from tracekit.tables.raw import RawTables
+
+Export = Callable[..., Path]
+COLUMNS = "timestamp:event-time counter-id:uint32 name:gpu-counter-name"
+ROW = (
+    '<row><event-time id="1">0</event-time><uint32 id="2">{0}</uint32>'
+    '<gpu-counter-name id="3">{1}</gpu-counter-name></row>'
+)
+TOC = """<trace-toc><run number="1"><data>
+<table schema="tick" frequency="10"/>
+<table schema="gpu-counter-info" counter-profile="0"/>
+<table schema="gpu-counter-info" counter-profile="3" shader-profiler="1"/>
+</data></run></trace-toc>"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "exports" / "toc.xml").write_text(TOC)
+    return tmp_path / "exports"
+
+
+def info(node: Callable[..., str], table: int, *rows: tuple[int, str]) -> str:
+    cells = [ROW.format(*row) for row in rows]
+    return node(COLUMNS, *cells, schema="gpu-counter-info", table=table)
+
+
+@pytest.fixture
+def two(document: Export, node: Callable[..., str], folder: Path) -> Path:
+    """Write both tables of counters into one file."""
+    document(
+        info(node, 2, (0, "RT Unit Active")),
+        info(node, 3, (0, "ALU Limiter"), (1, "F32 Limiter")),
+        name="exports/info.xml",
+    )
+    return folder
+
+
+@pytest.fixture
+def apart(document: Export, node: Callable[..., str], folder: Path) -> Path:
+    """Write each into a file of its own."""
+    document(info(node, 2, (0, "RT Unit Active")), name="exports/info.xml")
+    document(info(node, 3, (0, "ALU Limiter"), (1, "F32 Limiter")), name="exports/info-2.xml")
+    return folder
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("how", ["two", "apart"])
+def test_repeats_are_chosen_by_place_or_attributes(
+    request: pytest.FixtureRequest, tmp_path: Path, how: str, kept: bool
+) -> None:
+    exports: Path = request.getfixturevalue(how)
+    cache = tmp_path / "kept" if kept else None
+    for _ in range(2):
+        tables = Tables(exports, frozenset(), cache)
+        with pytest.raises(InputError, match="2 exports of gpu-counter-info") as caught:
+            tables.raw("gpu-counter-info")
+        assert "run 1 table 2 (counter-profile=0) in info.xml" in caught.value.message
+        assert "run 1 table 3 (counter-profile=3, shader-profiler=1)" in caught.value.message
+        assert "--table" in caught.value.hint
+        limiters = ["ALU Limiter", "F32 Limiter"]
+        assert tables.raw("gpu-counter-info", table=3)["name"].tolist() == limiters
+        assert tables.raw("gpu-counter-info", run=1, table=2)["name"].tolist() == ["RT Unit Active"]
+        by_profile = tables.raw("gpu-counter-info", attributes={"counter-profile": "3"})
+        assert by_profile["name"].tolist() == limiters
+        assert tables.symbols("gpu-counter-info", table=3).stacks.num_rows == 0
+        with pytest.raises(InputError, match="no gpu-counter-info that is table 7"):
+            tables.raw("gpu-counter-info", table=7)
+        with pytest.raises(InputError, match="no gpu-counter-info that is run 2"):
+            tables.raw("gpu-counter-info", run=2)
+        assert tables.warnings == ()
+
+
+def test_the_only_one_with_rows_is_taken_and_the_other_named(
+    document: Export, node: Callable[..., str], folder: Path
+) -> None:
+    document(info(node, 2), info(node, 3, (0, "ALU Limiter")), name="exports/info.xml")
+    tables = Tables(folder, frozenset())
+    assert tables.raw("gpu-counter-info")["name"].tolist() == ["ALU Limiter"]
+    (warning,) = tables.warnings
+    assert warning == (
+        "gpu-counter-info: run 1 table 2 (counter-profile=0) in info.xml has no rows and is "
+        "left out."
+    )
+
+
+def test_empty_repeats_are_one_empty_table(
+    document: Export, node: Callable[..., str], folder: Path
+) -> None:
+    document(info(node, 2), info(node, 3), name="exports/info.xml")
+    tables = Tables(folder, frozenset())
+    assert len(tables.raw("gpu-counter-info")) == 0
+    assert tables.warnings == ()
+
+
+def test_a_table_without_a_header_is_named_by_the_table_of_contents(
+    document: Export, node: Callable[..., str], folder: Path
+) -> None:
+    tick = node("time:sample-time", '<row><sample-time id="5">9</sample-time></row>', schema="tick")
+    bare = (
+        "<node xpath='//trace-toc[1]/run[1]/data[1]/table[3]'>" + ROW.format(4, "F16") + "</node>"
+    )
+    document(info(node, 2, (0, "RT")), tick, bare, name="exports/all.xml")
+    raw = RawTables(folder)
+    assert [str(one.place) for one in raw.listed("gpu-counter-info")] == [
+        "run 1 table 2",
+        "run 1 table 3",
+    ]
+    assert len(raw.listed("tick")) == 1
+    profile = Choice(attributes={"counter-profile": "3"})
+    assert raw.table("gpu-counter-info", profile).part()["name"].tolist() == ["F16"]
+
+
+def test_a_normalized_table_is_chosen_too(
+    document: Export, node: Callable[..., str], tmp_path: Path
+) -> None:
+    row = (
+        '<row><start-time id="1">{}</start-time><duration id="2">5</duration>'
+        '<gpu-state id="3">Active</gpu-state></row>'
+    )
+    columns = "start:start-time duration:duration state:gpu-state"
+    schema = "metal-gpu-state-intervals"
+    document(
+        node(columns, row.format(10), schema=schema),
+        node(columns, row.format(20), schema=schema).replace("run[1]", "run[2]"),
+    )
+    tables = Tables(tmp_path, frozenset())
+    assert [str(one.place) for one in tables.repeated("gpu_states")] == [
+        "run 1 table 1",
+        "run 2 table 1",
+    ]
+    with pytest.raises(InputError, match="2 exports of metal-gpu-state-intervals"):
+        tables["gpu_states"]
+    assert tables.chosen("gpu_states", run=2)["start"].tolist() == [20]
+    assert tables.chosen("gpu_states", run=1, table=1)["start"].tolist() == [10]
+    assert tables.repeated("gpu_intervals") == ()
+    with pytest.raises(MissingTableError):
+        tables.repeated("gpu_state")
+    with pytest.raises(MissingTableError):
+        tables.chosen("gpu_intervals", run=1)
