@@ -15,6 +15,7 @@ import pytest
 
 from tracekit.tables import Tables, read_table
 from tracekit.tables.exports import identify
+from tracekit.tables.xml import STACK_TYPES, ExactReader, Reader
 from tracekit.toc import read_toc
 
 pytestmark = pytest.mark.corpus
@@ -106,6 +107,97 @@ def test_every_real_export_equals_the_oracle(corpus: Path) -> None:
     assert files >= 90
     assert rows > 60_000
     assert cells > 600_000
+
+
+Frame = tuple[str | None, int]
+
+
+def frames_of(stack: ET.Element, ids: dict[str, ET.Element]) -> list[Frame]:
+    """Return the names and addresses of a stack's frames, whatever its shape."""
+    parts = [resolve(part, ids) for part in stack]
+    frames = [(f.get("name"), int(f.get("addr"), 16)) for f in parts if f.tag == "frame"]
+    if frames:
+        return frames
+    inner = [part for part in parts if part.tag == "backtrace"]
+    if inner:
+        return frames_of(inner[0], ids)
+    (counter,) = (part.text for part in parts if part.tag == "text-address")
+    (rest,) = (part.text for part in parts if part.tag == "text-addresses")
+    addresses = [counter, *rest.removesuffix(" 0").split()]
+    return [(None, int(address)) for address in addresses]
+
+
+def stacks_in_a_tree(table: ET.Element, ids: dict[str, ET.Element]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for k, column in enumerate(table.iter("col")):
+        if column.findtext("engineering-type") in STACK_TYPES:
+            cells = [resolve(row[k], ids) for row in table.findall("row")]
+            found[column.findtext("mnemonic")] = [
+                None if cell.tag == "sentinel" else frames_of(cell, ids) for cell in cells
+            ]
+    return found
+
+
+def stacks_of(reader: Reader) -> dict[str, list[object]]:
+    numbers: dict[str, list[int | None]] = {}
+    for piece in reader.pieces():
+        for column in piece.columns:
+            if column.stacks is not None:
+                numbers.setdefault(column.column.mnemonic, []).extend(column.stacks.to_pylist())
+    symbols = reader.symbols()
+    names, addresses = (symbols.frames[name].to_pylist() for name in ("name", "address"))
+    stacks = [
+        [(names[frame], addresses[frame]) for frame in stack]
+        for stack in symbols.stacks["frames"].to_pylist()
+    ]
+    return {
+        name: [None if one is None else stacks[one] for one in column]
+        for name, column in numbers.items()
+    }
+
+
+def test_every_stack_of_every_real_export_equals_the_oracle(corpus: Path) -> None:
+    stacks = frames = shapes = 0
+    for path in exports(corpus, "tables"):
+        root = ET.parse(path).getroot()
+        ids = {e.get("id"): e for e in root.iter() if e.get("id") is not None}
+        (table,) = root.findall("node")
+        expected = stacks_in_a_tree(table, ids)
+        assert stacks_of(ExactReader(path)) == expected, path
+        shapes += bool(expected)
+        found = [stack for column in expected.values() for stack in column if stack]
+        stacks, frames = stacks + len(found), frames + sum(map(len, found))
+    assert shapes >= 10
+    assert stacks > 200
+    assert frames > 2000
+
+
+def test_addresses_of_samples_are_those_of_the_profile(corpus: Path) -> None:
+    """Instruments draws a profile's stacks from the samples: the counter comes first."""
+    folder = next(corpus.rglob("_history_8227983"))
+    samples = sampled(folder / "xctrace_gpu_baseline_time-sample.xml", "cp-user-callstack")
+    profile = sampled(folder / "xctrace_gpu_baseline_time-profile.xml", "stack")
+    same = longer = 0
+    for key in samples.keys() & profile.keys():
+        expected = profile[key]
+        found = samples[key]
+        same += found == expected
+        # Of a leaf function the profile also has the link register, as the second frame.
+        longer += found == [expected[0], *expected[2:]] and found != expected
+    assert same + longer == len(samples.keys() & profile.keys())
+    assert same > longer > 0
+
+
+def sampled(path: Path, column: str) -> dict[tuple[str, int], list[int]]:
+    """Return the addresses of stacks by time and thread; the lowest bit is only a mark."""
+    stacks = stacks_of(ExactReader(path))[column]
+    frame = read_table(path)
+    keys = zip(frame["time"], frame["thread.tid"], stacks, strict=True)
+    return {
+        (time, tid): [address & ~1 for _, address in stack]
+        for time, tid, stack in keys
+        if stack is not None
+    }
 
 
 def test_every_real_export_keeps_its_values_in_parquet(corpus: Path, tmp_path: Path) -> None:
