@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tracekit.errors import InputError
-from tracekit.tables.normalize import normalize
+from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.schema import (
     CLOCK,
     DURATION,
@@ -13,11 +13,13 @@ from tracekit.tables.schema import (
     PROCESS,
     START,
     TARGET,
+    THREAD,
     Column,
     Kind,
     Schema,
     gpu,
     host,
+    stack,
 )
 from tracekit.tables.schemas import SCHEMAS
 
@@ -49,6 +51,10 @@ def one(values: object, kind: Kind) -> pd.Series:
         (Kind.IDENTIFIER, pd.array([NONE, NONE - 1], dtype="uint64"), "UInt64", [None, NONE - 1]),
         (Kind.IDENTIFIER, pd.array([-1, 7], dtype="int64"), "UInt64", [None, 7]),
         (Kind.IDENTIFIER, pd.array([None, 7], dtype="UInt64"), "UInt64", [None, 7]),
+        (Kind.BITS, pd.array([NONE, None], dtype="UInt64"), "UInt64", [NONE, None]),
+        (Kind.BITS, [0, 2**63 - 1], "UInt64", [0, 2**63 - 1]),
+        (Kind.INSTANT, pd.array([5, None], dtype="Int64"), "Int64", [5, None]),
+        (Kind.STACK, pd.array([0, None], dtype="Int64"), "Int64", [0, None]),
         (Kind.NUMBER, [1.5, None], "Float64", [1.5, None]),
         (Kind.NUMBER, [1, 2], "Float64", [1.0, 2.0]),
         (Kind.FLAG, [True, False], "boolean", [True, False]),
@@ -72,6 +78,7 @@ def test_a_kind_gives_its_dtype(
         (Kind.INTEGER, [1.5]),
         (Kind.INTEGER, pd.array([2**63], dtype="uint64")),
         (Kind.IDENTIFIER, [-2]),
+        (Kind.BITS, [-1]),
         (Kind.NUMBER, ["1,5"]),
         (Kind.FLAG, ["yes"]),
         (Kind.TARGET, ["seven"]),
@@ -80,6 +87,22 @@ def test_a_kind_gives_its_dtype(
 def test_what_is_not_of_its_kind_is_told_in_words(kind: Kind, values: object) -> None:
     with pytest.raises(InputError, match=f"column x of raw holds what is no {kind}"):
         one(values, kind)
+
+
+def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
+    columns = (
+        Column("a", "a", Kind.INTEGER, "a"),
+        Column("b", "b", Kind.IDENTIFIER, "b", doubtful=True),
+    )
+    frame = pd.DataFrame({"a": [1], "b": ["0xff"]})
+    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    assert table["a"].tolist() == [1]
+    assert table["b"].dtype == "UInt64"
+    assert table["b"].isna().all()
+    assert warnings == ["The column b of raw holds what is no identifier, and is left null"]
+    table, warnings = normalize(frame.assign(b=[7]), schema(*columns), gpu("raw"), frozenset())
+    assert table["b"].tolist() == [7]
+    assert warnings == []
 
 
 def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
@@ -131,6 +154,59 @@ def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
     ]
     _, warnings = normalize(frame, schema(*columns), host("raw"), frozenset())
     assert warnings == ["raw: columns that tracekit does not know: other"]
+
+
+def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
+    columns = (START, Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2"))
+    frame = pd.DataFrame({"start": [1]})
+    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    assert table["width"].isna().tolist() == [True]
+    assert warnings == []
+    newer = frame.assign(**{"pixel-width": [1920]})
+    table, warnings = normalize(newer, schema(*columns), gpu("raw"), frozenset())
+    assert table["width"].tolist() == [1920]
+    assert warnings == []
+
+
+def test_what_stands_beside_a_column_is_not_missed_by_itself() -> None:
+    columns = (START, *stack("backtrace"), THREAD)
+    frame = pd.DataFrame({"start": [1], "backtrace": ["f"], "thread": ["T"]})
+    _, warnings = normalize(frame, schema(*columns), gpu("raw", unused="thread"), frozenset())
+    assert warnings == []
+    _, warnings = normalize(frame[["start"]], schema(*columns), gpu("raw"), frozenset())
+    assert warnings == ["raw: columns that the export lacks: backtrace, thread"]
+
+
+def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> None:
+    frame = pd.DataFrame({"start": [1]})
+    exported = ["start", "new"]
+    _, warnings = normalize(frame, schema(START), gpu("raw"), frozenset(), exported)
+    assert warnings == ["raw: columns that tracekit does not know: new"]
+
+
+def test_a_table_reads_its_own_columns_and_the_pids_of_its_names() -> None:
+    columns = (START, PROCESS, TARGET, CLOCK, *stack("backtrace"))
+    assert read_by(schema(*columns)) == {
+        "start",
+        "process",
+        "process.pid",
+        "backtrace",
+        "backtrace.stack",
+    }
+
+
+def test_names_of_many_rows_are_made_once_for_each_process() -> None:
+    rows = 300_000
+    frame = pd.DataFrame(
+        {
+            "process": pd.array(["App (7)", "B (8)", None] * (rows // 3), dtype="string"),
+            "process.pid": pd.array([7, 8, None] * (rows // 3), dtype="Int64"),
+        }
+    )
+    table, _ = normalize(frame, schema(PROCESS), gpu("raw"), frozenset())
+    assert table["process"].head(2).tolist() == ["App", "B"]
+    assert table["process"].isna().sum() == rows // 3
+    assert set(table["process"].dropna()) == {"App", "B"}
 
 
 def test_ids_beside_a_known_column_are_known() -> None:

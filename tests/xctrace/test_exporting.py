@@ -1,6 +1,7 @@
 """Which tables are exported, into which files, and what is said of empty and failing ones."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tracekit.errors import ToolError
 from tracekit.recorder import Launch, Request
 from tracekit.recording import Recording
 from tracekit.toc import TocRun, TocTable
-from tracekit.xctrace.exporting import Wanted, export, has_rows, only, wanted
+from tracekit.xctrace.exporting import Wanted, export, has_rows, lacking, only, wanted
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Patience, Xctrace, locate
 
@@ -157,3 +158,59 @@ def test_real_exports_are_served_and_exported_as_they_are(
     for schema, path in tables.items():
         exported = recorded.exports / f"{schema}.xml"
         assert exported.read_bytes() == Path(path).read_bytes()
+
+
+def test_a_table_without_rows_is_stood_in_for(
+    tool: Xctrace, recorded: Recording, scenario: Scenario, tmp_path: Path
+) -> None:
+    empty = export_of("first", rows=0)
+    filled = export_of("second", rows=1)
+    (tmp_path / "toc.xml").write_text(
+        "<?xml version='1.0'?><trace-toc><run number='1'><info/><data>"
+        "<table schema='first'/><table schema='second'/><table schema='third'/>"
+        "</data></run></trace-toc>"
+    )
+    tables = {}
+    for schema, text in (("first", empty), ("second", filled)):
+        (tmp_path / f"{schema}.xml").write_text(text)
+        tables[schema] = str(tmp_path / f"{schema}.xml")
+    scenario(exports={"toc": str(tmp_path / "toc.xml"), "tables": tables})
+    asked: list[frozenset[str]] = []
+
+    def choose(there: frozenset[str]) -> frozenset[str]:
+        asked.append(there)
+        return frozenset({"first"}) if "first" in there else frozenset({"second"})
+
+    export(tool, recorded, choose, print)
+    assert frozenset({"first", "second", "third"}) in asked
+    assert asked[-1] == frozenset({"second", "third"})
+    names = {path.name for path in recorded.exports.iterdir()}
+    assert {"first.xml", "second.xml"} <= names
+    assert "third.xml" not in names
+
+
+def export_of(schema: str, rows: int) -> str:
+    return (
+        "<?xml version='1.0'?>\n<trace-query-result>\n"
+        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name='{schema}'></schema>"
+        f"{'<row/>' * rows}</node></trace-query-result>\n"
+    )
+
+
+def test_what_was_asked_for_and_is_not_there_is_told(tool: Xctrace, recorded: Recording) -> None:
+    chosen = frozenset({"metal-gpu-intervals", "no-such-table"})
+    warnings = export(tool, recorded, lambda _: chosen, print)
+    assert warnings == ("The recording has no table no-such-table.",)
+
+
+def test_a_promise_of_counters_is_kept_by_either_table() -> None:
+    run = replace(
+        run_of("metal-gpu-intervals", "metal-gpu-counter-intervals", "gpu-counter-value"),
+        settings={"GPU": ("Counter Set: Performance Limiters",)},
+    )
+    both = {"metal-gpu-counter-intervals", "gpu-counter-value"}
+    for filled in both:
+        assert list(lacking(run, {filled, "metal-gpu-intervals"}, both - {filled})) == []
+    [said] = lacking(run, {"metal-gpu-intervals"}, both)
+    assert "metal-gpu-counter-intervals has no rows and gpu-counter-value has no rows" in said
+    assert list(lacking(run, {"metal-gpu-intervals"}, set())) == []

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from tracekit.errors import UsageError
+from tracekit.errors import TracekitError, UsageError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
 
@@ -42,7 +42,8 @@ def inject(
     """Call the function with the tables it names and the thresholds that were set.
 
     A parameter of type `DataFrame | None` is None where the table is missing; without a
-    parameter of type DataFrame, Unavailable is raised, with the reason that the tables give.
+    parameter of type DataFrame, Unavailable is raised, with the reason that the tables give. So
+    it is for a table that cannot be read, or of which there are several.
     """
     arguments: dict[str, Any] = {}
     for name, parameter in _tables(function):
@@ -52,6 +53,8 @@ def inject(
             if not _may_be_none(parameter):
                 raise Unavailable(_reason(name)) from missing
             arguments[name] = None
+        except TracekitError as unreadable:
+            raise Unavailable(str(unreadable)) from unreadable
     return function(**arguments, **_known(function, settings or {}))
 
 

@@ -33,7 +33,15 @@ def normalize(
         InputError: A required column is missing, or one holds what its kind does not allow.
     """
     warnings = _drift([*(frame.columns if exported is None else exported)], schema, source)
-    columns = {column.name: _column(frame, column, source, targets) for column in schema.columns}
+    columns: dict[str, pd.Series] = {}
+    for column in schema.columns:
+        try:
+            columns[column.name] = _column(frame, column, source, targets)
+        except InputError as error:
+            if not column.doubtful:
+                raise
+            columns[column.name] = _nothing(frame, column)
+            warnings.append(f"{error.message[:-1]}, and is left null")
     table = pd.DataFrame(columns, index=frame.index)
     placed = table[_times(schema)].notna().all(axis="columns")
     if not placed.all():
@@ -95,7 +103,7 @@ def _column(
                 f"which says {column.meaning}.",
                 hint="Export it again, with all its columns.",
             )
-        return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
+        return _nothing(frame, column)
     values = frame[column.source]
     if column.kind is Kind.PROCESS:
         return _names(values, frame.get(f"{column.source}.pid"))
@@ -107,6 +115,10 @@ def _column(
         raise InputError(
             f"The column {column.source} of {source.schema} holds what is no {column.kind}."
         ) from error
+
+
+def _nothing(frame: pd.DataFrame, column: Column) -> pd.Series:
+    return pd.Series(pd.NA, index=frame.index, dtype=_DTYPES[column.kind])
 
 
 def _signed(values: pd.Series) -> pd.Series:

@@ -43,6 +43,8 @@ class Column:
         required: Whether there is no table without it.
         unit: What its numbers count: "bytes", "percent"; empty where there is no unit.
         since: The version of Instruments that brought it, if older exports lack it.
+        doubtful: Whether it is not established how exports write it: where it holds something
+            else, it is null and the reader says so, and the rest of the table is read.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Column:
     required: bool = False
     unit: str = ""
     since: str = ""
+    doubtful: bool = False
 
     @property
     def counted_in(self) -> str:
@@ -87,6 +90,8 @@ class Schema:
         join: Makes it of the tables that its parameters name; None where nothing does.
         joined_first: Whether the join comes before the sources.
         versions: What differs between versions of Instruments, and is no drift.
+        together: Whether several exported tables of one schema are one table, as their rows
+            tell themselves apart.
         more: What further columns it has, whose names only the recording knows.
     """
 
@@ -97,6 +102,7 @@ class Schema:
     join: Callable[..., Any] | None = None
     joined_first: bool = False
     versions: str = ""
+    together: bool = False
     more: str = ""
 
 

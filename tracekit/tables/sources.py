@@ -16,6 +16,16 @@ def origins(schema: Schema) -> str:
     return " with ".join(dict.fromkeys(origins(one) for one in parts))
 
 
+def unknown(schemas: Iterable[str]) -> Iterator[str]:
+    """Name the exported schemas that no table is made of, in one warning if there are any."""
+    known = {source.schema for schema in SCHEMAS.values() for source in schema.sources}
+    if names := ", ".join(name for name in schemas if name not in known):
+        yield (
+            f"Exports that tracekit has no table for: {names}; `tracekit convert` turns them into "
+            "flat tables."
+        )
+
+
 def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[str]:
     """Return which of the schemas that are `there` the tables are read from.
 

@@ -13,7 +13,7 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.raw import MissingTableError, RawTables
 from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import origins
+from tracekit.tables.sources import origins, unknown
 from tracekit.tables.xml import Symbols
 
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
@@ -37,7 +37,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         self._raw = RawTables(exports, cache)
         self._targets = targets
         self._tables: dict[str, pd.DataFrame] = {}
-        self._warnings: dict[str, None] = {}
+        self._warnings = dict.fromkeys(unknown(self._raw.schemas))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -85,7 +85,8 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     def repeated(self, name: str) -> tuple[Listed, ...]:
         """Return what `chosen` can choose from, if it is not clear what a table is read from."""
-        source = self._source(_schema(name))
+        schema = _schema(name)
+        source = None if schema.together else self._source(schema)
         listed = self._raw.listed(source.schema) if source is not None else ()
         return listed if len(listed) > 1 else ()
 
@@ -132,7 +133,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         ways: list[Callable[[], Made]] = []
         source, join = self._source(schema), schema.join
         if source is not None:
-            ways.append(lambda: self._normalized(schema, source))
+            ways.append(lambda: self._together(schema, source))
         if join is not None and self._joins(schema):
             ways.insert(0 if schema.joined_first else len(ways), lambda: made(schema, join, self))
         if not ways:
@@ -142,6 +143,15 @@ class Tables(Mapping[str, pd.DataFrame]):
                 hint=f"Export {origins(schema)}, with a template that records it.",
             )
         return ways
+
+    def _together(self, schema: Schema, source: Source) -> Made:
+        listed = self._raw.listed(source.schema) if schema.together else ()
+        if len(listed) < 2:  # noqa: PLR2004  several
+            return self._normalized(schema, source)
+        choices = [Choice(one.place.run, one.place.index) for one in listed]
+        parts = [self._normalized(schema, source, choice) for choice in choices]
+        warnings = [warning for _, said in parts for warning in said]
+        return pd.concat([table for table, _ in parts], ignore_index=True), warnings
 
     def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
         flat = self._raw.table(source.schema, choice)

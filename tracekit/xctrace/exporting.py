@@ -132,7 +132,7 @@ def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
     if counters.isdisjoint(listed):
         why = f"there is no {GPU_COUNTER_INTERVALS}"
     elif counters & empty:
-        why = f"{' and '.join(sorted(counters & empty, reverse=True))} has no rows"
+        why = " and ".join(f"{name} has no rows" for name in sorted(counters & empty, reverse=True))
     else:
         return
     yield no_counters(f"the counter set {promised} was switched on, but {why}")

@@ -46,8 +46,9 @@ def lives(
 
 def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
     columns = [_KEY, *_OWNER, "clock"]
-    everyone = pd.concat([distinct(one, columns) for one in owned], ignore_index=True)
-    everyone = everyone[everyone["pid"].notna()].drop_duplicates(_KEY, ignore_index=True)
+    named = [one.loc[one["pid"].notna() & one[_KEY].notna(), columns] for one in owned]
+    firsts = [one.drop_duplicates(_KEY) for one in named]
+    everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
     at = match([table[_KEY]], [everyone[_KEY]])
     table = table.assign(**{name: at.take(everyone[name]) for name in (*_OWNER, "clock")})
     return table.assign(target=table["target"].fillna(value=False).astype(bool))
@@ -56,14 +57,15 @@ def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
 def _added(
     table: pd.DataFrame, more: pd.DataFrame, name: str
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    rows = distinct(more, list(more.columns))
+    names = [str(column) for column in more if column != _KEY]
+    rows = distinct(more, [_KEY], names)
     at = match([table[_KEY]], [rows[_KEY]])
-    for column in rows.columns.drop(_KEY):
+    for column in names:
         found = at.take(rows[column])
         table[column] = (
             table[column].where(table[column].notna(), found) if column in table else found
         )
-    return table, at.said("command buffers", name)
+    return table, at.doubts("command buffers", name)
 
 
 def _summed(

@@ -18,7 +18,7 @@ def named_counters(
     device has counters.
     """
     samples = gpu_counter_values
-    infos = distinct(gpu_counter_infos, ["counter", "accelerator", "name", "type"])
+    infos = distinct(gpu_counter_infos, ["counter", "accelerator"], ["name", "type"])
     devices = infos["accelerator"].dropna().unique()
     device = samples["accelerator"]
     known = infos
@@ -39,7 +39,7 @@ def named_counters(
         "clock": samples["clock"],
     }
     if gpus is not None:
-        listed = distinct(gpus, ["accelerator", "device"])
+        listed = distinct(gpus, ["accelerator"], ["device"])
         columns["device"] = match([device], [listed["accelerator"]]).take(listed["device"])
     return Joined(columns, warnings)
 
@@ -96,7 +96,7 @@ def summarized_counters(
     columns = {name: table[name] for name in table if name != "mixed"} | {"unit": units}
     warnings: tuple[str, ...] = ()
     if gpu_counter_infos is not None:
-        infos = distinct(gpu_counter_infos, ["name", "description"])
+        infos = distinct(gpu_counter_infos, ["name"], ["description"])
         described = match([table["counter"]], [infos["name"]])
         columns["description"] = described.take(infos["description"])
         warnings = described.said("counters", "gpu_counter_infos")

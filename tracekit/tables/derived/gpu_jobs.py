@@ -55,7 +55,7 @@ def _moments(
         (completions, "completions", "time", "completed"),
     ):
         if table is not None:
-            moments = distinct(table, ["command_buffer", theirs])
+            moments = distinct(table, ["command_buffer"], [theirs])
             at = match([buffers], [moments["command_buffer"]])
             found |= _Found({ours: at.take(moments[theirs])}, at.said(_ROWS, name))
     return found
@@ -67,7 +67,7 @@ def _labels(
     found = _Found({})
     if encoders is not None:
         keys = ["command_buffer", "encoder"]
-        theirs = distinct(encoders, [*keys, "label", "command_buffer_label", "event"])
+        theirs = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
         at = match([own[key] for key in keys], [theirs[key] for key in keys])
         words = {
             "encoder_label": at.take(theirs["label"]),
@@ -77,7 +77,7 @@ def _labels(
         found = _Found(words, at.said(_ROWS, "encoders"))
     if object_labels is None:
         return found
-    labels = distinct(object_labels, ["object", "label"])
+    labels = distinct(object_labels, ["object"], ["label"])
     for key in ("encoder", "command_buffer"):
         at = match([own[key]], [labels["object"]])
         found |= _filled(found, f"{key}_label", at, labels["label"])
@@ -88,7 +88,7 @@ def _filled(found: _Found, name: str, at: Match, labels: pd.Series) -> _Found:
     known, others = found.columns.get(name), at.take(labels)
     if known is not None:
         others = known.where(known.notna(), others)
-    return _Found({name: others}, at.said(_ROWS, "object_labels"))
+    return _Found({name: others}, at.doubts(_ROWS, "object_labels"))
 
 
 def _latency(own: pd.DataFrame, found: _Found) -> tuple[pd.Series, tuple[str, ...]]:

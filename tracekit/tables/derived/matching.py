@@ -33,22 +33,20 @@ class Match:
 
     def take(self, column: pd.Series) -> pd.Series:
         """Return for each row what its counterpart has there; null where it has none."""
-        array = column.array
-        if not isinstance(array, pd.api.extensions.ExtensionArray) or column.dtype == "int64":
-            array = column.astype("Int64").array
-        taken = array.take(self.places, allow_fill=True)
-        return pd.Series(taken)
+        nullable = {"int64": "Int64", "bool": "boolean"}.get(str(column.dtype), column.dtype)
+        return pd.Series(column.astype(nullable).array.take(self.places, allow_fill=True))
 
     def said(self, rows: str, others: str) -> tuple[str, ...]:
-        """Say in words what did not match."""
-        words: list[str] = []
+        """Say in words what did not match at all, and what is ambiguous."""
         if self.asked and self.there and not self.found and not self.ambiguous:
-            words.append(f"none of the {self.asked:,} {rows} has its id in {others}")
-        if self.ambiguous:
-            words.append(
-                f"{self.ambiguous:,} {rows} have several rows in {others}, and take none of them"
-            )
-        return tuple(words)
+            return (f"none of the {self.asked:,} {rows} has its id in {others}",)
+        return self.doubts(rows, others)
+
+    def doubts(self, rows: str, others: str) -> tuple[str, ...]:
+        """Say in words what is ambiguous."""
+        if not self.ambiguous:
+            return ()
+        return (f"{self.ambiguous:,} {rows} have several rows in {others}, and take none of them",)
 
 
 def match(rows: Sequence[pd.Series], others: Sequence[pd.Series]) -> Match:
@@ -70,9 +68,11 @@ def match(rows: Sequence[pd.Series], others: Sequence[pd.Series]) -> Match:
     return Match(places, int(asked.sum()), doubtful, len(others[0]))
 
 
-def distinct(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the distinct rows of some columns: what is said twice alike is no contradiction."""
-    return frame[list(columns)].drop_duplicates(ignore_index=True)
+def distinct(frame: pd.DataFrame, keys: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
+    """Return keys with their values: what is said twice alike is no contradiction."""
+    part = frame[[*keys, *values]]
+    repeated = part.duplicated(list(keys)).any()
+    return part.drop_duplicates(ignore_index=True) if repeated else part
 
 
 def _keys(

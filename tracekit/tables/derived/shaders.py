@@ -12,7 +12,7 @@ _KEY = ["name", "pipeline", "kind", "pid"]
 def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     """Find for each stretch of a shader which of the listed shaders it is."""
     own = shader_profiler_intervals
-    listed = distinct(shaders, [*_KEY, "shader", "pc_start", "pc_end"])
+    listed = distinct(shaders, _KEY, ["shader", "pc_start", "pc_end"])
     at = match([own[key] for key in _KEY], [listed[key] for key in _KEY])
     found = {name: at.take(listed[name]) for name in ("shader", "pc_start", "pc_end")}
     columns = {str(name): own[name] for name in own}
@@ -22,7 +22,8 @@ def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Join
 def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
     """Find for each stretch at one instruction the one shader whose code it is in."""
     own, names = shader_pc_intervals, ["shader", "name", "label", "pipeline", "kind", "pid"]
-    code = distinct(shaders, [*names, "pc_start", "pc_end"]).dropna(subset=["pc_start", "pc_end"])
+    place = ["pc_start", "pc_end"]
+    code = distinct(shaders, place, names).dropna(subset=place)
     code = code.sort_values("pc_start", kind="stable", ignore_index=True)
     at = _within(own["pc"], code["pc_start"], code["pc_end"])
     columns = {str(name): own[name] for name in own}

@@ -50,6 +50,7 @@ gpu_counter_infos = Schema(
         integer("interval", "sample-interval", "interval of the samples, as the trace states it"),
         CLOCK,
     ),
+    together=True,
 )
 gpu_counter_profiles = Schema(
     name="gpu_counter_profiles",

@@ -26,9 +26,9 @@ _THREAD_TARGET = Column(
 _STACKS = (*stack("cp-user-callstack", "user_"), *stack("cp-kernel-callstack", "kernel_"))
 _SAMPLED = (_TIME, _THREAD_PID, _THREAD_TARGET, THREAD, _CORE_INDEX, _STATE)
 _KDEBUG = (
-    integer("class", "class", "class of the event, as a number"),
-    integer("subclass", "subclass", "subclass of the event, as a number"),
-    integer("code", "code", "code of the event, as a number"),
+    text("class", "class", "class of the event, as the export writes it"),
+    text("subclass", "subclass", "subclass of the event, as the export writes it"),
+    text("code", "code", "code of the event, as the export writes it"),
     integer("function", "function", "1 for a start, 2 for an end"),
 )
 _ARGUMENTS = tuple(bits(f"argument_{n}", f"arg{n}", f"argument {n}") for n in (1, 2, 3, 4))
@@ -71,7 +71,13 @@ counter_profile = Schema(
     sources=(gpu("counters-profile", unused="thread"),),
     columns=(
         _TIME,
-        Column("weight", "weight", Kind.NUMBER, "what it stands for, in the trace's own unit"),
+        Column(
+            "weight",
+            "weight",
+            Kind.NUMBER,
+            "what it stands for, in the trace's own unit",
+            doubtful=True,
+        ),
         _COUNTERS,
         *stack("stack"),
         *OWNER,

@@ -9,6 +9,8 @@ from tracekit.tables.schema import (
     OWNER,
     START,
     THREAD,
+    Column,
+    Kind,
     Schema,
     gpu,
     identifier,
@@ -23,6 +25,7 @@ _EVENT = text("event", "event-type", "kind of event")
 _VIDEO = size("video_memory", "vidmem-bytes", "bytes of the GPU's own memory")
 _SYSTEM = size("system_memory", "sysmem-bytes", "bytes of the system's memory")
 _TYPE = text("type", "resource-type", "kind of resource")
+_RESOURCE = Column("resource", "resource-id", Kind.IDENTIFIER, "id of the resource", doubtful=True)
 _SET = identifier("set", "residency-set-id", "id of the residency set")
 _SET_LABEL = text("label", "label", "label of the residency set")
 
@@ -40,8 +43,14 @@ resource_allocations = Schema(
         size("size", "resource-size", "bytes of the resource"),
         _VIDEO,
         _SYSTEM,
-        identifier("resource", "resource-id", "id of the resource"),
-        identifier("parent", "parent-resource-id", "id of what it is a part of, such as a heap"),
+        _RESOURCE,
+        Column(
+            "parent",
+            "parent-resource-id",
+            Kind.IDENTIFIER,
+            "id of what it is a part of, such as a heap",
+            doubtful=True,
+        ),
         *OWNER,
         THREAD,
         *stack("backtrace"),
@@ -60,7 +69,7 @@ kernel_allocations = Schema(
         _TYPE,
         _VIDEO,
         _SYSTEM,
-        identifier("resource", "resource-id", "id of the resource"),
+        _RESOURCE,
         *OWNER,
         THREAD,
         DEVICE,

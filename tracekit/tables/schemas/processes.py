@@ -15,14 +15,20 @@ from tracekit.tables.schema import (
     gpu,
     identifier,
     integer,
-    percent,
     stack,
     text,
     time,
 )
 
 _TIME = time("time")
-_USAGE = percent("cpu", "cpu-usage", "CPU in use, 100 for one core")
+_USAGE = Column(
+    "cpu",
+    "cpu-usage",
+    Kind.NUMBER,
+    "CPU in use, 100 for one core",
+    unit="percent",
+    doubtful=True,
+)
 _NEW = "27: new; 26 does not record it."
 
 processes = Schema(

@@ -1,0 +1,258 @@
+"""Every schema that is known of a Metal recording is read without a word of complaint."""
+
+import csv
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.tables import Tables, read_table
+from tracekit.tables.exports import identify
+from tracekit.tables.normalize import dtype_of, normalize, read_by
+from tracekit.tables.schema import Kind
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import needed_schemas, origins
+from tracekit.tables.values import FORMS, Form
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts"
+KNOWN = {
+    source.schema: (schema, source) for schema in SCHEMAS.values() for source in schema.sources
+}
+# Of Xcode 12 and 13, or layouts of what other tables hold; they are read as flat tables.
+FLAT_ONLY = {
+    "activity-monitor-process-ledger",
+    "activity-monitor-process-live",
+    "activity-monitor-system",
+    "core-animation-fps-estimate",
+    "global-poi-layout",
+    "global-roi-layout",
+    "graphics-statistic",
+    "region-of-interest",
+    "roi-metadata",
+    "sysmon-process",
+    "sysmon-system",
+}
+# What columns the most important schemas have, so that nobody loses one without a test.
+COLUMNS = {
+    "metal-gpu-intervals": (
+        "start:start-time duration:duration channel-name:gpu-channel-name "
+        "frame-number:gpu-frame-number start-latency:duration event-depth:metal-nesting-level "
+        "event-label:formatted-label state:gpu-state connection-UUID:connection-uuid64 "
+        "color:render-buffer-depth process:process gpu:metal-device-name "
+        "channel-subtitle:metal-object-label iosurface-accesses:formatted-label "
+        "bytes:size-in-bytes cmdbuffer-id:metal-command-buffer-id "
+        "encoder-id:metal-command-buffer-id gpu-submission-id:uint64"
+    ),
+    "metal-application-encoders-list": (
+        "start:start-time duration:duration thread:thread process:process gpu:metal-device-name "
+        "frame-number:gpu-frame-number cmdbuffer-label:metal-object-label "
+        "cmdbuffer-label-indexed:metal-object-label encoder-label:metal-object-label "
+        "encoder-label-indexed:metal-object-label event-type:metal-event-name "
+        "cmdbuffer-id:metal-command-buffer-id encoder-id:metal-command-buffer-id"
+    ),
+    "metal-command-buffer-completed": (
+        "timestamp:start-time cmdbuffer-id:metal-command-buffer-id commit-id:uint32"
+    ),
+    "gpu-counter-value": (
+        "timestamp:event-time counter-id:uint32 value:fixed-decimal accelerator-id:uint64 "
+        "sample-index:uint32 ring-buffer-index:uint32"
+    ),
+    "gpu-counter-info": (
+        "timestamp:event-time counter-id:uint32 name:gpu-counter-name max-value:uint64 "
+        "accelerator-id:uint64 description:string group-index:uint32 type:string "
+        "ring-buffer-count:uint32 require-weighted-accumulation:boolean sample-interval:uint32"
+    ),
+    "metal-gpu-counter-intervals": (
+        "start:start-time duration:duration counter-id:uint32 name:gpu-counter-name "
+        "label:formatted-label value:fixed-decimal percent-value:percent color:uint32 "
+        "gpu:metal-device-name group-index:uint32 is-percentage:boolean ring-buffer-index:uint32"
+    ),
+    "time-profile": (
+        "time:sample-time thread:thread process:process core:core thread-state:thread-state "
+        "weight:weight stack:backtrace"
+    ),
+    "metal-object-label": (
+        "timestamp:start-time object-id:uint64 frame-number:uint32 label:metal-object-label "
+        "object-type:uint32 pid:uint64"
+    ),
+    "device-display-info": (
+        "timestamp:event-time accelerator-id:uint64 display-id:uint64 "
+        "device-name:metal-object-label framebuffer-index:uint32 resolution:size-in-pixels "
+        "built-in:boolean max-refresh-rate:uint32 is-main-display:boolean"
+    ),
+    "os-signpost-arg": (
+        "time:event-time format-string:format-string identifier:os-signpost-identifier "
+        "signpost-name:signpost-name name:string thread:thread subsystem:subsystem "
+        "category:category value:any"
+    ),
+    "time-info": (
+        "update-time:sample-time mabs-epoch:mach-absolute-time mct-epoch:mach-continuous-time "
+        "timebase-info:mach-timebase-info trace-start-time:time-since-epoch"
+    ),
+}
+# Types whose text is not established, in columns that are presumed to hold numbers.
+PRESUMED = {"displayed-surface-io-surface", "gpu-hardware-trace", "system-cpu-percent"}
+Export = Callable[..., Path]
+
+
+def cell(engineering_type: str, numbers: Iterator[int]) -> str:
+    """Write a value of that type as an export does."""
+
+    def leaf(tag: str, value: str) -> str:
+        return f'<{tag} id="{next(numbers)}" fmt="{value}">{value}</{tag}>'
+
+    def compound(tag: str, fmt: str, *inside: str) -> str:
+        return f'<{tag} id="{next(numbers)}"{fmt and f" fmt={fmt!r}"}>{"".join(inside)}</{tag}>'
+
+    frame = '<frame name="main" addr="0x10"/>'
+    process = compound("process", "App (7)", leaf("pid", "7"))
+    match engineering_type:
+        case "process":
+            return process
+        case "thread":
+            return compound("thread", "Main 0x9", leaf("tid", "9"), process)
+        case "backtrace" | "text-backtrace":
+            return compound(engineering_type, "", frame)
+        case "tagged-backtrace":
+            return compound("tagged-backtrace", "main", compound("backtrace", "", frame))
+        case "any":
+            return leaf("uint64", "7")
+        case _:
+            number = FORMS.get(engineering_type, Form.TEXT) is not Form.TEXT
+            return leaf(engineering_type, "7" if number or engineering_type in PRESUMED else "x")
+
+
+def row(columns: str) -> str:
+    numbers = itertools.count(1)
+    cells = (cell(one.split(":")[1], numbers) for one in columns.split())
+    return f"<row>{''.join(cells)}</row>"
+
+
+def read(folder: Path, schema: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    tables = Tables(folder, frozenset({7}))
+    return tables[KNOWN[schema][0].name], tables.warnings
+
+
+def declared(file: str, versions: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the columns of each schema in a list of facts."""
+    path = FACTS / file
+    if not path.is_file():
+        pytest.skip(f"no list of schemas at {path}")
+    with path.open() as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    key = next(name for name in rows[0] if name.startswith("columns"))
+    return {
+        one["schema"]: " ".join(
+            ":".join(column.split(":")[:2]).removesuffix("(27.2)").replace("?", "string")
+            for column in one[key].split()
+        )
+        for one in rows
+        if not versions or one["instruments_version"].startswith(versions)
+    }
+
+
+@pytest.mark.parametrize("schema", COLUMNS)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_an_important_schema_is_read_without_a_word(schema: str, rows: int, export: Export) -> None:
+    folder = export(COLUMNS[schema], *[row(COLUMNS[schema])] * rows, schema=schema).parent
+    frame, warnings = read(folder, schema)
+    assert warnings == ()
+    assert len(frame) == rows
+    for column in KNOWN[schema][0].columns:
+        dtype = "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+        assert frame[column.name].dtype == dtype, column.name
+        if rows and not column.since and column.kind is not Kind.STACK:
+            assert not pd.isna(frame[column.name].iloc[0]), column.name
+
+
+@pytest.mark.parametrize(
+    ("file", "versions"),
+    [("schemas-27.2.tsv", ()), ("schemas-26.0-from-trace-bundle.tsv", ("26.0",))],
+)
+def test_every_schema_of_both_versions_is_read_without_a_word(
+    file: str, versions: tuple[str, ...], export: Export
+) -> None:
+    schemas = declared(file, versions)
+    assert len(schemas) >= 85
+    for schema, columns in schemas.items():
+        if schema in FLAT_ONLY:
+            continue
+        for rows in (0, 1):
+            folder = export(columns, *[row(columns)] * rows, schema=schema).parent
+            frame, warnings = read(folder, schema)
+            assert warnings == (), schema
+            assert len(frame) == rows, schema
+
+
+def test_what_has_no_table_is_named_here() -> None:
+    both = declared("schemas-27.2.tsv") | declared("schemas-26.0-from-trace-bundle.tsv")
+    assert set(both) - set(KNOWN) == FLAT_ONLY
+    assert not FLAT_ONLY & set(KNOWN)
+
+
+@pytest.mark.corpus
+def test_every_real_export_of_a_known_schema_is_read_without_a_word(corpus: Path) -> None:
+    read_so_far: set[str] = set()
+    for path in sorted(corpus.rglob("*.xml")):
+        if ".trace" in str(path.relative_to(corpus)) or identify(path).kind != "tables":
+            continue
+        for name in identify(path).schemas:
+            if name not in KNOWN:
+                continue
+            schema, source = KNOWN[name]
+            flat = read_table(path, name)
+            table, warnings = normalize(flat, schema, source, frozenset())
+            assert warnings == [], path
+            assert list(table) == [column.name for column in schema.columns]
+            read_so_far.add(name)
+    assert len(read_so_far) >= 45
+
+
+@pytest.mark.parametrize("name", list(SCHEMAS))
+def test_a_table_makes_use_of_columns_that_it_does_not_call_unused(name: str) -> None:
+    schema = SCHEMAS[name]
+    for source in schema.sources:
+        assert source.unused.isdisjoint(read_by(schema))
+    assert len({source.schema for source in schema.sources}) == len(schema.sources)
+
+
+def test_no_schema_of_an_export_is_read_by_two_tables() -> None:
+    sources = [source.schema for schema in SCHEMAS.values() for source in schema.sources]
+    assert len(sources) == len(set(sources))
+
+
+def test_where_a_table_comes_from_is_said_through_joins() -> None:
+    assert origins(SCHEMAS["gpu_states"]) == "metal-gpu-state-intervals"
+    assert origins(SCHEMAS["gpu_jobs"]) == "metal-gpu-intervals or host-intervals"
+    assert origins(SCHEMAS["shader_runs"]) == (
+        "metal-shader-profiler-intervals with metal-shader-profiler-shader-list"
+    )
+
+
+VALUES = frozenset({"gpu-counter-value", "gpu-counter-info", "metal-gpu-info"})
+
+
+@pytest.mark.parametrize(
+    ("table", "there", "expected"),
+    [
+        ("gpu_states", {"metal-gpu-state-intervals", "tick"}, {"metal-gpu-state-intervals"}),
+        ("gpu_states", {"tick"}, set[str]()),
+        ("gpu_counters", {*VALUES, "metal-gpu-counter-intervals"}, {"metal-gpu-counter-intervals"}),
+        ("gpu_counters", VALUES, VALUES),
+        ("gpu_counters", {"gpu-counter-value"}, set[str]()),
+        ("phases", {"os-signpost"}, {"os-signpost"}),
+        ("phases", {"os-signpost", "os-signpost-interval"}, {"os-signpost-interval"}),
+        (
+            "gpu_jobs",
+            {"metal-gpu-intervals", "metal-object-label", "tick"},
+            {"metal-gpu-intervals", "metal-object-label"},
+        ),
+        ("gpu_jobs", {"metal-object-label"}, set[str]()),
+    ],
+)
+def test_what_a_table_is_read_from_depends_on_what_is_there(
+    table: str, there: set[str], expected: set[str]
+) -> None:
+    assert needed_schemas([table], frozenset(there)) == expected
