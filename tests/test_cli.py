@@ -314,6 +314,73 @@ def test_convert_writes_the_rows_before_damage_and_fails(
     assert pd.read_csv(tmp_path / "out.csv")["start"].tolist() == [0, 20]
 
 
+def _two_tables(text: str) -> str:
+    """Give an export its table twice, as those of two places and two lengths."""
+    begin, end = text.index("<node"), text.index("</trace-query-result>")
+    node = text[begin:end]
+    rows = node.partition("</schema>")[2]
+    again = node.replace("table[1]", "table[2]").replace(rows, rows.partition("</row>")[0])
+    return text[:begin] + node + again + "</row></node>" + text[end:]
+
+
+def test_convert_takes_the_table_that_is_chosen(
+    tracekit: Run, tmp_path: Path, intervals_xml: Xml, toc_xml: Callable[..., str]
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a"), (20, 10, 1, "a")])
+    (tmp_path / "two.xml").write_text(_two_tables(text))
+    (tmp_path / "toc.xml").write_text(toc_xml(tables=2).replace('"ALL"', '"SINGLE"', 1))
+    out = tmp_path / "out.csv"
+    unclear = tracekit("convert", tmp_path / "two.xml", out)
+    assert unclear.code == 3
+    assert "run 1 table 1 (target-pid=SINGLE), with 2 rows" in unclear.err
+    assert "run 1 table 2 (target-pid=ALL), with 1 row" in unclear.err
+    assert "--table" in unclear.err
+    assert not out.exists()
+    assert tracekit("convert", tmp_path / "two.xml", out, "--table", "2").code == 0
+    assert pd.read_csv(out)["start"].tolist() == [0]
+    assert tracekit("convert", tmp_path / "two.xml", out, "--run", "2").code == 3
+
+
+def test_convert_names_the_files_of_stacks_and_what_drifted(
+    tracekit: Run, tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 1, "a")])
+    stack = '<backtrace id="901"><frame id="902" name="leaf" addr="0x1"/></backtrace>'
+    text = text.replace("formatted-label</eng", "backtrace</eng").replace(">10<", ">ten<")
+    begin, end = text.index("<formatted-label id"), text.index("</formatted-label>")
+    text = text[:begin] + stack + text[end:].removeprefix("</formatted-label>")
+    (tmp_path / "stacks.xml").write_text(text)
+    ran = tracekit("convert", tmp_path / "stacks.xml", tmp_path / "out.parquet")
+    assert ran.code == 0, ran.err
+    names = ["out.parquet", "out.frames.parquet", "out.stacks.parquet"]
+    assert ran.out.split() == [str(tmp_path / name) for name in names]
+    assert "event-label.stack" in pd.read_parquet(tmp_path / "out.parquet")
+    assert "NAME.stack" in ran.err
+    assert "duration is declared as duration and holds what is no integer" in ran.err
+
+
+def test_tables_shows_a_line_for_each_repeat(
+    tracekit: Run, tmp_path: Path, intervals_xml: Xml
+) -> None:
+    text = intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "a")])
+    (tmp_path / "two.xml").write_text(_two_tables(text))
+    folder = tmp_path / "run"
+    assert tracekit("import", tmp_path / "two.xml", "--target", "7", "--output", folder).code == 0
+    ran = tracekit("tables", folder)
+    lines = [line.split("\t")[:2] for line in ran.out.splitlines()]
+    assert ["gpu_intervals (run 1 table 1 in metal-gpu-intervals.xml)", "2"] in lines
+    assert ["gpu_intervals (run 1 table 2 in metal-gpu-intervals.xml)", "1"] in lines
+    unclear = tracekit("tables", folder, "gpu_intervals")
+    assert unclear.code == 3
+    assert "2 exports of metal-gpu-intervals" in unclear.err
+    shown = tracekit("tables", folder, "gpu_intervals", "--table", "2")
+    assert shown.code == 0
+    assert len(shown.out.splitlines()) == 2
+    analyzed = tracekit("analyze", folder)
+    assert "not checked  bubbles: " in analyzed.out
+    assert "2 exports of metal-gpu-intervals" in analyzed.out
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

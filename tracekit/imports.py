@@ -6,10 +6,12 @@ where there is an xctrace to do it. Files are copied, never moved or changed.
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+
+import pandas as pd
 
 from tracekit.analysis.target import UNKNOWN
 from tracekit.choice import choose
@@ -217,10 +219,19 @@ def processes(recording: Recording) -> tuple[Process, ...]:
     tables = Tables(recording.exports, frozenset(), cache=recording.tables)
     named: dict[int, str] = {}
     for name in ("gpu_intervals", "encoders", "submissions", "driver_intervals"):
-        if name in tables:
-            rows = tables[name][["pid", "process"]].dropna().drop_duplicates()
+        for one in _each(tables, name):
+            rows = one[["pid", "process"]].dropna().drop_duplicates()
             named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))
     return tuple(Process(pid, name) for pid, name in sorted(named.items()))
+
+
+def _each(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
+    """Yield a table; where it is not clear which one is meant, each that may be."""
+    places = [one.place for one in tables.repeated(name)]
+    if name in tables and not places:
+        yield tables[name]
+    for place in places:
+        yield tables.chosen(name, table=place.index, run=place.run)
 
 
 def _chosen(target: str, seen: Sequence[Process]) -> Process:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable, inject, required_tables, thresholds
-from tracekit.errors import UsageError
+from tracekit.errors import InputError, UsageError
 
 A = pd.DataFrame({"start": [1]})
 B = pd.DataFrame({"start": [2]})
@@ -49,3 +49,17 @@ def test_an_unknown_threshold_is_named_with_the_known_ones() -> None:
 def test_the_signature_is_the_declaration() -> None:
     assert required_tables(both) == ("a",)
     assert thresholds(both) == {"limit": 0.5}
+
+
+class Unreadable(dict[str, pd.DataFrame]):
+    """Tables of which one cannot be read."""
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name == "a":
+            raise InputError("a.xml holds 2 tables.")
+        return super().__getitem__(name)
+
+
+def test_a_table_that_cannot_be_read_makes_it_unavailable() -> None:
+    with pytest.raises(Unavailable, match=r"a\.xml holds 2 tables\."):
+        inject(both, Unreadable(a=A, b=B))
