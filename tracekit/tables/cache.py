@@ -53,7 +53,9 @@ class Cache:
             return read_flat(export, schema, toc, choice)
         place = _Place(self.folder, export, schema, choice, toc)
         try:
-            return place.kept() or place.keep()
+            stamped = place.stamp()
+            file = place.file(stamped)
+            return place.kept(file, stamped) or place.keep(file, stamped)
         except (OSError, RecordingError) as error:
             _log.warning("The table %s is not kept: %s", schema, error)
         return read_flat(export, schema, toc, choice)
@@ -69,28 +71,33 @@ class _Place:
     choice: Choice
     toc: Toc | None
 
-    def kept(self) -> Kept | None:
-        """Return the table that is there and whole."""
-        stamped = self._stamp()
+    def stamp(self) -> Stamp:
+        """Return the stamp of the export; raise InputError if it is no file to be read."""
+        with open_input(self.export):
+            return stamp(self.export)
+
+    def file(self, stamped: Stamp) -> Path:
+        """Return the file of the export's content, which is hashed only if its stamp is new."""
         found = self._known_digest(stamped) or digest(self.export)
-        file = self._file(found)
+        return self.folder / f"{self._stem}.{found}.{READER_VERSION}.parquet"
+
+    def kept(self, file: Path, stamped: Stamp) -> Kept | None:
+        """Return the table that is there, if it is whole."""
         note = _note(file)
         if note is None:
             return None
-        stamps = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
         if note.file != stamp(file) and note.digest != digest(file):
             _log.warning("%s is damaged; the export is read again.", file)
             return None
-        if stamps != note:
-            _save_note(file, stamps)
+        known = replace(note, export=lasting(stamped), file=lasting(stamp(file)))
+        if known != note:
+            _save_note(file, known)
         return self._reading(file, note)
 
-    def keep(self) -> Kept | Flat:
+    def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
-        stamped = self._stamp()
-        file = self._file(digest(self.export))
         written = convert(self.export, file, self.schema, self.choice, toc=self.toc)
-        if self._stamp() != stamped:
+        if self.stamp() != stamped:
             file.unlink(missing_ok=True)
             _log.warning("%s changed while it was read; it is read again.", self.export)
             return read_flat(self.export, self.schema, self.toc, self.choice)
@@ -106,19 +113,12 @@ class _Place:
 
         return Kept(file, note, again)
 
-    def _stamp(self) -> Stamp:
-        with open_input(self.export):
-            return stamp(self.export)
-
     def _known_digest(self, stamped: Stamp) -> str | None:
         for file, found, version in self._all():
             note = _note(file) if version == READER_VERSION else None
             if note is not None and note.export == stamped:
                 return found
         return None
-
-    def _file(self, found: str) -> Path:
-        return self.folder / f"{self._stem}.{found}.{READER_VERSION}.parquet"
 
     @property
     def _stem(self) -> str:
