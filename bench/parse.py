@@ -23,6 +23,7 @@ from reading.summary import as_data, as_markdown
 from synthetic import KINDS, truth_of
 
 _BEGIN, _END = "<!-- written by bench/parse.py -->", "<!-- end -->"
+_CLOCKS = {"wall": "wall time", "cpu": "CPU time of all threads"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,8 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
         exports += _made(chosen, Path(chosen.data or folder))
         results = [(export, _measured(export, methods, chosen)) for export in exports]
         about = machine()
-        tables = [as_markdown(export, outcomes) for export, outcomes in results]
+        tables = [as_markdown(export, outcomes, chosen.clock) for export, outcomes in results]
         data = [as_data(export, outcomes) for export, outcomes in results]
+    about["clock"] = _CLOCKS[chosen.clock]
     words = "\n".join(f"- {what}: {value}" for what, value in about.items())
     page = "\n\n".join([words, *tables])
     print(page)
@@ -99,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--file", action="append", type=Path, default=[], metavar="XML", help="read this as well")
     add("--slow-mb", type=float, default=20, help="largest export for the slow ways")
     add("--data", type=Path, help="keep the exports in this folder, and use those that it has")
+    add("--clock", choices=("wall", "cpu"), default="wall", help="cpu: for a busy machine")
     add("--json", type=Path, metavar="FILE", help="write all that was measured")
     add("--markdown", type=Path, metavar="PAGE", help="put the tables into this page")
     return parser

@@ -6,6 +6,7 @@ python -m reading.alone make KIND EXPORT MEGABYTES SEED
 """
 
 import json
+import resource
 import shutil
 import sys
 import time
@@ -22,12 +23,12 @@ def measure(name: str, export: str) -> dict[str, Any]:
     method, path = named(name), Path(export)
     run = method.load()
     before = memory.resident()
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), _cpu()
     made = run(path)
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, _cpu() - worked
     taken = memory.peak_of_programs() if method.program else memory.peak() - before
     _remove(made)
-    return {"seconds": seconds, "memory": taken}
+    return {"seconds": seconds, "cpu": cpu, "memory": taken}
 
 
 def check(name: str, export: str, *truth: str) -> dict[str, Any]:
@@ -50,6 +51,12 @@ def make(kind: str, export: str, megabytes: str, seed: str) -> dict[str, Any]:
 
     write(KINDS[kind], Path(export), float(megabytes), int(seed))
     return {}
+
+
+def _cpu() -> float:
+    """Return the seconds of work of this process, all its threads, and the programs it ran."""
+    spent = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
 def _remove(made: object) -> None:

@@ -41,12 +41,16 @@ class Export:
 
 @dataclass
 class Outcome:
-    """What came of a method on a file: in words, and in seconds and bytes of every round."""
+    """What came of a method on a file: in words, and in every round's seconds and bytes.
+
+    `seconds` are of the wall clock; `cpu` those in which the process worked, in all its threads.
+    """
 
     method: Method
     verdict: str = ""
     rows: int | None = None
     seconds: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
     memory: list[int] = field(default_factory=list[int])
     timed: bool = True
 
@@ -101,5 +105,6 @@ def time_rounds(export: Export, outcomes: Sequence[Outcome], rounds: int, say: S
                 outcome.verdict, outcome.timed = f"failed: {answer['failure']}", False
                 continue
             outcome.seconds.append(answer["seconds"])
+            outcome.cpu.append(answer["cpu"])
             outcome.memory.append(answer["memory"])
         say(f"{export.label}: round {number + 1} of {rounds}")

@@ -2,20 +2,22 @@
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from reading.methods import PARSER, RIVAL
 from reading.rounds import Export, Outcome
 
+Clock = Literal["wall", "cpu"]
+_SHORTEST = 1e-6  # a clock that has not moved yet
 _HEADS = ("method", "MB/s", "rows/s", "memory", f"x {RIVAL}", f"x {PARSER}", "result")
 
 
-def as_markdown(export: Export, outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes of one export as a table."""
+def as_markdown(export: Export, outcomes: Sequence[Outcome], clock: Clock = "wall") -> str:
+    """Return the outcomes of one export as a table, by the clock on the wall or by CPU time."""
     rows = _rows(outcomes)
     title = f"**{export.name}**: {export.megabytes:,.0f} MB"
     table = [_HEADS, ("---", *("---:",) * (len(_HEADS) - 2), "---")]
-    table += [_line(export, outcome, outcomes, rows) for outcome in outcomes]
+    table += [_line(export, outcome, outcomes, clock) for outcome in outcomes]
     widths = [max(len(line[column]) for line in table) for column in range(len(_HEADS))]
     lines = [
         "| "
@@ -36,6 +38,7 @@ def as_data(export: Export, outcomes: Sequence[Outcome]) -> dict[str, Any]:
             one.method.name: {
                 "result": one.verdict,
                 "seconds": one.seconds,
+                "cpu": one.cpu,
                 "memory": one.memory,
             }
             for one in outcomes
@@ -45,24 +48,25 @@ def as_data(export: Export, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return how much faster ours was, for each round that both have."""
-    return [their / our for our, their in zip(ours, theirs, strict=False)]
+    return [their / max(our, _SHORTEST) for our, their in zip(ours, theirs, strict=False)]
 
 
 def _line(
-    export: Export, outcome: Outcome, outcomes: Sequence[Outcome], rows: int
+    export: Export, outcome: Outcome, outcomes: Sequence[Outcome], clock: Clock
 ) -> tuple[str, ...]:
-    if not outcome.seconds:
+    taken = {one.method.name: one.seconds if clock == "wall" else one.cpu for one in outcomes}
+    ours = taken[outcome.method.name]
+    if not ours:
         return (outcome.method.name, *("",) * (len(_HEADS) - 2), outcome.verdict)
-    seconds = statistics.median(outcome.seconds)
-    of_method = {one.method.name: one.seconds for one in outcomes}
+    seconds = max(statistics.median(ours), _SHORTEST)
     return (
         outcome.method.name,
         f"{export.megabytes / seconds:,.0f}"
         if seconds < export.megabytes / 10
         else f"{export.megabytes / seconds:.1f}",
-        f"{rows / seconds:,.0f}" if outcome.method.decodes else "",
+        f"{_rows(outcomes) / seconds:,.0f}" if outcome.method.decodes else "",
         f"{statistics.median(outcome.memory) / 1e6:,.0f} MB",
-        *(_worded(ratios(outcome.seconds, of_method.get(name, []))) for name in (RIVAL, PARSER)),
+        *(_worded(ratios(ours, taken.get(name, []))) for name in (RIVAL, PARSER)),
         outcome.verdict,
     )
 
