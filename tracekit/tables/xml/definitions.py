@@ -4,8 +4,10 @@ A value costs some twenty bytes beside its text: what it is, where its text ends
 among the processes and threads, stacks or frames.
 """
 
+import gc
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
 
@@ -28,6 +30,18 @@ _KINDS = {
     **dict.fromkeys(STACK_TYPES, "stack"),
     **{tag: tag for tag in ("frame", "binary", "source")},
 }
+
+
+@contextmanager
+def _no_search_for_garbage() -> Iterator[None]:
+    """Elements by the thousand would start it again and again, and there are no cycles."""
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searching:
+            gc.enable()
 
 
 class Found(NamedTuple):
@@ -70,7 +84,8 @@ class Definitions:
             BadRowError: One breaks the grammar, or repeats a value that was not defined.
         """
         gathered = Gathered(columns)
-        gathered.add(rows)
+        with _no_search_for_garbage():
+            gathered.add(rows)
         found = self._find(gathered)
         self._keep(gathered, found)
         return gathered, found.cells
