@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from time import monotonic
 
 import msgspec
@@ -107,7 +108,11 @@ def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
     rows = [
         (name, "", found)
         if isinstance(found, str)
-        else (name, f"{len(found):,}", ", ".join(found.columns))
+        else (
+            name,
+            f"{len(found):,}",
+            shorten(", ".join(found.columns), 600, placeholder=" …"),
+        )
         for name, found in tables
     ]
     table(("table", "rows", "columns"), rows)

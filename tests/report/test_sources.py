@@ -34,6 +34,13 @@ def test_a_trace_tells_gpu_times_from_cpu_times(trace_run: Any, table: str, word
     assert of_table(trace_run.tables, table) == words
 
 
+def test_phases_of_a_program_s_signposts_are_no_workload_s_marks(frame: Any) -> None:
+    own = {"start": 1, "duration": 2, "name": "steady"}
+    for clock, words in (("gpu", "own signposts"), ("host", "the workload's own marks")):
+        tables = {"phases": frame("phases", [{**own, "clock": clock}])}
+        assert words in of_table(tables, "phases")
+
+
 def test_a_metric_comes_from_the_first_table_that_it_asks_for(host_run: Any) -> None:
     assert of_metric(host_run.tables, "step_p50") == "the workload's own marks, host clock"
     assert of_metric(host_run.tables, "host_busy").startswith("work on the CPU")

@@ -7,6 +7,7 @@ from tracekit.report.panel import Tables
 from tracekit.report.rows import rows
 
 _MARKS = "the workload's own marks, host clock"
+_SIGNPOSTS = "the program's own signposts, on the trace's clock"
 _SAMPLES = "samples by the operating system, host clock"
 _GPU = "GPU times, from the trace"
 _TRACE = "CPU times, on the trace's clock"
@@ -29,6 +30,8 @@ def of_table(tables: Tables, name: str) -> str:
         return found.absence
     if found.clock == "gpu" and name in _ON_DEVICE:
         return _GPU
+    if found.clock == "gpu" and name == "phases":
+        return _SIGNPOSTS
     return _OF_TABLE.get(name) or _OF_CLOCK.get(found.clock, "clock not stated")
 
 
