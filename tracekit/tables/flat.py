@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.exports import contents_beside
-from tracekit.tables.layout import Layout, frame_of
+from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
@@ -139,4 +139,4 @@ class _Gathered:
 
     def frame(self) -> pd.DataFrame:
         assert self._layout is not None
-        return frame_of(self._layout.converted(pa.concat_tables(self._pieces)))
+        return self._layout.frame(pa.concat_tables(self._pieces))

@@ -72,8 +72,10 @@ class Kept:
     def _part(self, columns: Collection[str] | None) -> pd.DataFrame:
         wanted = [name for name in self._names() if columns is None or name in columns]
         with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-            # A name also selects what has it for a prefix before a dot.
-            return frame_of(file.read(wanted).select(wanted))
+            # One after the other, so that no more than one is held twice. A name also selects
+            # what has it for a prefix before a dot.
+            loaded = ((name, file.read([name]).column(name)) for name in wanted)
+            return frame_of(loaded, file.metadata.num_rows)
 
     def _symbols(self) -> Symbols:
         if not self.note.symbols:

@@ -5,8 +5,7 @@ A column for each mnemonic, in order. Beside a process stands `NAME.pid`, beside
 the second is called `NAME.2`.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 import pyarrow as pa
@@ -15,8 +14,6 @@ from tracekit.tables.evidence import ColumnEvidence
 from tracekit.tables.values import converted, dtype_of, series
 from tracekit.tables.xml import ColumnCells, Node
 
-_PANDAS = b"pandas"
-
 
 class Layout:
     """One flat table while its pieces come: its columns, and the types that they allow."""
@@ -24,12 +21,12 @@ class Layout:
     def __init__(self, first: Node) -> None:
         """Take the columns from the table's first piece; `take` has still to be called with it."""
         self.table = first.schema
-        names: list[str] = []
+        names, taken = list[str](), dict[str, int]()
         self.columns: list[ColumnEvidence] = []
         types: list[pa.DataType] = []
         for name, part, cells in _cells(first):
             declared = part.column.engineering_type if cells is part.cells else None
-            names.append(_unused(name, names))
+            names.append(_unused(name, taken))
             types.append(cells.type)
             self.columns.append(ColumnEvidence(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
@@ -74,17 +71,21 @@ class Layout:
 
     def converted(self, raw: pa.Table) -> pa.Table:
         """Turn cells as they came into cells of the types that follow from the pieces so far."""
-        arrays = [
-            converted(cells, column.type)
-            for cells, column in zip(raw.columns, self.columns, strict=True)
-        ]
-        return pa.table(arrays, names=raw.column_names)
+        return pa.table(dict(self._converted(raw)))
+
+    def frame(self, raw: pa.Table) -> pd.DataFrame:
+        """Turn cells as they came into a frame, one column after the other."""
+        return frame_of(self._converted(raw), raw.num_rows)
+
+    def _converted(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
+            yield name, converted(cells, column.type)
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
-    """Return a typed table as a frame; a column is nullable where it holds a null."""
-    columns = {name: series(table[name]) for name in table.column_names}
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows))
+def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:
+    """Return typed columns as a frame; a column is nullable where it holds a null."""
+    found = {name: series(values) for name, values in columns}
+    return pd.DataFrame(found, index=pd.RangeIndex(rows), copy=False)
 
 
 def header_of(piece: Node) -> Sequence[tuple[str, str]]:
@@ -95,9 +96,7 @@ def header_of(piece: Node) -> Sequence[tuple[str, str]]:
 def pandas_metadata(dtypes: dict[str, str]) -> dict[bytes, bytes]:
     """Return what a file says so that pandas reads its columns with these dtypes."""
     frame = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in dtypes.items()})
-    metadata = pa.Schema.from_pandas(frame, preserve_index=False).metadata or {}
-    told = json.loads(metadata[_PANDAS])
-    return {_PANDAS: json.dumps(told).encode()}
+    return dict(pa.Schema.from_pandas(frame, preserve_index=False).metadata or {})
 
 
 def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
@@ -109,9 +108,13 @@ def _cells(piece: Node) -> Iterator[tuple[str, ColumnCells, pa.ChunkedArray]]:
                 yield f"{name}.{suffix}", part, beside
 
 
-def _unused(name: str, taken: Sequence[str]) -> str:
-    number, candidate = 1, name
+def _unused(name: str, taken: dict[str, int]) -> str:
+    """Return the name, or its next number if it is taken; `taken` counts how far each came."""
+    number = taken.get(name, 0) + 1
+    candidate = name if number == 1 else f"{name}.{number}"
     while candidate in taken:
         number += 1
         candidate = f"{name}.{number}"
+    taken[name] = number
+    taken.setdefault(candidate, 1)
     return candidate

@@ -10,11 +10,13 @@ float64, with NaN for null. All else becomes string.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 
 class Form(StrEnum):
@@ -161,12 +163,17 @@ def series(values: pa.ChunkedArray) -> pd.Series:
     if pa.types.is_string(values.type):
         return pd.Series(pd.StringDtype().__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
     if pa.types.is_floating(values.type) or not values.null_count:
-        return pd.Series(values.to_numpy(), dtype=dtype)
+        return pd.Series(_writable(values.to_numpy()), dtype=dtype, copy=False)
     nulls = values.is_null().to_numpy()
     known = values.fill_null(pa.scalar(0).cast(values.type)).to_numpy()
     if pa.types.is_boolean(values.type):
-        return pd.Series(pd.arrays.BooleanArray(known.astype(np.bool_), nulls))
-    return pd.Series(pd.arrays.IntegerArray(known, nulls))
+        return pd.Series(pd.arrays.BooleanArray(known.astype(np.bool_), _writable(nulls)))
+    return pd.Series(pd.arrays.IntegerArray(_writable(known), _writable(nulls)))
+
+
+def _writable(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers that a frame may change: Arrow's own are for reading only."""
+    return numbers if numbers.flags.writeable else numbers.copy()
 
 
 def dtype_of(values: pa.DataType, *, nulls: bool) -> str:

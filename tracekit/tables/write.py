@@ -119,7 +119,9 @@ class _CsvParts:
         self._begun = False
 
     def write(self, part: pa.Table) -> None:
-        frame_of(part).to_csv(self._file, index=False, header=not self._begun)
+        columns = zip(part.column_names, part.columns, strict=True)
+        frame = frame_of(columns, part.num_rows)
+        frame.to_csv(self._file, index=False, header=not self._begun)
         self._begun = True
 
     def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  CSV holds no dtypes
