@@ -87,7 +87,11 @@ def test_raw_samples_are_exported_where_there_are_no_other_counters() -> None:
         ("cpu_profile, kdebug", {"time-profile", "kdebug"}),
         ("a-new-one", {"a-new-one"}),
         ("not-recorded", {"not-recorded"}),
-        ("vsyncs", set[str]()),
+        ("vsyncs", {"display-vsyncs-interval"}),
+        (
+            "shader_runs",
+            {"metal-shader-profiler-intervals", "metal-shader-profiler-shader-list"},
+        ),
         ("all", METAL),
         ("all,kdebug", METAL),
         (

@@ -12,7 +12,7 @@ from tracekit.recorder import Recorder
 from tracekit.recording import Recording, quoted
 from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import needed_schemas
+from tracekit.tables.sources import first_sources, needed_schemas
 from tracekit.xctrace.exporting import Choose
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
@@ -103,7 +103,8 @@ def wanted_tables(words: str) -> Choose:
     """Return which schemas of a trace are to be exported, by a list with commas.
 
     `needed` stands for what metrics, rules and panels make use of, `all` for everything that
-    was recorded. Other words are tables of ours, or schemas of Apple's.
+    was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
+    that was not recorded are chosen nevertheless, so that someone says that they are missing.
 
     Raises:
         UsageError: A word can be neither.
@@ -117,10 +118,14 @@ def wanted_tables(words: str) -> Choose:
             f"There is no table {strange[0]!r} to export.",
             hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
         )
-    tables = frozenset(name for name in names if name in SCHEMAS)
-    tables |= needed_tables() if NEEDED in names else frozenset()
+    tables = [name for name in names if name in SCHEMAS]
 
     def choose_from(there: frozenset[str]) -> frozenset[str]:
-        return needed_schemas(tables, there) | schemas | (there if ALL in names else frozenset())
+        chosen = there if ALL in names else frozenset[str]()
+        if NEEDED in names:
+            chosen |= needed_schemas(needed_tables(), there)
+        for name in tables:
+            chosen |= needed_schemas([name], there) or first_sources(name)
+        return chosen | schemas
 
     return choose_from

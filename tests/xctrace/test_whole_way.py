@@ -174,3 +174,41 @@ def test_a_report_of_real_tables_says_what_an_import_of_them_says(
         assert ours.value == theirs.value
         assert ours.value
     assert "WindowServer" in (folder / "report.html").read_text()
+
+
+def test_more_tables_are_exported_beside_what_is_there(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario()
+    assert capture(folder) == 0
+    before = {path.name for path in (folder / "exports").iterdir()}
+    assert "metal-gpu-state-intervals.xml" not in before
+    assert "gpu-counter-info.xml" not in before
+    result = open_run(folder).result
+    assert run("export", folder, "--tables", "gpu_states,vsyncs") == 0
+    after = {path.name for path in (folder / "exports").iterdir()}
+    assert after == before | {"metal-gpu-state-intervals.xml"}
+    assert "gpu_states" in open_run(folder).tables
+    missing = "The recording has no table display-vsyncs-interval."
+    assert missing in open_run(folder).provenance.warnings
+    assert run("analyze", folder) == 0
+    assert open_run(folder).result.metrics == result.metrics
+    capsys.readouterr()
+    assert run("export", folder, "--tables", "needed,no_such") == 2
+    assert "There is no table 'no_such' to export" in capsys.readouterr().err
+    assert run("export", folder, "--tables", "no-such") == 0
+    warnings = open_run(folder).provenance.warnings
+    assert "The recording has no table no-such." in warnings
+
+
+def test_all_tables_are_exported_on_request(scenario: Scenario, folder: Path) -> None:
+    scenario()
+    assert capture(folder) == 0
+    assert run("export", folder, "--tables", "all") == 0
+    names = {path.name for path in (folder / "exports").iterdir()}
+    assert {"gpu-counter-info.xml", "gpu-counter-info-2.xml", "tick.xml"} <= names
+    tables = open_run(folder).tables
+    assert {"gpu_jobs", "command_buffers", "gpu_states", "ticks"} <= set(tables)
+    jobs = tables["gpu_jobs"]
+    assert len(jobs) == len(tables["gpu_intervals"])
+    assert jobs.loc[jobs["target"], "encoder_label"].notna().any()

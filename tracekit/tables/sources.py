@@ -34,6 +34,14 @@ def needed_schemas(tables: Iterable[str], there: frozenset[str]) -> frozenset[st
     return frozenset(found for name in tables for found in _read_from(SCHEMAS[name], there))
 
 
+def first_sources(name: str) -> frozenset[str]:
+    """Return the schemas that a table is read from at best."""
+    schema = SCHEMAS[name]
+    if schema.sources or schema.join is None:
+        return frozenset(one.schema for one in schema.sources[:1])
+    return frozenset[str]().union(*map(first_sources, asked(schema.join).required))
+
+
 def _read_from(schema: Schema, there: frozenset[str]) -> Iterator[str]:
     source = next((one.schema for one in schema.sources if one.schema in there), None)
     if source is not None:
