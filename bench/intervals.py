@@ -7,6 +7,7 @@ Each way's answer is compared with the others' before anything is timed; rounds 
 """
 
 import argparse
+import re
 import statistics
 import time
 from collections import defaultdict
@@ -19,9 +20,11 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import gaps, union
 from tracekit.analysis.percentiles import grouped
+from tracekit.report.naming import families
 
 _PERCENTS = (50, 95, 99)
 _NAMES = 500
+_ENDING = re.compile(r"\s*\( .* \)\s+0x[0-9a-f]+$")
 Times = NDArray[np.int64]
 Way = Callable[[], list[Any]]
 
@@ -64,6 +67,7 @@ def questions(count: int) -> dict[str, dict[str, Way]]:
             "pandas": lambda: _quantiles_of_pandas(names, ends - starts),
             "plain Python": lambda: _percentiles_of_lists(names, ends - starts),
         },
+        "by label": _by_label(names, ends - starts),
     }
 
 
@@ -93,6 +97,17 @@ def _unions(starts: Times, ends: Times) -> dict[str, Way]:
         "tracekit": lambda: _pairs(union(starts, ends)),
         "pandas": lambda: _union_of_pandas(starts, ends),
         "plain Python": lambda: _plain_union(starts, ends),
+    }
+
+
+def _by_label(names: Times, durations: Times) -> dict[str, Way]:
+    texts = [f"kernel {name}   ( python3 (7) )  {n:#x}" for n, name in enumerate(names.tolist())]
+    labels = pd.Series(texts, dtype="string")
+    return {
+        "tracekit": lambda: list(
+            grouped(families(labels)[0].to_numpy(), durations, _PERCENTS).percentiles
+        ),
+        "plain Python": lambda: _percentiles_of_texts(texts, durations),
     }
 
 
@@ -136,6 +151,13 @@ def _percentiles_of_lists(names: Times, durations: Times) -> list[Any]:
     for name, duration in zip(names.tolist(), durations.tolist(), strict=True):
         lists[name].append(duration)
     return [_of_sorted(sorted(lists[name])) for name in sorted(lists)]
+
+
+def _percentiles_of_texts(texts: list[str], durations: Times) -> list[Any]:
+    lists: dict[str, list[int]] = defaultdict(list)
+    for text, duration in zip(texts, durations.tolist(), strict=True):
+        lists[_ENDING.sub("", text)].append(duration)
+    return [_of_sorted(sorted(values)) for values in lists.values()]
 
 
 def _of_sorted(values: list[int]) -> list[float]:

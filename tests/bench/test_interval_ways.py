@@ -5,7 +5,7 @@ import pytest
 import intervals
 
 
-@pytest.mark.parametrize("question", ["union", "union, mixed", "gaps", "percentiles"])
+@pytest.mark.parametrize("question", ["union", "union, mixed", "gaps", "percentiles", "by label"])
 def test_all_ways_answer_alike(question: str) -> None:
     ways = intervals.questions(3000)[question]
     assert next(iter(ways)) == "tracekit"
