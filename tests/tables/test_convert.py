@@ -14,6 +14,7 @@ import pytest
 
 from tracekit.errors import InputError, UsageError
 from tracekit.tables.convert import convert, symbol_files
+from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
 from tracekit.tables.place import Choice
 
@@ -190,3 +191,20 @@ def test_an_interrupt_leaves_what_was_there(
     assert ended.returncode == 130
     assert out.read_bytes() == b"before"
     assert [one.name for one in out.parent.iterdir()] == [out.name]
+
+
+@pytest.mark.corpus
+def test_real_exports_are_written_as_they_are_read(corpus: Path, tmp_path: Path) -> None:
+    largest: dict[str, Path] = {}
+    for path in sorted(corpus.rglob("*.xml"), key=lambda one: one.stat().st_size):
+        content = identify(path)
+        if len(content.schemas) == 1 and ".trace" not in str(path.relative_to(corpus)):
+            largest[content.schemas[0]] = path
+    out = tmp_path / "out.parquet"
+    for path in largest.values():
+        done = convert(path, out)
+        flat = read_flat(path)
+        pd.testing.assert_frame_equal(pd.read_parquet(out), flat.frame, obj=str(path))
+        assert (done.rows, done.drift, done.damage) == (len(flat.frame), flat.drift, flat.damage)
+        assert done.reader == flat.reader
+    assert len(largest) >= 40
