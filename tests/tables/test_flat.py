@@ -228,7 +228,7 @@ def test_tables_that_are_empty_alike_are_one_empty_table(
     flat = read_flat(document(*two_profiles(node, 0, 0)))
     assert list(flat.frame) == ["n", "process", "process.pid"]
     assert (len(flat.frame), flat.remarks) == (0, ())
-    with pytest.raises(InputError, match="2 tables of table: .* with 0 rows"):
+    with pytest.raises(InputError, match=r"2 tables of table: .* with 0 rows"):
         read_table(document(node("n:uint32"), node("m:uint32", table=2)))
 
 
