@@ -1,5 +1,6 @@
 """tracekit's own readers, as far as typed Arrow tables, and its way to Parquet."""
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -27,11 +28,12 @@ def decode_exact(path: Path) -> Decoded:
 
 def convert(path: Path) -> Path:
     """Run `tracekit convert` in this process, and return the Parquet file that it wrote."""
-    out = Path(tempfile.mkdtemp(prefix="tracekit-bench-", dir=path.parent)) / "table.parquet"
+    out = Path(tempfile.mkdtemp(prefix="tracekit-bench-")) / "table.parquet"
     try:
         main(["convert", str(path), str(out)])
     except SystemExit as end:
         if end.code:
+            shutil.rmtree(out.parent)
             raise RuntimeError(f"convert ended with {end.code}") from end
     return out
 
