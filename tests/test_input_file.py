@@ -77,6 +77,8 @@ def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
         (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- > --> <!DOCTYPE a>", True),
         (b"<a><!DOCTYPE a>", False),
         (b"", False),
+        (b"<?a b?>" * 10_000 + b"<row>", False),
+        (b"<!-- a -->\n" * 10_000 + b"<!DOCTYPE a>", True),
     ],
 )
 def test_a_document_type_is_seen_where_it_may_stand(beginning: bytes, *, declared: bool) -> None:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from tracekit.errors import InputError
 
 _DOCUMENT_TYPE = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*<!DOCTYPE", re.DOTALL
+    rb"\A(?:\xef\xbb\xbf)?(?:\s++|(?><\?.*?\?>)|(?><!--.*?-->))*+<!DOCTYPE", re.DOTALL
 )
 _KINDS = {
     stat.S_IFDIR: "a folder",

@@ -10,6 +10,7 @@ from tracekit.input_file import open_input, unreadable
 from tracekit.tables.xml.details import detail_name
 
 _BLOCK = 1 << 22
+_MOST_TABLES = 10_000
 _TAG = re.compile(rb"""<(node|schema)\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
 _ATTRIBUTE = re.compile(rb"""\s+([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 _ROW = re.compile(rb"<row\b")
@@ -60,6 +61,8 @@ class _Scan:
         text = self._rest + block
         position = self._seen
         for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
+            if len(self.found) == _MOST_TABLES:
+                break  # the reader takes no more either
             tag = _TAG.match(text, start) if start >= position else None
             if tag is not None:
                 self._look_for_row(text, position, start)

@@ -18,6 +18,8 @@ from tracekit.tables.place import (
 from tracekit.tables.xml import Node
 from tracekit.toc import Toc
 
+_LISTED = 12
+
 
 class Sink(Protocol):
     """Where the pieces of one table go."""
@@ -146,12 +148,12 @@ class Selection:
         candidates = {seen.schema for seen in self._seen.values() if seen.candidate}
         if self._schema is None and len(candidates) > 1:
             raise InputError(
-                f"{self._path} holds {len(names)} tables: {', '.join(names)}.",
+                f"{self._path} holds {len(names)} tables: {_first(names)}.",
                 hint="Name the one to read.",
             )
         if self._schema is not None and self._schema not in names:
             raise InputError(
-                f"{self._path} has no table {self._schema!r}; it holds {', '.join(names)}."
+                f"{self._path} has no table {self._schema!r}; it holds {_first(names)}."
             )
 
     def _nothing(self) -> InputError:
@@ -177,4 +179,10 @@ def _alike(seen: list[_Seen]) -> bool:
 
 
 def _listed(seen: list[_Seen]) -> str:
-    return "; ".join(map(str, seen))
+    more = len(seen) - _LISTED
+    told = [*map(str, seen[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])]
+    return "; ".join(told)
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join([*names[:_LISTED], *(["…"] if len(names) > _LISTED else [])])

@@ -19,7 +19,7 @@ from fuzzing.style import Style, odd, plain
 from fuzzing.values import SENTINEL, Value
 from fuzzing.writer import Writer
 
-SEEDS = range(600)
+SEEDS = range(400)
 SHORT = (
     '<?xml version="1.0"?>\n<trace-query-result>\n'
     "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"t\"><col><mnemonic>a"

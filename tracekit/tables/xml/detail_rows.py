@@ -29,10 +29,12 @@ class Detail:
     def look(self, rows: Sequence[Element]) -> None:
         """Note what more rows hold."""
         for row in rows:
-            attributes = self.attributes | dict.fromkeys(map(str, row.keys()))
-            if len(attributes) > _MOST_COLUMNS:
+            own = len(row.attrib)
+            names = [] if own > _MOST_COLUMNS else list(map(str, row.attrib))
+            new = dict.fromkeys(name for name in names if name not in self.attributes)
+            if max(own, len(self.attributes) + len(new)) > _MOST_COLUMNS:
                 raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
-            self.attributes = attributes
+            self.attributes |= new
             for child in row:
                 kind = self.stacks if child.tag in STACK_TYPES else self.others
                 kind[str(child.tag)] = None

@@ -127,7 +127,12 @@ class _Builder:
 
     def add(self, rows: list[Element]) -> None:
         """Take rows; raise MalformedError at one that breaks the grammar, after those before."""
-        strange = (n for n, row in enumerate(rows) if set(row.keys()) - self._texts.keys())
+        known, most = self._texts.keys(), len(self._texts)
+        strange = (
+            number
+            for number, row in enumerate(rows)
+            if len(row.attrib) > most or not known >= set(row.keys())
+        )
         first = next(strange, None)
         if first is not None:
             self.add(rows[:first])

@@ -9,6 +9,20 @@ from tracekit.input_file import open_input, unreadable
 ROOT = "trace-query-result"
 TOC_ROOT = "trace-toc"
 _HEAD = 1 << 14
+_UTF_16 = (
+    "is written in UTF-16, and an export of xctrace in UTF-8",
+    "Convert it: `iconv -f UTF-16 -t UTF-8`.",
+)
+_STRANGERS = {
+    b"\x1f\x8b": ("is compressed with gzip", "Unpack it first: `gunzip`."),
+    b"BZh": ("is compressed with bzip2", "Unpack it first: `bunzip2`."),
+    b"\xfd7zXZ": ("is compressed with xz", "Unpack it first: `unxz`."),
+    b"\x28\xb5\x2f\xfd": ("is compressed with zstd", "Unpack it first: `unzstd`."),
+    b"PK\x03\x04": ("is a zip archive", "Unpack it first: `unzip`."),
+    b"PAR1": ("is a table in Parquet already, not an export", ""),
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
+}
 _PROLOG = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)[\s/>]")
 
@@ -35,6 +49,9 @@ def not_an_export(path: Path) -> InputError:
     name = root(beginning)
     if not beginning.strip():
         return InputError(f"{path} is empty.", hint="Export it again.")
+    for magic, (words, hint) in _STRANGERS.items():
+        if beginning.startswith(magic):
+            return InputError(f"{path} {words}.", hint=hint)
     if name == TOC_ROOT:
         return InputError(
             f"{path} is the table of contents of a trace, not a table.",

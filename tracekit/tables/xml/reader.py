@@ -24,6 +24,7 @@ from tracekit.tables.xml.symbols import Symbols
 from tracekit.toc import Toc
 
 _MOST_TABLES = 10_000
+_MOST_COLUMNS = 20_000
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
@@ -171,13 +172,16 @@ class _Document:
 
 
 def _header(schema: Element) -> Header:
+    found = schema.findall("col")
+    if len(found) > _MOST_COLUMNS:
+        raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
     columns = tuple(
         ExportColumn(
             mnemonic=column.findtext("mnemonic") or "",
             name=column.findtext("name") or "",
             engineering_type=column.findtext("engineering-type") or "",
         )
-        for column in schema.iterfind("col")
+        for column in found
     )
     name = schema.get("name", "")
     if not name or not columns or not all(c.mnemonic and c.engineering_type for c in columns):

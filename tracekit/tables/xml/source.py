@@ -19,6 +19,7 @@ from tracekit.tables.xml.malformed import MalformedError
 _BLOCK = 1 << 17
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
 _LONGEST_SILENCE = 1 << 24
+_LONGEST_REASON = 200
 _TAGS = (ROOT, "node", "schema", "row")
 
 
@@ -102,7 +103,8 @@ class _Events:
     def _explained(self, message: str) -> Exception:
         if not self._begun:
             return not_an_export(self._path)
-        return MalformedError(_ADVICE.sub("", message).replace("no element found", "it has no end"))
+        words = _ADVICE.sub("", message).replace("no element found", "it has no end")
+        return MalformedError(" ".join(words.split())[:_LONGEST_REASON])
 
 
 def _forget(ended: list[Element]) -> None:

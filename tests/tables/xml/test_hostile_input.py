@@ -1,0 +1,270 @@
+"""Files of every wrong kind and size: one clear sentence and exit code 3, soon and in little room.
+
+That a file is refused before it fills the memory is a question of limits, and those are tested:
+the time and the memory that it takes are not.
+"""
+
+import gzip
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables.exports import identify
+from tracekit.tables.flat import read_flat
+from tracekit.tables.xml import ExactReader, FastReader, IrregularError, Node
+
+NODE = "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
+OPEN = f'<?xml version="1.0"?>\n<trace-query-result>\n{NODE}'
+HEADER = (
+    '<schema name="t"><col><mnemonic>a</mnemonic><name>A</name>'
+    "<engineering-type>string</engineering-type></col></schema>"
+)
+ROW = '<row><string id="1" fmt="kept">kept</string></row>\n'
+END = "</node></trace-query-result>\n"
+KEPT = OPEN + HEADER + ROW
+
+
+def written(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "export.xml"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def columns(count: int) -> str:
+    return "".join(
+        f"<col><mnemonic>c{n}</mnemonic><name/><engineering-type>string</engineering-type></col>"
+        for n in range(count)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        pytest.param(
+            "<row>" + '<string id="2">' * 1_000_000, "Excessive depth", id="a nest in a row"
+        ),
+        pytest.param("<node>" * 1_000_000, "Excessive depth", id="a nest of nodes"),
+        pytest.param(
+            f'<row><string id="2">{"x" * 30_000_000}</string></row>\n{END}', "too long",
+            id="a text of 30 MB",
+        ),
+        pytest.param(
+            f'<row><string id="2" fmt="{"x" * 30_000_000}">x</string></row>\n{END}', "16 MB",
+            id="an attribute of 30 MB",
+        ),
+        pytest.param(f"<!--{'x' * 30_000_000}-->{END}", "16 MB", id="a comment of 30 MB"),
+        pytest.param("<row " * 5_000_000, "16 MB", id="a tag that does not end"),
+        pytest.param("<row>" + "&amp;" * 5_000_000, "16 MB", id="a row that does not end"),
+        pytest.param("<?a b?>" * 3_000_000 + "<row>", "16 MB", id="instructions without end"),
+        pytest.param(
+            "<row>" + "<sentinel/>" * 500_000 + f"</row>\n{END}", "500000 cells for 1 columns",
+            id="a row of 500,000 cells",
+        ),
+        pytest.param(
+            "<row " + " ".join(f'a{n}=""' for n in range(200_000)) + f"/>{END}", "0 cells for 1",
+            id="200,000 attributes",
+        ),
+        pytest.param('<row a="" a=""' + ' a=""' * 500_000 + f"/>{END}", "redefined",
+                     id="the same attribute 500,000 times"),
+        pytest.param(f"<row><string>&e;</string></row>{END}", "not defined", id="an entity"),
+        pytest.param("<row><string>" + "<![CDATA[" * 500_000, "CData section not finished",
+                     id="a section that does not end"),
+    ],
+)  # fmt: skip
+def test_what_is_hostile_behind_a_row_ends_the_table_there(
+    tmp_path: Path, rest: str, words: str
+) -> None:
+    path = written(tmp_path, KEPT + rest)
+    flat = read_flat(path)
+    assert flat.frame["a"].tolist() == ["kept"]
+    assert words in flat.damage[0]
+    assert len(flat.damage[0]) < 400
+    assert "\n" not in flat.damage[0]
+    with pytest.raises(IrregularError):
+        list(FastReader(path).pieces())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param("<a>" * 1_000_000, "XML with the root <a>", id="a nest"),
+        pytest.param(OPEN + "<schema name='t'>" * 500_000, "cut before", id="a nest of headers"),
+        pytest.param(OPEN + '<schema name="t">' + columns(250_000), "16 MB", id="a long header"),
+        pytest.param(
+            f'{OPEN}<schema name="t">{columns(25_000)}</schema>{END}', "more than 20000 columns",
+            id="25,000 columns",
+        ),
+        pytest.param(f'{OPEN}<schema name="{"x" * 12_000_000}">', "cut before", id="a long name"),
+        pytest.param("x" * 30_000_000, "is not XML; it begins with 'xxx", id="30 MB of text"),
+        pytest.param(
+            "<trace-query-result "
+            + " ".join(f'xmlns:a{n}="x"' for n in range(100_000)),
+            "cut before", id="100,000 namespaces",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_hostile_before_a_row_is_refused(tmp_path: Path, content: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_flat(written(tmp_path, content))
+    assert words in caught.value.message
+    assert len(caught.value.message) < 400
+    assert "\n" not in caught.value.message
+
+
+def test_tables_without_end_are_counted_up_to_a_limit(tmp_path: Path) -> None:
+    nodes = (f"{NODE}{HEADER}{ROW}</node>" for _ in range(12_000))
+    path = written(tmp_path, f"<trace-query-result>{''.join(nodes)}</trace-query-result>")
+    assert len(identify(path).headers) == 10_000
+    with pytest.raises(InputError) as caught:
+        read_flat(path)
+    assert "holds 10000 tables of t" in caught.value.message
+    assert "more" in caught.value.message
+    assert len(caught.value.message) < 2000
+
+
+def test_values_that_repeat_each_other_twice_do_not_grow(tmp_path: Path) -> None:
+    labels = "".join(
+        f'<row><formatted-label id="{n}" fmt="x">'
+        + f'<formatted-label ref="{n - 1}"/>' * 2
+        + "</formatted-label></row>\n"
+        for n in range(2, 2000)
+    )
+    first = '<row><formatted-label id="1" fmt="x"><string id="0">y</string></formatted-label></row>'
+    header = HEADER.replace("string<", "formatted-label<")
+    flat = read_flat(written(tmp_path, OPEN + header + first + labels + END))
+    assert flat.frame["a"].tolist() == ["x"] * 1999
+
+
+@pytest.mark.parametrize("step", [10**6, 2**62, 10**50])
+def test_ids_of_any_size_take_no_room(tmp_path: Path, step: int) -> None:
+    rows = "".join(f'<row><string id="{n * step}">{n}</string></row>\n' for n in range(1, 500))
+    repeats = "".join(f'<row><string ref="{n * step}"/></row>\n' for n in range(1, 500))
+    flat = read_flat(written(tmp_path, OPEN + HEADER + rows + repeats + END))
+    assert flat.frame["a"].tolist() == [str(n) for n in range(1, 500)] * 2
+    assert flat.damage == ()
+
+
+@pytest.fixture
+def strangers(tmp_path: Path) -> Callable[[str], Path]:
+    """Make a file, or what is none, of a kind that should have been an export."""
+    whole = (KEPT + END).encode()
+    contents = {
+        "empty.xml": b"",
+        "words.xml": b"Export failed: Document Missing Template Error\n",
+        "toc.xml": b'<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>\n',
+        "gzip.xml": gzip.compress(whole),
+        "cut-utf-16.xml": (KEPT + END).encode("utf-16")[:200],
+        "parquet.xml": b"PAR1" + bytes(100),
+        "zip.xml": b"PK\x03\x04" + bytes(100),
+        "nothing-asked-for.xml": b'<?xml version="1.0"?>\n<trace-query-result/>\n',
+        "bomb.xml": b'<!DOCTYPE a [<!ENTITY b "c">]><trace-query-result>&b;</trace-query-result>',
+    }
+
+    def make(name: str) -> Path:
+        path = tmp_path / name
+        match name:
+            case "pipe":
+                os.mkfifo(path)
+            case "folder" | "bundle.trace":
+                path.mkdir()
+            case "absent.xml":
+                pass
+            case "/dev/zero":
+                return Path(name)
+            case _:
+                path.write_bytes(contents[name])
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("empty.xml", ("is empty.", "Export it again.")),
+        ("words.xml", ("is not XML; it begins with 'Export failed: Document Missing", "")),
+        ("toc.xml", ("is the table of contents of a trace, not a table.", "Export a table")),
+        ("gzip.xml", ("is compressed with gzip.", "gunzip")),
+        ("cut-utf-16.xml", ("is written in UTF-16", "iconv")),
+        ("parquet.xml", ("is a table in Parquet already", "")),
+        ("zip.xml", ("is a zip archive.", "unzip")),
+        ("nothing-asked-for.xml", ("holds no table", "table of contents")),
+        ("bomb.xml", ("declares a document type", "Export it again")),
+        ("pipe", ("is a pipe, not a file.", "Write it to a file first")),
+        ("folder", ("is a folder, not a file.", "tracekit import")),
+        ("bundle.trace", ("is a folder, not a file.", "tracekit import")),
+        ("/dev/zero", ("is a device, not a file.", "Write it to a file first")),
+        ("absent.xml", ("cannot be read: No such file or directory.", "")),
+    ],
+)
+def test_convert_says_what_is_wrong_and_exits_with_3(
+    tracekit: Callable[..., object],
+    strangers: Callable[[str], Path],
+    tmp_path: Path,
+    name: str,
+    told: tuple[str, str],
+) -> None:
+    path, output = strangers(name), tmp_path / "out.parquet"
+    ran = tracekit("convert", path, output)
+    assert ran.code == 3
+    said = " ".join(ran.err.split())
+    assert all(words.replace(" ", "") in said.replace(" ", "") for words in told)
+    assert "Traceback" not in said
+    assert not output.exists()
+
+
+def test_an_export_in_utf_16_is_read(tmp_path: Path) -> None:
+    content = (KEPT + END).replace("?>", ' encoding="UTF-16"?>').replace("kept", "µ")
+    flat = read_flat(written(tmp_path, content.encode("utf-16")))
+    assert (flat.frame["a"].tolist(), flat.damage) == (["µ"], ())
+
+
+def rows(count: int) -> Iterator[str]:
+    yield KEPT
+    for _ in range(count):
+        yield '<row><string ref="1"/></row>\n'
+    yield END
+
+
+@pytest.mark.parametrize("reader", [ExactReader, FastReader])
+def test_a_file_that_shrinks_while_it_is_read_is_damaged(
+    tmp_path: Path, reader: type[ExactReader | FastReader]
+) -> None:
+    path = written(tmp_path, "".join(rows(300_000)))
+    pieces = reader(path).pieces()
+    first = next(pieces)
+    with path.open("r+b") as file:
+        file.truncate(first.rows * len('<row><string ref="1"/></row>\n') + 100_000)
+    try:
+        rest = list(pieces)
+    except IrregularError:
+        assert reader is FastReader
+        return
+    assert reader is ExactReader
+    assert rest[-1].damage
+    assert first.rows + sum(piece.rows for piece in rest) < 300_000
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
+    path = written(tmp_path, "".join(rows(100_000)))
+    pieces: list[Node] = []
+    for piece in ExactReader(path).pieces():
+        pieces.append(piece)
+        path.unlink(missing_ok=True)
+    assert sum(piece.rows for piece in pieces) == 100_001
+
+
+def test_a_pipe_is_refused_even_while_someone_writes_to_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    number = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    writer = threading.Thread(target=os.write, args=(number, KEPT.encode()))
+    writer.start()
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        read_flat(pipe)
+    writer.join()
+    os.close(number)
