@@ -23,6 +23,21 @@ def test_an_array_grows_by_more_than_its_size() -> None:
     assert (growing.array == 7).all()
 
 
+def test_an_array_whose_size_was_known_stays_where_it_is() -> None:
+    growing = Growing(np.int64, 1_000_000)
+    growing.extend(np.arange(10))
+    before = growing.array.ctypes.data
+    growing.extend(np.arange(900_000))
+    assert growing.array.ctypes.data == before
+    assert growing.array[:12].tolist() == [*range(10), 0, 1]
+
+
+def test_an_array_grows_where_so_much_memory_cannot_be_reserved() -> None:
+    growing = Growing(np.int64, 1 << 58)
+    growing.extend(np.arange(100_000))
+    assert (growing.array == np.arange(100_000)).all()
+
+
 @given(st.lists(st.lists(st.text(max_size=5), max_size=6), max_size=8), st.data())
 def test_texts_are_found_by_their_numbers(batches: list[list[str]], data: st.DataObject) -> None:
     heap, texts = TextHeap(), [text for batch in batches for text in batch]

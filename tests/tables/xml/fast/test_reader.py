@@ -140,6 +140,15 @@ def test_what_is_defined_within_a_value_is_known_everywhere(export: Export) -> N
     assert column(path, 2).pids.to_pylist() == [77]
 
 
+def test_parts_that_no_column_needs_are_not_converted(export: Export) -> None:
+    path = export(
+        "label:formatted-label",
+        '<row><formatted-label id="1" fmt="blit 0x1f"><metal-encoder-id id="2" fmt="0x1f">none'
+        '</metal-encoder-id><string id="3" fmt="x"></string></formatted-label></row>',
+    )
+    assert cells(path) == [["blit 0x1f"]]
+
+
 def test_threads_have_their_own_id_and_that_of_their_process(export: Export) -> None:
     path = export(
         "thread:thread process:process",

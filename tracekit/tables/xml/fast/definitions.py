@@ -1,5 +1,7 @@
 """What an export has defined so far, in arrays indexed by id."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ _FMT = np.uint64(int.from_bytes(b' fmt="', "little"))
 _FMT_MASK = np.uint64(0xFFFF_FFFF_FFFF)
 _FMT_LENGTH = 6
 _QUOTE = ord('"')
+_SHORTEST = '<x id="1"/>'
+_PARTS = ("pid", "tid", "path")
 _NUMERIC = {
     Form.INTEGER: pa.int64(),
     Form.FLAG: pa.int64(),
@@ -27,18 +31,29 @@ _NUMERIC = {
 
 
 class Definitions:
-    """The values of all definitions: a number, or the number of a text in the heap."""
+    """The values of definitions by id: a number, or the number of a text in the heap.
 
-    def __init__(self, vocabulary: Vocabulary, names: tuple[str, ...]) -> None:
-        """Begin with nothing; `names` are those of the vocabulary."""
+    Only those of the columns' types have one, and those of the parts that columns need.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, types: Collection[str], size: int) -> None:
+        """Begin with nothing.
+
+        Args:
+            vocabulary: The names of all elements.
+            types: The columns' types.
+            size: That of the file, in bytes: there cannot be more than it has room for.
+        """
+        most = size // len(_SHORTEST)
         self.width = vocabulary.lengths.size
-        self.values = Growing(np.int64)
-        self.codes = Growing(np.int16)
-        self.texts = TextHeap()
+        self.values = Growing(np.int64, most)
+        self.codes = Growing(np.int16, most)
+        self.texts = TextHeap(size, most)
         self.values.extend(np.zeros(1, np.int64))
         self.codes.extend(np.zeros(1, np.int16))
+        self._wanted = vocabulary.codes((*types, *_PARTS))
         self._forms = [
-            (kind, vocabulary.codes(name for name in names if FORMS.get(name) is form))
+            (kind, vocabulary.codes(name for name, its in FORMS.items() if its is form))
             for form, kind in _NUMERIC.items()
         ]
         self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
@@ -65,7 +80,7 @@ class Definitions:
         bare = ends == behind + 1
         framed, numeric = self._framed.take(codes), self._numeric.take(codes)
         stack = self._stacks.take(codes) & bare & ~leaf
-        valued = ~(framed | stack)
+        valued = self._wanted.take(codes) & ~(framed | stack)
         closed = (block.octets.take(ends - 1) == _QUOTE) & (ends > behind + _FMT_LENGTH + 1)
         demand((framed | bare | (readable & closed)).all(), "a definition with other attributes")
         demand((framed | tokens.opening.take(places)).all(), "a definition without content")

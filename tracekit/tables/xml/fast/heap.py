@@ -11,12 +11,18 @@ _FIRST = 1 << 12
 
 
 class Growing(Generic[_Number]):
-    """An array that grows at its end; `resize` moves its pages instead of copying them."""
+    """An array that grows at its end."""
 
-    def __init__(self, dtype: type[_Number]) -> None:
-        """Begin without elements."""
+    def __init__(self, dtype: type[_Number], most: int = 0) -> None:
+        """Begin without elements.
+
+        Args:
+            dtype: What the elements are.
+            most: How many there can be at most, where that is known. Memory is then reserved
+                for all of them; the system gives it when it is first written to.
+        """
         self.size = 0
-        self._array: NDArray[_Number] = np.zeros(_FIRST, dtype)
+        self._array: NDArray[_Number] = _reserved(dtype, most)
 
     @property
     def array(self) -> NDArray[_Number]:
@@ -28,18 +34,25 @@ class Growing(Generic[_Number]):
         end = self.size + numbers.size
         if end > self._array.size:
             # Nothing else may hold this memory: callers keep no view beyond the next call.
-            self._array.resize(max(end, self._array.size * 3 // 2), refcheck=False)
+            self._array.resize(max(end, self._array.size * 9 // 8 + _FIRST), refcheck=False)
         self._array[self.size : end] = numbers
         self.size = end
+
+
+def _reserved(dtype: type[_Number], most: int) -> NDArray[_Number]:
+    try:
+        return np.empty(max(most, _FIRST), dtype)
+    except MemoryError:
+        return np.empty(_FIRST, dtype)
 
 
 class TextHeap:
     """Texts by number, in the order in which they came."""
 
-    def __init__(self) -> None:
-        """Begin without texts."""
-        self._bytes = Growing(np.uint8)
-        self._offsets = Growing(np.int64)
+    def __init__(self, most_bytes: int = 0, most_texts: int = 0) -> None:
+        """Begin without texts; the limits are those of `Growing`."""
+        self._bytes = Growing(np.uint8, most_bytes)
+        self._offsets = Growing(np.int64, most_texts + 1)
         self._offsets.extend(np.zeros(1, np.int64))
 
     def __len__(self) -> int:

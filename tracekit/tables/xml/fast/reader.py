@@ -6,6 +6,7 @@ ids 1, 2, 3 … in order, and the cells of a row are as many as the columns. Whe
 not the one expected, the reader gives up: it never guesses.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -58,7 +59,8 @@ class FastReader:
         return no_symbols() if self._table is None else self._table.symbols()
 
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
-        self._table = table = _Table(read_opening(file))
+        size = os.fstat(file.fileno()).st_size
+        self._table = table = _Table(read_opening(file), size)
         for block in blocks(file):
             table.add(block)
             if table.rows >= _ROWS_IN_A_PIECE:
@@ -70,15 +72,14 @@ class FastReader:
 class _Table:
     """The table while it is read."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: Opening, size: int) -> None:
         self.rows = 0
         self.begun = False
         self._opening = opening
         types = [column.engineering_type for column in opening.header.columns]
-        names = (ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types)
-        self._vocabulary = Vocabulary(names)
+        self._vocabulary = Vocabulary((ROW, SENTINEL, SOURCE, "frame", "binary", *FORMS, *types))
         self._types = np.array([self._vocabulary.code(one) for one in types], np.int16)
-        self._definitions = Definitions(self._vocabulary, names)
+        self._definitions = Definitions(self._vocabulary, types, size)
         self._identities = Identities(self._vocabulary)
         self._stacks = Stacks(self._vocabulary)
         self._columns = [ColumnBuilder(column) for column in opening.header.columns]
