@@ -24,6 +24,7 @@ from tracekit.tables.xml.fast.irregular import demand
 from tracekit.tables.xml.fast.names import Vocabulary
 from tracekit.tables.xml.fast.opening import Opening, read_opening
 from tracekit.tables.xml.fast.repeats import check_repeats
+from tracekit.tables.xml.fast.spans import check_entities
 from tracekit.tables.xml.fast.stacks import Stacks
 from tracekit.tables.xml.fast.tokens import Tokens, check_characters, tokenize
 from tracekit.tables.xml.node import Node
@@ -86,6 +87,7 @@ class _Table:
 
     def add(self, block: Block) -> None:
         check_characters(block)
+        check_entities(block)
         tokens = tokenize(block)
         elements = identify(block, tokens, self._vocabulary, self._types, len(self._definitions))
         quotes = self._definitions.add(block, elements) + 2 * elements.references.size

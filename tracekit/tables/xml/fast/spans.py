@@ -20,7 +20,6 @@ class Spans:
         """Take the pieces from each start up to its end."""
         self.block = block
         self._escapes = block.ampersands
-        _check_entities(block, self._escapes)
         self._starts, self._ends = starts, ends
         # The boundaries cut the block into pieces and what lies between them, without a copy.
         boundaries = np.empty(2 * starts.size, np.int32)
@@ -53,9 +52,10 @@ def _unescaped(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
     return pc.call_function("replace_with_mask", [texts, pa.array(escaped), changed])
 
 
-def _check_entities(block: Block, escapes: Positions) -> None:
-    words = block.words[escapes]
-    known = np.zeros(escapes.size, np.bool_)
+def check_entities(block: Block) -> None:
+    """Raise IrregularError where an ampersand begins something else than a known entity."""
+    words = block.words[block.ampersands]
+    known = np.zeros(words.size, np.bool_)
     for entity, _ in _ENTITIES:
         mask = np.uint64((1 << 8 * len(entity)) - 1)
         known |= (words & mask) == np.uint64(int.from_bytes(entity.encode(), "little"))
