@@ -20,7 +20,7 @@ _KEPT = 20
 
 def main() -> int:
     """Run for the time that was asked for; return 1 if the readers differ."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0, help="how long; 0 for one seed")
     parser.add_argument("--first", type=int, default=0, help="seed to begin with")
     parser.add_argument("--output", type=Path, default=Path("fuzz"), help="folder for differences")

@@ -73,7 +73,7 @@ def _tried(seed: int, path: Path, mutations: int, tally: Tally) -> Iterator[tupl
             except Exception as error:  # noqa: BLE001  # whatever it is, no reader may raise it
                 found = "failed", f"{type(error).__name__}: {error}"
             if found[1]:
-                yield *found, content
+                yield found[0], found[1], content
 
     name = "plain" if is_plain else "odd"
     yield from looks(

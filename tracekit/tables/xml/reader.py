@@ -121,8 +121,8 @@ class _Document:
         self._enter_node(row)
         if self._table is None and row.keys():
             raise InputError(
-                f"{self._path} holds a track's details, not a table.",
-                hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[…]'.",
+                f"{self._path} holds a track's details among its tables.",
+                hint="Export details and tables apart, one --xpath for each.",
             )
         self._table = self._table or self._inheriting()
 
