@@ -20,9 +20,7 @@ _BATCH = 1 << 13
 class NodeBuilder:
     """One table while it is read."""
 
-    def __init__(
-        self, header: Header, xpath: str, number: int, definitions: Definitions
-    ) -> None:
+    def __init__(self, header: Header, xpath: str, number: int, definitions: Definitions) -> None:
         """Begin a table without rows; `number` counts the tables of the file from 1."""
         self.header = header
         self._xpath = xpath
@@ -80,9 +78,8 @@ class _ColumnBuilder:
         self.foreign: set[str] = set()
         self._column = column
         self._texts: list[pa.Array] = []
-        beside = _beside(column.engineering_type, definitions)
-        self._beside: dict[str, tuple[Callable[[Numbers], pa.Array], pa.DataType]] = beside
-        self._numbers: dict[str, list[pa.Array]] = {name: [] for name in beside}
+        self._beside = _beside(column.engineering_type, definitions)
+        self._numbers: dict[str, list[pa.Array]] = {name: [] for name in self._beside}
 
     def add(self, texts: pa.Array, values: Numbers) -> None:
         self._texts.append(texts)
@@ -114,5 +111,7 @@ def _beside(
         return {"stacks": (definitions.stacks, pa.int64())}
     if engineering_type not in IDENTITIES:
         return {}
-    pids = {"pids": (definitions.pids, pa.string())}
-    return pids if engineering_type == "process" else {**pids, "tids": (definitions.tids, pa.string())}
+    beside = {"pids": (definitions.pids, pa.string())}
+    if engineering_type == "thread":
+        beside["tids"] = (definitions.tids, pa.string())
+    return beside

@@ -10,6 +10,9 @@ repeat within compounds, or -1 for null.
 
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
+
 # The classes of lxml's elements have no public name.
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
@@ -31,14 +34,14 @@ class Gathered:
     def __init__(self, columns: Sequence[str]) -> None:
         """Take the tags that the columns declare."""
         self.columns = list(columns)
-        self.cells: list[str | None] = []  # by row and column; None where it is no repeat
+        self.cells = pa.nulls(0, pa.string())  # by row and column, null where they repeat nothing
         self.own: list[int] = []  # the values of those that are none
         self.strange: list[tuple[int, str]] = []  # cells under another tag than declared
         self.ids: list[str | None] = []
         self.tags: list[str] = []
         self.texts: list[str | None] = []
         self.links: list[tuple[int, int]] = []  # a value, its number among those of its kind
-        self.repeats: list[str] = []  # those within compounds
+        self.repeats: list[str | None] = []  # those within compounds
         self.repeat_tags: list[str] = []
         self.repeats_after: list[tuple[int, int]] = []  # values that had ended before so many
         self.identities: list[tuple[int, int, int]] = []  # pid, tid, process
@@ -58,23 +61,22 @@ class Gathered:
             BadRowError: One has too few cells, too many, or one that is no value.
         """
         width = len(self.columns)
-        cells = [cell for row in rows for cell in row]
-        counts = [len(row) for row in rows]
-        if counts.count(width) != len(rows):
-            number = next(place for place, count in enumerate(counts) if count != width)
-            raise BadRowError(number, f"a row has {counts[number]} cells for {width} columns")
+        cells: list[Element] = []
+        for number, row in enumerate(rows):
+            if len(row) != width:
+                raise BadRowError(number, f"a row has {len(row)} cells for {width} columns")
+            cells += row
         tags = [cell.tag for cell in cells]
         declared = self.columns * len(rows)
         if tags != declared:
             pairs = enumerate(zip(tags, declared, strict=True))
             self.strange = [(place, tag) for place, (tag, right) in pairs if tag != right]
-        self.cells = [cell.get("ref") for cell in cells]
+        self.cells = pa.array([cell.get("ref") for cell in cells], pa.string())
         self._define_cells(cells, tags)
 
     def _define_cells(self, cells: list[Element], tags: list[str]) -> None:
         ids, texts, own, kinds = self.ids, self.texts, self.own, self.tags
-        places = [place for place, ref in enumerate(self.cells) if ref is None]
-        for place in places:
+        for place in np.flatnonzero(self.cells.is_null()).tolist():
             cell, tag = cells[place], tags[place]
             text = cell.text
             if text and tag not in _SPECIAL and not len(cell):
@@ -92,8 +94,8 @@ class Gathered:
         if tag == "frame":
             return self._define_frame(element, depth)
         key, link = element.get("id"), NOTHING
-        if children := element[:]:
-            names, parts = self._parts(children, depth)
+        if len(element):
+            names, parts = self._parts(element, depth)
             text = element.get("fmt")
             if text is None and tag not in IDENTITIES:
                 text = _name(element)
@@ -110,13 +112,11 @@ class Gathered:
         return self._value(key, tag, text, link)
 
     def _define_frame(self, frame: Element, depth: int) -> int:
-        names, parts = self._parts(frame[:], depth)
+        names, parts = self._parts(frame, depth)
         name, address = frame.get("name"), frame.get("addr")
         binary, source = _first("binary", names, parts), _first("source", names, parts)
         self.frames.append((name, address, binary, source))
-        return self._value(
-            frame.get("id"), "frame", name or address or "", len(self.frames) - 1
-        )
+        return self._value(frame.get("id"), "frame", name or address or "", len(self.frames) - 1)
 
     def _value(self, key: str | None, tag: str, text: str | None, link: int) -> int:
         number = len(self.texts)
@@ -127,25 +127,26 @@ class Gathered:
         self.texts.append(text)
         return number
 
-    def _parts(self, children: list[Element], depth: int) -> tuple[list[str], list[int]]:
+    def _parts(self, compound: Element, depth: int) -> tuple[list[str], list[int]]:
+        children = list(compound)
         if children and depth == _DEEPEST:
             raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
         tags = [child.tag for child in children]
         refs = [child.get("ref") for child in children]
         parts: list[int] = []
         for place in [place for place, ref in enumerate(refs) if ref is None]:
-            parts += self._repeats(tags, refs, len(parts), place)
+            self._repeat(refs[len(parts) : place], tags, parts)
             parts.append(self._define(children[place], tags[place], depth + 1))
-        parts += self._repeats(tags, refs, len(parts), len(refs))
+        self._repeat(refs[len(parts) :], tags, parts)
         return tags, parts
 
-    def _repeats(self, tags: list[str], refs: list[str], first: int, end: int) -> range:
-        part = NOTHING - 1 - len(self.repeats)
-        if first < end:
-            self.repeats += refs[first:end]
-            self.repeat_tags += tags[first:end]
-            self.repeats_after.append((len(self.texts), end - first))
-        return range(part, part - end + first, -1)
+    def _repeat(self, refs: list[str | None], tags: list[str], parts: list[int]) -> None:
+        if count := len(refs):
+            first = NOTHING - 1 - len(self.repeats)
+            self.repeats += refs
+            self.repeat_tags += tags[len(parts) : len(parts) + count]
+            self.repeats_after.append((len(self.texts), count))
+            parts += range(first, first - count, -1)
 
     def _link(self, element: Element, tag: str, names: list[str], parts: list[int]) -> int:
         if tag in STACK_TYPES:

@@ -88,8 +88,8 @@ class Stacks:
         members[members < 0] = self._binaries_of.size - 1 - members[members < 0]
         offsets = np.concatenate(([0], self._ends.array))
         lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(members))
-        numbers = pa.array(np.arange(len(lists)))
-        stacks = pa.Table.from_arrays([numbers, lists.cast(STACKS.field("frames").type)], schema=STACKS)
+        frames = lists.cast(STACKS.field("frames").type)
+        stacks = pa.table([pa.array(np.arange(len(lists))), frames], schema=STACKS)
         return Symbols(pa.concat_tables([self._named(), self._bare()]), stacks)
 
     def _with_addresses(self, depths: list[int], parts: Parts) -> tuple[Numbers, Numbers]:
@@ -128,10 +128,12 @@ class Stacks:
 
     def _bare(self) -> pa.Table:
         first = self._binaries_of.size
-        table = pa.table({
-            "frame": pa.array(range(first, first + len(self._places)), pa.int64()),
-            "address": pa.array(self._places, pa.uint64()),
-        })
+        table = pa.table(
+            {
+                "frame": pa.array(range(first, first + len(self._places)), pa.int64()),
+                "address": pa.array(self._places, pa.uint64()),
+            }
+        )
         missing = pa.nulls(len(self._places))
         columns = [
             table[name] if name in table.column_names else missing.cast(FRAMES.field(name).type)
