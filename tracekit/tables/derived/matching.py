@@ -33,7 +33,8 @@ class Match:
 
     def take(self, column: pd.Series) -> pd.Series:
         """Return for each row what its counterpart has there; null where it has none."""
-        nullable = {"int64": "Int64", "bool": "boolean"}.get(str(column.dtype), column.dtype)
+        dtypes = {"int64": pd.Int64Dtype(), "bool": pd.BooleanDtype()}
+        nullable = dtypes.get(str(column.dtype), column.dtype)
         return pd.Series(column.astype(nullable).array.take(self.places, allow_fill=True))
 
     def said(self, rows: str, others: str) -> tuple[str, ...]:
