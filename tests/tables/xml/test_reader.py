@@ -1,12 +1,13 @@
 """The grammar of an export, one trap a test."""
 
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from tracekit.errors import InputError
-from tracekit.tables.xml import Node, read_nodes
+from tracekit.tables.xml import ExactReader, Node, read_nodes
 from tracekit.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
@@ -123,6 +124,11 @@ def test_the_texts_of_a_compound_are_not_joined(export: Export) -> None:
         pytest.param('<string id="1">a<!-- no -->b</string>', "ab", id="comment"),
         pytest.param('<string id="1">a<?no no?>b</string>', "ab", id="instruction"),
         pytest.param("<string>no id</string>", "no id", id="no id"),
+        pytest.param('<uint64 id="1">18446744073709551615</uint64>', str(2**64 - 1), id="2^64 - 1"),
+        pytest.param('<connection-uuid64 id="1">-1</connection-uuid64>', "-1", id="-1"),
+        pytest.param('<string id="1">&#181;&#xB5;&#160;</string>', "µµ\u00a0", id="references"),
+        pytest.param("<string id='1' fmt='\"'>single</string>", "single", id="single quotes"),
+        pytest.param('<string fmt="x"  id="1"\n>order</string >', "order", id="order and blanks"),
         pytest.param('<narrative id="1" fmt="in words"></narrative>', "in words", id="no parts"),
         pytest.param('<uint64 id="1" fmt="1,000"></uint64>', "", id="a number is never from fmt"),
     ],
@@ -248,6 +254,56 @@ def test_whitespace_between_elements_means_nothing(export: Export) -> None:
         "a:string b:string", '<row>\n  <string id="1"> x </string>\n  <string ref="1" />\n</row>'
     )
     assert texts(only(path)) == [[" x ", " x "]]
+
+
+def test_what_stands_between_cells_means_nothing(export: Export) -> None:
+    path = export(
+        "p:process a:string",
+        '<row> <!-- a --> <process id="8" fmt="A (7)" ><pid id="9">7</pid><!-- b --></process>\n'
+        '<?c?><string id="1">x</string> text </row>',
+        "<row><process ref=\"8\" /><!-- <string/> --><string\tref='1'></string></row>",
+    )
+    node = only(path)
+    assert texts(node) == [["A (7)", "x"], ["A (7)", "x"]]
+    assert node.columns[0].pids.to_pylist() == ["7", "7"]
+
+
+def test_pieces_are_parts_of_their_table(document: Export, node: Callable[..., str]) -> None:
+    rows = [f'<row><string id="{n}">{n}</string></row>' for n in range(1, 30_001)]
+    again = [f'<row><string ref="{n}"/></row>' for n in range(30_000, 0, -1)]
+    path = document(
+        node("a:string", *rows, schema="one"),
+        node("a:string", schema="none", table=2),
+        node("a:string", *again, schema="two", table=3),
+    )
+    pieces = list(ExactReader(path).pieces())
+    assert [number for number, _ in groupby(piece.number for piece in pieces)] == [1, 2, 3]
+    assert {(piece.number, piece.schema) for piece in pieces} == {
+        (1, "one"), (2, "none"), (3, "two")
+    }  # fmt: skip
+    assert [piece.rows for piece in pieces if piece.number == 2] == [0]
+    assert len(pieces) > 4
+    assert max(piece.rows for piece in pieces) < 20_000
+    assert texts(read_nodes(path)[2]) == [[str(n)] for n in range(30_000, 0, -1)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 20_000, 1 << 13])
+def test_damage_stands_on_the_last_piece_of_its_table(export: Export, count: int) -> None:
+    rows = ["<row><string>x</string></row>\n"] * count
+    pieces = list(ExactReader(export("a:string", *rows, "<row/>")).pieces())
+    assert sum(piece.rows for piece in pieces) == count
+    assert [bool(piece.damage) for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+
+
+def test_values_without_ids_are_read_too(export: Export) -> None:
+    path = export(
+        "p:process a:string",
+        '<row><process fmt="A (7)"><pid>7</pid></process><string>x</string></row>',
+        '<row><process fmt="B (8)"><pid>8</pid></process><string fmt=""/></row>',
+    )
+    node = only(path)
+    assert texts(node) == [["A (7)", "x"], ["B (8)", ""]]
+    assert node.columns[0].pids.to_pylist() == ["7", "8"]
 
 
 def test_an_empty_answer_is_no_table(tmp_path: Path) -> None:

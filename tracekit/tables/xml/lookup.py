@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.gather import IDENTITIES, NOTHING, Gathered
 from tracekit.tables.xml.ids import UNKNOWN, Ids, Numbers
-from tracekit.tables.xml.malformed import BadRowError
+from tracekit.tables.xml.malformed import BadRowError, MalformedError
 from tracekit.tables.xml.symbols import STACK_TYPES
 
+_MOST_VALUES = (1 << 31) - 1
 KINDS = {
     **dict.fromkeys(IDENTITIES, "identity"),
     **dict.fromkeys(STACK_TYPES, "stack"),
@@ -62,8 +63,11 @@ class Lookup:
 
         Raises:
             BadRowError: A repeat names no value before it, or one of another type.
+            MalformedError: There are more values than can be counted here.
         """
         first, codes = self.codes.size, self._coded(gathered.tags)
+        if first + codes.size > _MOST_VALUES:
+            raise MalformedError(f"there are more than {_MOST_VALUES} values")
         refs = gathered.cells
         repeats = refs.is_valid().to_numpy(zero_copy_only=False)
         own = np.full(len(refs), NOTHING, np.int64)

@@ -1,0 +1,233 @@
+"""The symbol table of an export: every shape of a stack, frame by frame."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.tables.xml import FRAMES, STACKS, ExactReader, Symbols
+
+Export = Callable[..., Path]
+App = dict[str, object]
+
+BINARY = (
+    '<binary id="90" name="App" UUID="0A" arch="arm64e" load-addr="0x1000" path="/Apps/A&amp;B"/>'
+)
+LEAF = f'<frame id="11" name="leaf&lt;int&gt;" addr="0x1010">{BINARY}</frame>'
+MAIN = (
+    '<frame id="12" name="main" addr="0x1020"><binary ref="90"/><source line="44">'
+    '<path id="91">/src/main.mm</path></source></frame>'
+)
+
+
+def read(path: Path) -> tuple[list[list[int | None]], Symbols]:
+    """Return the numbers in the columns of stacks, and the symbol table."""
+    reader = ExactReader(path)
+    columns: dict[str, list[int | None]] = {}
+    for piece in reader.pieces():
+        assert piece.damage == ""
+        for column in piece.columns:
+            if column.stacks is not None:
+                columns.setdefault(column.column.mnemonic, []).extend(column.stacks.to_pylist())
+    return list(columns.values()), reader.symbols()
+
+
+def frames(symbols: Symbols, stack: int | None) -> list[tuple[str | None, int | None]]:
+    assert stack is not None
+    names, addresses = (symbols.frames[name].to_pylist() for name in ("name", "address"))
+    return [(names[frame], addresses[frame]) for frame in symbols.stacks["frames"][stack].as_py()]
+
+
+LEAF_AND_MAIN = [("leaf<int>", 0x1010), ("main", 0x1020)]
+
+
+@pytest.mark.parametrize(
+    ("engineering_type", "cell", "expected"),
+    [
+        pytest.param(
+            "backtrace", f'<backtrace id="1">{LEAF}{MAIN}</backtrace>', LEAF_AND_MAIN,
+            id="since Xcode 14.3",
+        ),
+        pytest.param(
+            "tagged-backtrace",
+            f'<tagged-backtrace id="1" fmt="x ← (1 other frames)"><backtrace id="2">{LEAF}{MAIN}'
+            "</backtrace></tagged-backtrace>",
+            LEAF_AND_MAIN, id="wrapped",
+        ),
+        pytest.param(
+            "tagged-backtrace", f'<tagged-backtrace id="1">{LEAF}{MAIN}</tagged-backtrace>',
+            LEAF_AND_MAIN, id="Xcode 27",
+        ),
+        pytest.param(
+            "text-backtrace", f'<text-backtrace id="1">{LEAF}{MAIN}</text-backtrace>',
+            LEAF_AND_MAIN, id="of a signpost",
+        ),
+        pytest.param(
+            "backtrace",
+            '<backtrace id="1" fmt="f ← (1 other frames)"><process id="2" fmt="A (7)"><pid id="3">'
+            '7</pid></process><text-addresses id="4" fmt="frag 3">4096 8192</text-addresses>'
+            "</backtrace>",
+            [(None, 4096), (None, 8192)], id="before Xcode 14.3",
+        ),
+        pytest.param(
+            "kperf-bt",
+            '<kperf-bt id="1" fmt="PC:0x1000, 3 frames, 1 regs, pid: 7"><text-addresses id="2">'
+            '8192 4096 0</text-addresses><text-address id="3">4096</text-address>'
+            '<register-content id="4">5</register-content></kperf-bt>',
+            [(None, 4096), (None, 8192), (None, 4096)], id="of a sample",
+        ),
+        pytest.param(
+            "kperf-bt",
+            '<kperf-bt id="1"><text-addresses id="2">18446744073709551615 what '
+            '99999999999999999999</text-addresses></kperf-bt>',
+            [(None, 2**64 - 1), (None, None), (None, None)], id="no addresses",
+        ),
+    ],
+)  # fmt: skip
+def test_every_shape_gives_its_frames(
+    export: Export, engineering_type: str, cell: str, expected: list[tuple[str | None, int]]
+) -> None:
+    tag = engineering_type
+    path = export(
+        f"stack:{tag}",
+        f"<row>{cell}</row>",
+        f'<row><{tag} ref="1"/></row>',
+        "<row><sentinel/></row>",
+    )
+    (numbers,), symbols = read(path)
+    assert numbers == [0, 0, None]
+    assert frames(symbols, 0) == expected
+    assert symbols.stacks.num_rows == 1
+    assert symbols.frames.schema == FRAMES
+    assert symbols.stacks.schema == STACKS
+    assert symbols.frames["frame"].to_pylist() == list(range(symbols.frames.num_rows))
+
+
+def test_a_frame_has_its_binary_and_its_source(export: Export) -> None:
+    path = export("stack:backtrace", f'<row><backtrace id="1">{LEAF}{MAIN}</backtrace></row>')
+    leaf, main = read(path)[1].frames.to_pylist()
+    app: App = {
+        "binary": "App", "uuid": "0A", "arch": "arm64e", "load_address": 4096, "path": "/Apps/A&B"
+    }  # fmt: skip
+    assert leaf == {
+        "frame": 0, "name": "leaf<int>", "address": 0x1010, **app, "source": None, "line": None
+    }  # fmt: skip
+    assert main == {
+        "frame": 1, "name": "main", "address": 0x1020, **app, "source": "/src/main.mm", "line": 44
+    }  # fmt: skip
+
+
+def test_what_a_frame_does_not_say_is_null(export: Export) -> None:
+    path = export(
+        "stack:backtrace",
+        '<row><backtrace><frame/><frame name="f" addr="zzz"><source line="x"/></frame>'
+        '<frame addr="0x1FFFFFFFFFFFFFFFF"/><frame addr="0xffffffffffffffff"/></backtrace></row>',
+    )
+    (numbers,), symbols = read(path)
+    assert frames(symbols, numbers[0]) == [
+        (None, None), ("f", None), (None, None), (None, 2**64 - 1)
+    ]  # fmt: skip
+    table = symbols.frames
+    for name in ("binary", "uuid", "arch", "load_address", "path", "source", "line"):
+        assert table[name].to_pylist() == [None] * 4
+
+
+def test_frames_and_stacks_are_numbered_as_they_end(export: Export) -> None:
+    path = export(
+        "a:backtrace b:backtrace",
+        f'<row><backtrace id="1">{LEAF}{MAIN}</backtrace><backtrace id="2"><frame ref="12"/>'
+        '<frame id="3" name="new" addr="0x3"/><frame ref="12"/></backtrace></row>',
+        '<row><backtrace ref="2"/><backtrace id="4"><frame ref="3"/><frame ref="11"/></backtrace>'
+        "</row>",
+    )
+    (first, second), symbols = read(path)
+    assert (first, second) == ([0, 1], [1, 2])
+    assert symbols.stacks["frames"].to_pylist() == [[0, 1], [1, 2, 1], [2, 0]]
+    assert symbols.frames["name"].to_pylist() == ["leaf<int>", "main", "new"]
+
+
+def test_a_stack_that_wraps_another_is_that_stack(export: Export) -> None:
+    path = export(
+        "a:backtrace b:tagged-backtrace",
+        f'<row><backtrace id="1">{LEAF}</backtrace><tagged-backtrace id="2"><backtrace ref="1"/>'
+        "</tagged-backtrace></row>",
+        '<row><sentinel/><tagged-backtrace id="3"><backtrace id="4"><frame ref="11"/><frame '
+        'ref="11"/></backtrace></tagged-backtrace></row>',
+        '<row><backtrace ref="4"/><tagged-backtrace ref="2"/></row>',
+    )
+    (inner, outer), symbols = read(path)
+    assert inner == [0, None, 1]
+    assert outer == [0, 1, 0]
+    assert symbols.stacks["frames"].to_pylist() == [[0], [0, 0]]
+
+
+def test_addresses_follow_frames_and_are_told_once(export: Export) -> None:
+    kperf = (
+        '<kperf-bt id="{0}"><text-addresses id="{1}">{2}</text-addresses><text-address id="{3}">'
+        "{4}</text-address></kperf-bt>"
+    )
+    path = export(
+        "a:kperf-bt b:backtrace",
+        f"<row>{kperf.format(1, 2, '20 30 0', 3, '10')}<backtrace id='4'>{LEAF}</backtrace></row>",
+        f"<row>{kperf.format(5, 6, '30 20', 7, '20')}<sentinel/></row>",
+        '<row><kperf-bt id="8"><text-addresses ref="2"/><text-address ref="7"/></kperf-bt>'
+        '<backtrace ref="4"/></row>',
+    )
+    (samples, named), symbols = read(path)
+    assert (samples, named) == ([0, 2, 3], [1, None, 1])
+    assert symbols.frames["address"].to_pylist() == [0x1010, 10, 20, 30]
+    assert symbols.stacks["frames"].to_pylist() == [[1, 2, 3], [0], [2, 3, 2], [2, 2, 3]]
+
+
+def test_a_stack_of_which_no_frame_is_known_has_no_number(export: Export) -> None:
+    path = export(
+        "stack:backtrace",
+        '<row><backtrace id="1" fmt="f ← (3 other frames)"/></row>',
+        '<row><backtrace id="2" fmt="g"><process id="3" fmt="A"/></backtrace></row>',
+    )
+    (numbers,), symbols = read(path)
+    assert numbers == [None, None]
+    assert symbols.stacks.num_rows == symbols.frames.num_rows == 0
+
+
+def test_stacks_in_other_columns_are_text_alone(export: Export) -> None:
+    path = export("value:any", f'<row><backtrace id="1">{LEAF}</backtrace></row>')
+    (piece,) = ExactReader(path).pieces()
+    assert piece.columns[0].stacks is None
+    assert piece.columns[0].cells.to_pylist() == ["leaf<int> ← (0 other frames)"]
+
+
+def test_a_cell_of_another_type_among_stacks_has_no_number(export: Export) -> None:
+    path = export(
+        "stack:backtrace", '<row><process id="1" fmt="A"><pid id="2">7</pid></process></row>'
+    )
+    (piece,) = ExactReader(path).pieces()
+    assert piece.columns[0].stacks is not None
+    assert piece.columns[0].stacks.to_pylist() == [None]
+    assert piece.columns[0].foreign == {"process"}
+
+
+def test_stacks_are_counted_through_all_tables(document: Export, node: Callable[..., str]) -> None:
+    stack = '<row><backtrace id="{0}"><frame id="{1}" name="{2}" addr="0x1"/></backtrace></row>'
+    path = document(
+        node("s:backtrace", stack.format(1, 2, "a"), schema="one", table=1),
+        node("s:backtrace", stack.format(1, 2, "b"), '<row><backtrace ref="1"/></row>', table=2),
+    )
+    reader = ExactReader(path)
+    one, two = (piece.columns[0].stacks for piece in reader.pieces())
+    assert (one.to_pylist(), two.to_pylist()) == ([0], [1, 1])
+    assert reader.symbols().frames["name"].to_pylist() == ["a", "b"]
+
+
+def test_what_is_damaged_keeps_the_stacks_before_it(export: Export) -> None:
+    path = export(
+        "stack:backtrace",
+        f'<row><backtrace id="1">{LEAF}</backtrace></row>',
+        '<row><backtrace id="2"><frame ref="11"/><frame ref="1"/></backtrace></row>',
+    )
+    reader = ExactReader(path)
+    (piece,) = reader.pieces()
+    assert piece.rows == 1
+    assert '<frame ref="1"/> repeats a value that is a <backtrace>' in piece.damage
+    assert reader.symbols().stacks.num_rows == 1
+    assert reader.symbols().frames.num_rows == 1
