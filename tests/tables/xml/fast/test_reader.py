@@ -330,6 +330,8 @@ TEXTS = {
     "a part without an id": '<row><string id="1" fmt="x"><pid>1</pid></string></row>',
     "a repeat of an open value": '<row><string id="1" fmt="x"><string ref="1"/></string></row>',
     "a repeat of another type": '<row><string id="1" fmt="x"><pid ref="1"/></string></row>',
+    "a row within parts": '<row><string id="1" fmt="x"><row/></string></row>',
+    "a row with an id within parts": '<row><string id="1" fmt="x"><row id="2" fmt="y">y</row></string></row>',
     "a frame outside of a stack": '<row><string id="1" fmt="x"><frame id="2" name="f" addr="0x1"/>'
     "</string></row>",
     "a source outside of a stack": '<row><string id="1" fmt="x"><source line="1">'

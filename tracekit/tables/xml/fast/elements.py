@@ -78,7 +78,8 @@ def identify(
     _name_rows(named, rows)
     cells = _table(places[levels == 1], rows, columns.size)
     inner = places[levels > 1]
-    named.codes[inner] = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+    named.codes[inner] = parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
+    demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
     _name_cells(named, cells, columns)
     _check_closing(named)
     behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(named.codes.take(places))
