@@ -1,6 +1,8 @@
 """Rows of one table on their way into pieces: some ten thousand rows at most."""
 
-from collections.abc import Callable, Iterator, Sequence
+import gc
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -8,13 +10,27 @@ import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.xml.definitions import Definitions
-from tracekit.tables.xml.gather import IDENTITIES, SENTINEL, Gathered
+from tracekit.tables.xml.gather import gather
+from tracekit.tables.xml.gathered import IDENTITIES, SENTINEL, Gathered
 from tracekit.tables.xml.ids import Numbers
 from tracekit.tables.xml.malformed import BadRowError, MalformedError
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _BATCH = 1 << 13
+_ROWS, _CELLS = 1 << 12, 1 << 15  # that are looked up at once
+
+
+@contextmanager
+def _no_search_for_garbage() -> Generator[None]:
+    """Elements by the thousand would start it again and again, and there are no cycles."""
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searching:
+            gc.enable()
 
 
 class NodeBuilder:
@@ -28,6 +44,7 @@ class NodeBuilder:
         self._definitions = definitions
         self._types = [column.engineering_type for column in header.columns]
         self._columns = [_ColumnBuilder(column, definitions) for column in header.columns]
+        self._gathered = Gathered(self._types)
         self._rows = 0
         self._begun = False
 
@@ -37,28 +54,45 @@ class NodeBuilder:
         Raises:
             MalformedError: A row breaks the grammar; those before it were taken.
         """
-        for first in range(0, len(rows), _BATCH):
-            yield from self._add(rows[first : first + _BATCH])
-
-    def rest(self, damage: str = "") -> Iterator[Node]:
-        """Yield the rows that are in no piece yet; a table without rows is one piece too."""
-        if self._rows or not self._begun:
-            yield self._piece(damage)
-
-    def _add(self, rows: Sequence[Element]) -> Iterator[Node]:
+        gathered = self._gathered
         try:
-            gathered, values = self._definitions.read(rows, self._types)
+            with _no_search_for_garbage():
+                gather(rows, gathered)
         except BadRowError as error:
-            if error.row:
-                yield from self._add(rows[: error.row])
-            line = rows[error.row].sourceline
+            line = gathered.lines[error.row]
+            gathered.cut(error.row)
+            yield from self._settle()
             raise MalformedError(f"{error}, line {line}") from error
-        self._take(gathered, values, len(rows))
+        count = len(gathered.lines)
+        if count >= _ROWS or count * len(self._types) >= _CELLS:
+            yield from self._settle()
+
+    def rest(self) -> Iterator[Node]:
+        """Yield the rows that are in no piece yet; a table without rows is one piece too.
+
+        Raises:
+            MalformedError: A row breaks the grammar; call it again for those before it.
+        """
+        yield from self._settle()
+        if self._rows or not self._begun:
+            yield self._piece()
+
+    def _settle(self) -> Iterator[Node]:
+        gathered, self._gathered = self._gathered, Gathered(self._types)
+        try:
+            self._take(gathered)
+        except BadRowError as error:
+            line = gathered.lines[error.row]
+            gathered.cut(error.row)
+            self._take(gathered)
+            raise MalformedError(f"{error}, line {line}") from error
         if self._rows >= _BATCH:
             yield self._piece()
 
-    def _take(self, gathered: Gathered, values: Numbers, rows: int) -> None:
-        by_column = values.reshape(rows, -1).T
+    def _take(self, gathered: Gathered) -> None:
+        if not (rows := len(gathered.lines)):
+            return
+        by_column = self._definitions.read(gathered).reshape(rows, -1).T
         texts = self._definitions.texts(by_column.ravel())
         for place, (column, numbers) in enumerate(zip(self._columns, by_column, strict=True)):
             column.add(texts.slice(place * rows, rows), numbers)
@@ -67,10 +101,10 @@ class NodeBuilder:
             self._columns[cell % width].foreign.add(tag)
         self._rows += rows
 
-    def _piece(self, damage: str = "") -> Node:
+    def _piece(self) -> Node:
         columns = tuple(column.build() for column in self._columns)
         rows, self._rows, self._begun = self._rows, 0, True
-        return Node(self.header.schema, self._xpath, columns, rows, damage, self._number)
+        return Node(self.header.schema, self._xpath, columns, rows, number=self._number)
 
 
 class _ColumnBuilder:

@@ -4,34 +4,15 @@ A value costs some twenty bytes beside its text: what it is, where its text ends
 among the processes and threads, stacks or frames.
 """
 
-import gc
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-
 import numpy as np
 import pyarrow as pa
 
-# The classes of lxml's elements have no public name.
-from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
-
 from tracekit.tables.xml.fast.heap import Growing, TextHeap
-from tracekit.tables.xml.gather import NOTHING, Gathered
+from tracekit.tables.xml.gathered import KINDS, NOTHING, Gathered
 from tracekit.tables.xml.ids import Numbers
-from tracekit.tables.xml.lookup import KINDS, Found, Lookup, among
+from tracekit.tables.xml.lookup import Found, Lookup, among
 from tracekit.tables.xml.stacks import Parts, Stacks
 from tracekit.tables.xml.symbols import Symbols
-
-
-@contextmanager
-def _no_search_for_garbage() -> Generator[None]:
-    """Elements by the thousand would start it again and again, and there are no cycles."""
-    searching = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if searching:
-            gc.enable()
 
 
 class Definitions:
@@ -47,18 +28,15 @@ class Definitions:
         self._tids: Growing[np.int32] = Growing(np.int32)
         self._stacks = Stacks()
 
-    def read(self, rows: Sequence[Element], columns: Sequence[str]) -> tuple[Gathered, Numbers]:
+    def read(self, gathered: Gathered) -> Numbers:
         """Take rows, all or none; return the values of their cells, by row and column.
 
         Raises:
-            BadRowError: One breaks the grammar, or repeats a value that was not defined.
+            BadRowError: One repeats a value that was not defined.
         """
-        gathered = Gathered(columns)
-        with _no_search_for_garbage():
-            gathered.add(rows)
         found = self._lookup.find(gathered)
         self._keep(gathered, found)
-        return gathered, found.cells
+        return found.cells
 
     def texts(self, values: Numbers) -> pa.Array:
         """Return the texts of values, null where there is no value or it has none."""
@@ -124,9 +102,9 @@ class Definitions:
         self._stacks.add(
             gathered,
             Parts(
-                self._numbers(found.parts([binary for _, _, binary, _ in frames]), "binary"),
-                self._numbers(found.parts([source for _, _, _, source in frames]), "source"),
-                self._numbers(found.parts(gathered.frames_of_stacks), "frame"),
+                among(self._links, found.parts([binary for _, _, binary, _ in frames])),
+                among(self._links, found.parts([source for _, _, _, source in frames])),
+                among(self._links, found.parts(gathered.frames_of_stacks)),
                 self.texts(found.parts([path for _, path in gathered.sources])),
                 self._addresses(gathered, found),
             ),
@@ -155,9 +133,8 @@ class Definitions:
         older = iter(self.texts(old).to_pylist())
         values = iter(parts.tolist())
         for place, some, rest in gathered.worded:
-            said = [
-                text if value < found.first else gathered.texts[value - found.first]
-                for _, value, text in zip(some, values, older, strict=False)
-            ]
-            text = next((one for one in said if one is not None), None)
+            text = None
+            for _, value, old in zip(some, values, older, strict=False):
+                if text is None:
+                    text = old if value < found.first else gathered.texts[value - found.first]
             gathered.texts[place] = f"{text or ''}{rest}" or gathered.texts[place]

@@ -1,11 +1,8 @@
-"""What rows say, taken down as lists; what they repeat is looked up afterwards, all at once.
+"""Take down what rows say.
 
 An element with an `id` defines a value, an element with a `ref` repeats it, a sentinel is null.
 A value is known when its own element ends, so that a repeat may point into a compound that is
-still open. Values get numbers in that order.
-
-A part of a compound is the number of its value, or where it is a repeat -2 - k for the k-th
-repeat within compounds, or -1 for null.
+still open.
 """
 
 from collections.abc import Sequence
@@ -17,184 +14,181 @@ import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml.gathered import (
+    ADDRESSES,
+    IDENTITIES,
+    KINDS,
+    NOTHING,
+    SENTINEL,
+    Gathered,
+)
 from tracekit.tables.xml.malformed import BadRowError, MalformedError
 from tracekit.tables.xml.symbols import STACK_TYPES
 
-SENTINEL = "sentinel"
-IDENTITIES = ("process", "thread")
-NOTHING = -1
-ADDRESSES = -1
 _DEEPEST = 64
-_SPECIAL = frozenset({SENTINEL, *IDENTITIES, *STACK_TYPES, "frame", "binary", "source"})
 
 
-class Gathered:
-    """The values, cells and repeats of some rows, in the order of the document."""
+def gather(rows: Sequence[Element], into: Gathered) -> None:
+    """Take rows down.
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        """Take the tags that the columns declare."""
-        self.columns = list(columns)
-        self.cells = pa.nulls(0, pa.string())  # by row and column, null where they repeat nothing
-        self.own: list[int] = []  # the values of those that are none
-        self.strange: list[tuple[int, str]] = []  # cells under another tag than declared
-        self.ids: list[str | None] = []
-        self.tags: list[str] = []
-        self.texts: list[str | None] = []
-        self.links: list[tuple[int, int]] = []  # a value, its number among those of its kind
-        self.repeats: list[str | None] = []  # those within compounds
-        self.repeat_tags: list[str] = []
-        self.repeats_after: list[tuple[int, int]] = []  # values that had ended before so many
-        self.identities: list[tuple[int, int, int]] = []  # pid, tid, process
-        self.binaries: list[tuple[str | None, ...]] = []
-        self.sources: list[tuple[str | None, int]] = []  # line, path
-        self.frames: list[tuple[str | None, str | None, int, int]] = []  # … binary, source
-        self.frames_of_stacks: list[int] = []
-        self.depths: list[int] = []  # of stacks; ADDRESSES where it is such
-        self.addresses: list[list[int]] = []  # the program counter first
-        self.wrapped: list[tuple[int, int]] = []  # a stack, the one that it is
-        self.worded: list[tuple[int, list[int], str]] = []  # a text that follows from parts
+    Raises:
+        BadRowError: One has too few cells, too many, or one that is no value. It is taken
+            down in part.
+    """
+    width, first = len(into.columns), len(into.lines) * len(into.columns)
+    counts = [len(row) for row in rows]
+    whole = len(rows)
+    if counts.count(width) != whole:
+        whole = next(place for place, count in enumerate(counts) if count != width)
+    cells: list[Element] = []
+    for row in rows[:whole]:
+        cells += row
+    into.lines += [row.sourceline for row in rows]
+    tags = [cell.tag for cell in cells]
+    declared = into.columns * whole
+    if tags != declared:
+        pairs = enumerate(zip(tags, declared, strict=True), first)
+        into.strange += [(place, tag) for place, (tag, right) in pairs if tag != right]
+    into.repeated.append(pa.array([cell.get("ref") for cell in cells], pa.string()))
+    _define_cells(into, cells, tags, first)
+    if whole < len(rows):
+        reason = f"a row has {counts[whole]} cells for {width} columns"
+        raise BadRowError(first // width + whole, reason)
 
-    def add(self, rows: Sequence[Element]) -> None:
-        """Take rows down.
 
-        Raises:
-            BadRowError: One has too few cells, too many, or one that is no value.
-        """
-        width = len(self.columns)
-        cells: list[Element] = []
-        for number, row in enumerate(rows):
-            if len(row) != width:
-                raise BadRowError(number, f"a row has {len(row)} cells for {width} columns")
-            cells += row
-        tags = [cell.tag for cell in cells]
-        declared = self.columns * len(rows)
-        if tags != declared:
-            pairs = enumerate(zip(tags, declared, strict=True))
-            self.strange = [(place, tag) for place, (tag, right) in pairs if tag != right]
-        self.cells = pa.array([cell.get("ref") for cell in cells], pa.string())
-        self._define_cells(cells, tags)
+def _define_cells(into: Gathered, cells: list[Element], tags: list[str], first: int) -> None:
+    ids, texts, own, kinds = into.ids, into.texts, into.own, into.tags
+    for place in np.flatnonzero(into.repeated[-1].is_null()).tolist():
+        cell, tag = cells[place], tags[place]
+        text = cell.text
+        if text and tag not in KINDS and tag != SENTINEL and not len(cell):
+            own.append(len(texts))
+            ids.append(cell.get("id"))
+            kinds.append(tag)
+            texts.append(text)
+            continue
+        try:
+            own.append(_define(into, cell, tag, 0))
+        except MalformedError as error:
+            row = (first + place) // len(into.columns)
+            raise BadRowError(row, str(error)) from error
 
-    def _define_cells(self, cells: list[Element], tags: list[str]) -> None:
-        ids, texts, own, kinds = self.ids, self.texts, self.own, self.tags
-        for place in np.flatnonzero(self.cells.is_null()).tolist():
-            cell, tag = cells[place], tags[place]
-            text = cell.text
-            if text and tag not in _SPECIAL and not len(cell):
-                own.append(len(texts))
-                ids.append(cell.get("id"))
-                kinds.append(tag)
-                texts.append(text)
-                continue
-            try:
-                own.append(self._define(cell, tag, 0))
-            except MalformedError as error:
-                raise BadRowError(place // len(self.columns), str(error)) from error
 
-    def _define(self, element: Element, tag: str, depth: int) -> int:
-        if tag == "frame":
-            return self._define_frame(element, depth)
-        key, link = element.get("id"), NOTHING
-        if len(element):
-            names, parts = self._parts(element, depth)
-            text = element.get("fmt")
-            if text is None and tag not in IDENTITIES:
-                text = _name(element)
-                self._word(names, parts)
-            link = self._link(element, tag, names, parts)
-        elif tag == SENTINEL:
-            if key is None:
-                return NOTHING
-            text = None
+def _define(into: Gathered, element: Element, tag: str, depth: int) -> int:
+    if tag == "frame":
+        return _define_frame(into, element, depth)
+    key, link = element.get("id"), NOTHING
+    if len(element):
+        names, parts = _parts(into, element, depth)
+        text = element.get("fmt")
+        if text is None and tag not in IDENTITIES:
+            text = _name(element)
+            _word(into, names, parts)
+        link = _link(into, element, tag, names, parts)
+    elif tag == SENTINEL:
+        if key is None:
+            return NOTHING
+        text = None
+    else:
+        text = element.text or _textless(element, tag, nested=depth > 0)
+        if tag in KINDS and tag not in IDENTITIES:
+            link = _link(into, element, tag, [], [])
+    return _value(into, key, tag, text, link)
+
+
+def _define_frame(into: Gathered, frame: Element, depth: int) -> int:
+    names, parts = _parts(into, frame, depth)
+    name, address = frame.get("name"), frame.get("addr")
+    binary, source = _first("binary", names, parts), _first("source", names, parts)
+    into.frames.append((name, address, binary, source))
+    return _value(into, frame.get("id"), "frame", name or address or "", len(into.frames) - 1)
+
+
+def _value(into: Gathered, key: str | None, tag: str, text: str | None, link: int) -> int:
+    number = len(into.texts)
+    if link != NOTHING:
+        into.links.append((number, link))
+    into.ids.append(key)
+    into.tags.append(tag)
+    into.texts.append(text)
+    return number
+
+
+def _parts(into: Gathered, compound: Element, depth: int) -> tuple[list[str], list[int]]:
+    children = list(compound)
+    if children and depth == _DEEPEST:
+        raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
+    tags = [child.tag for child in children]
+    refs = [child.get("ref") for child in children]
+    parts: list[int] = []
+    for place in [place for place, ref in enumerate(refs) if ref is None]:
+        _repeat(into, refs[len(parts) : place], tags, parts)
+        parts.append(_define(into, children[place], tags[place], depth + 1))
+    _repeat(into, refs[len(parts) :], tags, parts)
+    return tags, parts
+
+
+def _repeat(into: Gathered, refs: list[str | None], tags: list[str], parts: list[int]) -> None:
+    if count := len(refs):
+        first = NOTHING - 1 - len(into.repeats)
+        after, tag = len(into.texts), tags[len(parts)]
+        if count == 1 or tags.count(tag) == len(tags):
+            into.runs.append((after, count, tag))
         else:
-            text = element.text or _textless(element, tag, nested=depth > 0)
-            if tag in _SPECIAL and tag not in IDENTITIES:
-                link = self._link(element, tag, [], [])
-        return self._value(key, tag, text, link)
+            into.runs += [(after, 1, one) for one in tags[len(parts) : len(parts) + count]]
+        into.repeats += refs
+        parts += range(first, first - count, -1)
 
-    def _define_frame(self, frame: Element, depth: int) -> int:
-        names, parts = self._parts(frame, depth)
-        name, address = frame.get("name"), frame.get("addr")
-        binary, source = _first("binary", names, parts), _first("source", names, parts)
-        self.frames.append((name, address, binary, source))
-        return self._value(frame.get("id"), "frame", name or address or "", len(self.frames) - 1)
 
-    def _value(self, key: str | None, tag: str, text: str | None, link: int) -> int:
-        number = len(self.texts)
-        if link != NOTHING:
-            self.links.append((number, link))
-        self.ids.append(key)
-        self.tags.append(tag)
-        self.texts.append(text)
-        return number
+def _link(into: Gathered, element: Element, tag: str, names: list[str], parts: list[int]) -> int:
+    if tag in STACK_TYPES:
+        return _stack(into, names, parts)
+    match tag:
+        case "process":
+            into.identities.append((_first("pid", names, parts), NOTHING, NOTHING))
+            return len(into.identities) - 1
+        case "thread":
+            process = _first("process", names, parts)
+            into.identities.append((NOTHING, _first("tid", names, parts), process))
+            return len(into.identities) - 1
+        case "binary":
+            said = map(element.get, ("name", "UUID", "arch", "load-addr", "path"))
+            into.binaries.append(tuple(said))
+            return len(into.binaries) - 1
+        case "source":
+            into.sources.append((element.get("line"), _first("path", names, parts)))
+            return len(into.sources) - 1
+        case _:
+            return NOTHING
 
-    def _parts(self, compound: Element, depth: int) -> tuple[list[str], list[int]]:
-        children = list(compound)
-        if children and depth == _DEEPEST:
-            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
-        tags = [child.tag for child in children]
-        refs = [child.get("ref") for child in children]
-        parts: list[int] = []
-        for place in [place for place, ref in enumerate(refs) if ref is None]:
-            self._repeat(refs[len(parts) : place], tags, parts)
-            parts.append(self._define(children[place], tags[place], depth + 1))
-        self._repeat(refs[len(parts) :], tags, parts)
-        return tags, parts
 
-    def _repeat(self, refs: list[str | None], tags: list[str], parts: list[int]) -> None:
-        if count := len(refs):
-            first = NOTHING - 1 - len(self.repeats)
-            self.repeats += refs
-            self.repeat_tags += tags[len(parts) : len(parts) + count]
-            self.repeats_after.append((len(self.texts), count))
-            parts += range(first, first - count, -1)
+def _stack(into: Gathered, names: list[str], parts: list[int]) -> int:
+    if depth := names.count("frame"):
+        into.frames_of_stacks += parts if depth == len(parts) else _all("frame", names, parts)
+        into.depths.append(depth)
+        return len(into.depths) - 1
+    pairs = zip(names, parts, strict=True)
+    if wrapped := [part for name, part in pairs if name in STACK_TYPES]:
+        into.wrapped.append((len(into.texts), wrapped[0]))
+        return NOTHING
+    addresses = _all("text-address", names, parts) + _all("text-addresses", names, parts)
+    if not addresses:
+        return NOTHING
+    into.addresses.append(addresses)
+    into.depths.append(ADDRESSES)
+    return len(into.depths) - 1
 
-    def _link(self, element: Element, tag: str, names: list[str], parts: list[int]) -> int:
-        if tag in STACK_TYPES:
-            return self._stack(names, parts)
-        match tag:
-            case "process":
-                self.identities.append((_first("pid", names, parts), NOTHING, NOTHING))
-                return len(self.identities) - 1
-            case "thread":
-                process = _first("process", names, parts)
-                self.identities.append((NOTHING, _first("tid", names, parts), process))
-                return len(self.identities) - 1
-            case "binary":
-                said = map(element.get, ("name", "UUID", "arch", "load-addr", "path"))
-                self.binaries.append(tuple(said))
-                return len(self.binaries) - 1
-            case "source":
-                self.sources.append((element.get("line"), _first("path", names, parts)))
-                return len(self.sources) - 1
-            case _:
-                return NOTHING
 
-    def _stack(self, names: list[str], parts: list[int]) -> int:
-        if depth := names.count("frame"):
-            self.frames_of_stacks += parts if depth == len(parts) else _all("frame", names, parts)
-            self.depths.append(depth)
-            return len(self.depths) - 1
+def _word(into: Gathered, names: list[str], parts: list[int]) -> None:
+    """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
+    if depth := names.count("frame"):
+        leaf = [_first("frame", names, parts)]
+        into.worded.append((len(into.texts), leaf, f" ← ({depth - 1} other frames)"))
+    else:
         pairs = zip(names, parts, strict=True)
-        if wrapped := [part for name, part in pairs if name in STACK_TYPES]:
-            self.wrapped.append((len(self.texts), wrapped[0]))
-            return NOTHING
-        addresses = _all("text-address", names, parts) + _all("text-addresses", names, parts)
-        if not addresses:
-            return NOTHING
-        self.addresses.append(addresses)
-        self.depths.append(ADDRESSES)
-        return len(self.depths) - 1
-
-    def _word(self, names: list[str], parts: list[int]) -> None:
-        """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
-        if depth := names.count("frame"):
-            leaf = [_first("frame", names, parts)]
-            self.worded.append((len(self.texts), leaf, f" ← ({depth - 1} other frames)"))
-        else:
-            pairs = zip(names, parts, strict=True)
-            inner = [part for name, part in pairs if name.endswith("backtrace")]
-            if inner:
-                self.worded.append((len(self.texts), inner, ""))
+        inner = [part for name, part in pairs if name.endswith("backtrace")]
+        if inner:
+            into.worded.append((len(into.texts), inner, ""))
 
 
 def _first(tag: str, names: list[str], parts: list[int]) -> int:

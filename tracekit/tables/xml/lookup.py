@@ -10,17 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.heap import Growing
-from tracekit.tables.xml.gather import IDENTITIES, NOTHING, Gathered
+from tracekit.tables.xml.gathered import KINDS, NOTHING, Gathered
 from tracekit.tables.xml.ids import UNKNOWN, Ids, Numbers
 from tracekit.tables.xml.malformed import BadRowError, MalformedError
-from tracekit.tables.xml.symbols import STACK_TYPES
 
 _MOST_VALUES = (1 << 31) - 1
-KINDS = {
-    **dict.fromkeys(IDENTITIES, "identity"),
-    **dict.fromkeys(STACK_TYPES, "stack"),
-    **{tag: tag for tag in ("frame", "binary", "source")},
-}
 
 
 class Found(NamedTuple):
@@ -103,7 +97,8 @@ class Lookup:
         if gathered.strange:
             places, tags = zip(*gathered.strange, strict=True)
             expected[list(places)] = self._coded(tags)
-        return np.concatenate((expected[repeats], self._coded(gathered.repeat_tags)))
+        codes = self._coded([tag for _, _, tag in gathered.runs])
+        return np.concatenate((expected[repeats], np.repeat(codes, _counts(gathered))))
 
     def _bad_row(
         self,
@@ -128,8 +123,11 @@ class Lookup:
 
 def _after(gathered: Gathered) -> Numbers:
     """Return how many values had ended before each repeat within a compound."""
-    runs = np.array(gathered.repeats_after, np.int64).reshape(-1, 2)
-    return np.repeat(runs[:, 0], runs[:, 1])
+    return np.repeat([after for after, _, _ in gathered.runs], _counts(gathered)).astype(np.int64)
+
+
+def _counts(gathered: Gathered) -> Numbers:
+    return np.array([count for _, count, _ in gathered.runs], np.int64)
 
 
 def among(numbers: Growing[np.int32], places: Numbers) -> Numbers:

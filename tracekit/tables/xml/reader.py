@@ -85,16 +85,20 @@ class _Document:
             yield self._held
 
     def _pieces_before(self, damage: str) -> Iterator[Node]:
-        rest = [] if self._table is None else list(self._table.rest())
-        if self._held is not None and rest:
-            yield self._held
-        last = rest[0] if rest else self._held
-        if last is None:
+        pieces = [] if self._held is None else [self._held]
+        if self._table is not None:
+            try:
+                pieces += self._table.rest()
+            except MalformedError as earlier:
+                damage = str(earlier)
+                pieces += self._table.rest()
+        if not pieces:
             raise InputError(
                 f"{self._path} is damaged before its first table: {damage}.",
                 hint="Export it again.",
             )
-        self._held = replace(last, damage=damage)
+        yield from pieces[:-1]
+        self._held = replace(pieces[-1], damage=damage)
 
     def _take(self, batch: list[Element]) -> Iterator[Node]:
         rows: list[Element] = []

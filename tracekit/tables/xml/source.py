@@ -16,7 +16,7 @@ from tracekit.input_file import declares_document_type, hostile, open_input, unr
 from tracekit.tables.xml.head import ROOT, not_an_export
 from tracekit.tables.xml.malformed import MalformedError
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 _ADVICE = re.compile(r",? (?:use|try) XML_PARSE_HUGE(?: option)?")
 _LONGEST_SILENCE = 1 << 24
 _LONGEST_REASON = 200

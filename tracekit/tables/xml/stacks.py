@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.heap import Growing
-from tracekit.tables.xml.gather import ADDRESSES, Gathered
+from tracekit.tables.xml.gathered import ADDRESSES, Gathered
 from tracekit.tables.xml.ids import Numbers
 from tracekit.tables.xml.symbols import FRAMES, STACKS, Symbols, no_symbols
 
