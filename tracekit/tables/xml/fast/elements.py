@@ -42,13 +42,15 @@ class Named:
 class Elements:
     """The elements of a block; places are indices into its tokens.
 
-    `codes` and `ids` are those of all tokens, an id 0 where an element has none. `cells` has a
-    row for each row of the table. `attributes` are the positions behind the ids of definitions.
+    `codes` and `ids` are those of all tokens, an id 0 where an element has none. `places` are
+    the tokens that do not close. `cells` has a row for each row of the table. `attributes` are
+    the positions behind the ids of definitions.
     """
 
     tokens: Tokens
     codes: Codes
     ids: NDArray[np.int64]
+    places: Positions
     cells: Positions
     definitions: Positions
     references: Positions
@@ -92,7 +94,7 @@ def identify(
     ids[references] = _repeated(named, references, behind[reference], before)
     ids[definitions] = np.arange(defined + 1, defined + 1 + definitions.size)
     ends = _check_order(block, ids.take(definitions), behind[definition])
-    return Elements(tokens, named.codes, ids, cells, definitions, references, ends)
+    return Elements(tokens, named.codes, ids, places, cells, definitions, references, ends)
 
 
 def _name_rows(named: Named, rows: Positions) -> None:

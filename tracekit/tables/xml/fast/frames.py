@@ -34,7 +34,6 @@ _HEXADECIMAL[list(b"0123456789abcdef")] = True
 _DECIMAL = np.zeros(256, np.bool_)
 _DECIMAL[list(b"0123456789")] = True
 _SHORTEST_ADDRESS, _LONGEST_ADDRESS = len("0x0"), len("0x0123456789abcdef")
-_PARENT_LEVEL, _PART_LEVEL = 2, 3
 
 Ids = NDArray[np.int64]
 
@@ -51,22 +50,32 @@ class Frames:
         self._lines = Growing(np.int64)
         self._binary_rows: list[tuple[str, str, str, int, str]] = []
 
-    def add(self, block: Block, elements: Elements, definitions: Definitions) -> int:
-        """Add those that a block defines; return how many quotes their tags have beside ids.
+    def add(
+        self, block: Block, elements: Elements, parts: Positions, definitions: Definitions
+    ) -> int:
+        """Add those that a block defines.
+
+        Args:
+            block: The rows.
+            elements: Their elements.
+            parts: The frames, binaries and sources among them, all within stacks.
+            definitions: What is defined, the texts of this block included.
+
+        Returns:
+            How many quotes the tags of the parts have, beside those of their ids.
 
         Raises:
             IrregularError: A frame has other attributes or parts than in an export of today.
         """
-        codes, tokens = elements.codes, elements.tokens
-        defined = codes.take(elements.definitions)
+        kinds = elements.codes.take(parts)
+        owned, sources = parts[kinds == self._binary], parts[kinds == self._source]
+        defined = elements.codes.take(elements.definitions)
         binaries = elements.definitions[defined == self._binary]
         frames = elements.definitions[defined == self._frame]
-        sources = np.flatnonzero((codes == self._source) & ~tokens.closing)
         self._add_binaries(block, elements, binaries, definitions)
         if frames.size:
-            self._add_frames(block, elements, frames, sources, definitions)
-        else:
-            demand(not sources.size, "a source without a frame")
+            self._add_names(block, elements, frames, definitions)
+            self._add_parts(block, elements, frames, (owned, sources), definitions)
         return (
             _FRAME_QUOTES * frames.size
             + _BINARY_QUOTES * binaries.size
@@ -86,32 +95,39 @@ class Frames:
             values[elements.ids[place]] = len(self._binary_rows)
             self._binary_rows.append((name, uuid, arch, int(address, 16), path))
 
-    def _add_frames(
+    def _add_names(
+        self, block: Block, elements: Elements, frames: Positions, definitions: Definitions
+    ) -> None:
+        names, addresses = _attributes(block, elements, frames, self._frame)
+        numbers = np.arange(frames.size) + self.names.size
+        definitions.values.array[elements.ids.take(frames)] = numbers
+        self.names.extend(np.arange(frames.size) + len(definitions.texts))
+        definitions.texts.extend(names)
+        self._addresses.extend(addresses)
+
+    def _add_parts(
         self,
         block: Block,
         elements: Elements,
-        places: Positions,
-        sources: Positions,
+        frames: Positions,
+        parts: tuple[Positions, Positions],
         definitions: Definitions,
     ) -> None:
-        names, addresses = _attributes(block, elements, places, self._frame)
+        owned, sources = parts
         values, ids = definitions.values.array, elements.ids
-        values[ids.take(places)] = np.arange(places.size) + self.names.size
-        self.names.extend(np.arange(places.size) + len(definitions.texts))
-        definitions.texts.extend(names)
-        self._addresses.extend(addresses)
-        owned = np.flatnonzero((elements.codes == self._binary) & ~elements.tokens.closing)
-        binary = _of_parents(elements, owned, ids.take(owned)).take(places)
-        self._binaries.extend(np.where(binary > 0, values.take(binary), -1))
-        paths, lines = self._sources_of(block, elements, sources)
-        path = _of_parents(elements, sources, paths).take(places)
-        self._sources.extend(np.where(path > 0, values.take(path), -1))
-        self._lines.extend(_of_parents(elements, sources, lines).take(places))
+        opened = np.flatnonzero(elements.tokens.opening.take(frames))
+        binaries, paths, lines = np.full((3, frames.size), -1)
+        binaries[_parents(frames, opened, owned)] = values.take(ids.take(owned))
+        if sources.size:
+            of_paths, numbers = self._sources_of(block, elements, sources)
+            parents = _parents(frames, opened, sources)
+            paths[parents], lines[parents] = values.take(of_paths), numbers
+        self._binaries.extend(binaries)
+        self._sources.extend(paths)
+        self._lines.extend(lines)
 
     def _sources_of(self, block: Block, elements: Elements, places: Positions) -> tuple[Ids, Ids]:
         """Return the ids of the paths of sources, and their lines."""
-        if not places.size:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         tokens = elements.tokens
         starts = tokens.starts.take(places) + 1 + len(SOURCE)
         demand(tokens.opening.take(places).all(), "a source without a path")
@@ -215,14 +231,9 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         raise IrregularError(str(error)) from error
 
 
-def _of_parents(elements: Elements, places: Positions, numbers: Ids) -> Ids:
-    """Lay the numbers of parts on the tokens of the frames that they are parts of."""
-    laid = np.zeros(elements.codes.size, np.int64)
-    if places.size:
-        tokens = elements.tokens
-        demand((tokens.levels.take(places) == _PART_LEVEL).all(), "a part outside of a frame")
-        open_frames = tokens.opening & (tokens.levels == _PARENT_LEVEL)
-        parents = np.flatnonzero(open_frames).take(np.cumsum(open_frames).take(places) - 1)
-        demand((np.diff(parents) > 0).all(), "a frame with two parts of a kind")
-        laid[parents] = numbers
-    return laid
+def _parents(frames: Positions, opened: Positions, parts: Positions) -> Positions:
+    """Return which frames the parts stand in; `opened` says which frames have any."""
+    demand(opened.size >= parts.size, "a frame with two parts of a kind")
+    parents = np.searchsorted(frames.take(opened), parts) - 1
+    demand((np.diff(parents) > 0).all(), "a frame with two parts of a kind")
+    return opened.take(parents)

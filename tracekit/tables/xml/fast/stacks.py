@@ -28,7 +28,8 @@ class Stacks:
         self._frame = vocabulary.code("frame")
         self._stacks = vocabulary.codes(("backtrace", "tagged-backtrace", "text-backtrace"))
         self._parts = vocabulary.codes(("frame", "binary", SOURCE))
-        self._allowed = np.zeros((DEEPEST + 1, vocabulary.lengths.size), np.bool_)
+        self._width = vocabulary.lengths.size
+        self._allowed = np.zeros((DEEPEST + 1, self._width), np.bool_)
         for level, names in enumerate((("frame",), ("binary", SOURCE), ("path",))):
             self._allowed[_STACK_LEVEL + 1 + level] = vocabulary.codes(names)
         self._members = Growing(np.int64)
@@ -41,29 +42,30 @@ class Stacks:
         Raises:
             IrregularError: A stack or a frame is not built as in an export of today.
         """
-        codes, tokens = elements.codes, elements.tokens
+        codes, tokens, places = elements.codes, elements.tokens, elements.places
         stacks = elements.definitions[self._stacks.take(codes.take(elements.definitions))]
-        parts = np.flatnonzero(self._parts.take(codes) & ~tokens.closing)
+        names = codes.take(places)
+        parts = self._parts.take(names)
         if not stacks.size:
-            demand(not parts.size, "a frame without a stack")
+            demand(not parts.any(), "a frame without a stack")
             return 0
-        quotes = self.frames.add(block, elements, definitions)
-        top = tokens.opening & (tokens.levels == _STACK_LEVEL)
-        within = self._stacks.take(codes.take(np.flatnonzero(top)))
-        demand(np.count_nonzero(within) == stacks.size, "a stack within a value")
+        levels = tokens.levels.take(places)
+        top = (levels == _STACK_LEVEL) & tokens.opening.take(places)
         owners = np.cumsum(top) - 1
-        inner = np.flatnonzero((tokens.levels > _STACK_LEVEL) & ~tokens.closing)
-        in_stack = within.take(owners.take(inner))
-        allowed = self._allowed[tokens.levels.take(inner), codes.take(inner)]
-        foreign = self._parts.take(codes.take(inner))
-        demand(np.where(in_stack, allowed, ~foreign).all(), "a stack of other parts")
-        frames = np.flatnonzero((codes == self._frame) & ~tokens.closing)
+        within = self._stacks.take(names[top])
+        demand(np.count_nonzero(within) == stacks.size, "a stack within a value")
+        in_stack = within.take(owners) & (levels > _STACK_LEVEL)
+        allowed = self._allowed.take(levels * np.int64(self._width) + names)
+        demand((np.where(in_stack, allowed, ~parts)).all(), "a stack of other parts")
+        frames = np.flatnonzero(names == self._frame)
         counts = np.bincount(owners.take(frames), minlength=within.size)[within]
         demand((counts > 0).all(), "a stack without frames")
+        quotes = self.frames.add(block, elements, places[parts], definitions)
         numbers = np.arange(stacks.size) + self._offsets.size - 1
         definitions.values.array[elements.ids.take(stacks)] = numbers
         self._offsets.extend(np.cumsum(counts) + self._members.size)
-        self._members.extend(definitions.values.array.take(elements.ids.take(frames)))
+        ids = elements.ids.take(places.take(frames))
+        self._members.extend(definitions.values.array.take(ids))
         return quotes
 
     def words(
