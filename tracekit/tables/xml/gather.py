@@ -5,7 +5,9 @@ A value is known when its own element ends, so that a repeat may point into a co
 still open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +28,8 @@ from tracekit.tables.xml.malformed import BadRowError, MalformedError
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _DEEPEST = 64
+# What list(element) does, without asking for its length and each child in turn.
+_children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
 def gather(rows: Sequence[Element], into: Gathered) -> None:
@@ -36,13 +40,12 @@ def gather(rows: Sequence[Element], into: Gathered) -> None:
             down in part.
     """
     width, first = len(into.columns), len(into.lines) * len(into.columns)
-    counts = [len(row) for row in rows]
+    children = [_children(row) for row in rows]
+    counts = [len(some) for some in children]
     whole = len(rows)
     if counts.count(width) != whole:
         whole = next(place for place, count in enumerate(counts) if count != width)
-    cells: list[Element] = []
-    for row in rows[:whole]:
-        cells += row
+    cells = list(chain.from_iterable(children[:whole]))
     into.lines += [row.sourceline for row in rows]
     tags = [cell.tag for cell in cells]
     declared = into.columns * whole
@@ -115,29 +118,30 @@ def _value(into: Gathered, key: str | None, tag: str, text: str | None, link: in
 
 
 def _parts(into: Gathered, compound: Element, depth: int) -> tuple[list[str], list[int]]:
-    children = list(compound)
+    children = _children(compound)
     if children and depth == _DEEPEST:
         raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
     tags = [child.tag for child in children]
     refs = [child.get("ref") for child in children]
     parts: list[int] = []
     for place in [place for place, ref in enumerate(refs) if ref is None]:
-        _repeat(into, refs[len(parts) : place], tags, parts)
+        if place > len(parts):
+            _repeat(into, refs[len(parts) : place], tags, parts)
         parts.append(_define(into, children[place], tags[place], depth + 1))
-    _repeat(into, refs[len(parts) :], tags, parts)
+    if len(refs) > len(parts):
+        _repeat(into, refs[len(parts) :], tags, parts)
     return tags, parts
 
 
 def _repeat(into: Gathered, refs: list[str | None], tags: list[str], parts: list[int]) -> None:
-    if count := len(refs):
-        first = NOTHING - 1 - len(into.repeats)
-        after, tag = len(into.texts), tags[len(parts)]
-        if count == 1 or tags.count(tag) == len(tags):
-            into.runs.append((after, count, tag))
-        else:
-            into.runs += [(after, 1, one) for one in tags[len(parts) : len(parts) + count]]
-        into.repeats += refs
-        parts += range(first, first - count, -1)
+    first, count = NOTHING - 1 - len(into.repeats), len(refs)
+    after, tag = len(into.texts), tags[len(parts)]
+    if count == 1 or tags.count(tag) == len(tags):
+        into.runs.append((after, count, tag))
+    else:
+        into.runs += [(after, 1, one) for one in tags[len(parts) : len(parts) + count]]
+    into.repeats += refs
+    parts += range(first, first - count, -1)
 
 
 def _link(into: Gathered, element: Element, tag: str, names: list[str], parts: list[int]) -> int:
