@@ -57,21 +57,36 @@ class Elements:
     attributes: Positions
 
 
-def identify(
-    block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes, defined: int
-) -> Elements:
-    """Name the elements of a block of rows.
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The elements of a block before their definitions are counted.
+
+    `behind` are the positions behind the names of definitions; `before` says for each repeat
+    how many definitions of the block stand before it.
+    """
+
+    named: Named
+    places: Positions
+    cells: Positions
+    definitions: Positions
+    behind: Positions
+    references: Positions
+    repeated: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+
+def prepare(block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes) -> Prepared:
+    """Name the elements of a block of rows, which needs nothing of other blocks.
 
     Args:
         block: The rows.
         tokens: Their tags.
         vocabulary: The names that may occur.
         columns: The codes of the columns' types.
-        defined: How many definitions stood in the blocks before.
 
     Raises:
-        IrregularError: Rows differ in their cells, an element has another name or other
-            attributes than it should have, or an id is not the next one.
+        IrregularError: Rows differ in their cells, or an element has another name or other
+            attributes than it should have.
     """
     named = Named(block, tokens, vocabulary, np.zeros(tokens.starts.size, np.int16))
     places = np.flatnonzero(~tokens.closing)
@@ -88,13 +103,45 @@ def identify(
     attribute = block.words[behind]
     definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
     _check_without_id(named, places[~(definition | reference)])
-    definitions, references = places[definition], places[reference]
+    references = places[reference]
+    return Prepared(
+        named=named,
+        places=places,
+        cells=cells,
+        definitions=places[definition],
+        behind=behind[definition],
+        references=references,
+        repeated=_repeated(named, references, behind[reference]),
+        before=np.cumsum(definition)[reference],
+    )
+
+
+def count(prepared: Prepared, defined: int) -> Elements:
+    """Give the definitions of a block the ids that are next.
+
+    Args:
+        prepared: The elements.
+        defined: How many definitions stood in the blocks before.
+
+    Raises:
+        IrregularError: An id is another, or a repeat names one that is yet to come.
+    """
+    named, definitions = prepared.named, prepared.definitions
+    demand((prepared.repeated - defined <= prepared.before).all(), "a repeat of what comes later")
     ids = np.zeros(named.codes.size, np.int64)
-    before = np.cumsum(definition)[reference] + defined
-    ids[references] = _repeated(named, references, behind[reference], before)
-    ids[definitions] = np.arange(defined + 1, defined + 1 + definitions.size)
-    ends = _check_order(block, ids.take(definitions), behind[definition])
-    return Elements(tokens, named.codes, ids, places, cells, definitions, references, ends)
+    ids[prepared.references] = prepared.repeated
+    ids[definitions] = numbers = np.arange(defined + 1, defined + 1 + definitions.size)
+    ends = _check_order(named.block, numbers, prepared.behind)
+    return Elements(
+        tokens=named.tokens,
+        codes=named.codes,
+        ids=ids,
+        places=prepared.places,
+        cells=prepared.cells,
+        definitions=definitions,
+        references=prepared.references,
+        attributes=ends,
+    )
 
 
 def _name_rows(named: Named, rows: Positions) -> None:
@@ -175,13 +222,9 @@ def _check_order(block: Block, ids: NDArray[np.int64], places: Positions) -> Pos
     return ends
 
 
-def _repeated(
-    named: Named, references: Positions, places: Positions, before: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the ids that repeats name; `before` says how many definitions stand before each."""
+def _repeated(named: Named, references: Positions, places: Positions) -> NDArray[np.int64]:
+    """Return the ids that repeats name."""
     ends = named.tokens.ends.take(references) - 2
     demand(not named.tokens.opening.take(references).any(), "a repeat with content")
     demand((named.block.octets.take(ends) == _QUOTE).all(), "a repeat with other attributes")
-    ids = parsed(named.block, ends, ends - places - _REF_LENGTH)
-    demand((ids <= before).all(), "a repeat of what is not defined yet")
-    return ids
+    return parsed(named.block, ends, ends - places - _REF_LENGTH)

@@ -15,10 +15,19 @@ import numpy as np
 
 from tracekit.input_file import open_input, unreadable
 from tracekit.tables.values import FORMS
+from tracekit.tables.xml.fast.ahead import ahead
 from tracekit.tables.xml.fast.blocks import Block, blocks
 from tracekit.tables.xml.fast.columns import ColumnBuilder
 from tracekit.tables.xml.fast.definitions import Definitions
-from tracekit.tables.xml.fast.elements import ROW, SENTINEL, SOURCE, Elements, identify
+from tracekit.tables.xml.fast.elements import (
+    ROW,
+    SENTINEL,
+    SOURCE,
+    Elements,
+    Prepared,
+    count,
+    prepare,
+)
 from tracekit.tables.xml.fast.identities import Identities
 from tracekit.tables.xml.fast.irregular import demand
 from tracekit.tables.xml.fast.names import Vocabulary
@@ -62,8 +71,8 @@ class FastReader:
     def _pieces(self, file: BinaryIO) -> Iterator[Node]:
         size = os.fstat(file.fileno()).st_size
         self._table = table = _Table(read_opening(file), size)
-        for block in blocks(file):
-            table.add(block)
+        for prepared in ahead(table.prepare, blocks(file)):
+            table.add(prepared)
             if table.rows >= _ROWS_IN_A_PIECE:
                 yield table.piece()
         if table.rows or not table.begun:
@@ -85,11 +94,14 @@ class _Table:
         self._stacks = Stacks(self._vocabulary)
         self._columns = [ColumnBuilder(column) for column in opening.header.columns]
 
-    def add(self, block: Block) -> None:
+    def prepare(self, block: Block) -> Prepared:
         check_characters(block)
         check_entities(block)
-        tokens = tokenize(block)
-        elements = identify(block, tokens, self._vocabulary, self._types, len(self._definitions))
+        return prepare(block, tokenize(block), self._vocabulary, self._types)
+
+    def add(self, prepared: Prepared) -> None:
+        block, tokens = prepared.named.block, prepared.named.tokens
+        elements = count(prepared, len(self._definitions))
         quotes = self._definitions.add(block, elements) + 2 * elements.references.size
         quotes += self._stacks.add(block, elements, self._definitions)
         _check_quotes(block, tokens, quotes)
