@@ -260,7 +260,8 @@ BAD = (
     (
         '<row><process id="1" fmt="?"><pid id="2">0</pid></process><backtrace id="3">'
         '<frame id="11" name="?" addr="0x0"><binary id="90" name="?"/><source line="1">'
-        '<path>?</path></source></frame></backtrace><string id="5" rfe="5"><string ref="4"/></string></row>'
+        '<path>?</path></source></frame></backtrace><string id="5" rfe="5"><string ref="4"/>'
+        "</string></row>"
     ),
     (
         '<row><process id="1" fmt="?"/><backtrace id="4"><text-address id="3">1</text-address>'
