@@ -27,7 +27,8 @@ class Symbols:
     """Stacks and frames, each numbered from 0 in the order in which the export defines them.
 
     `frames` has the columns of `FRAMES`, null where the export does not say. `stacks` has those
-    of `STACKS`: the numbers of a stack's frames, the innermost first.
+    of `STACKS`: the numbers of a stack's frames, the innermost first. Addresses that stand
+    without a frame, as in a `kperf-bt`, are frames behind all others, one for each address.
     """
 
     frames: pa.Table
