@@ -19,7 +19,8 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from tracekit.errors import InputError
 from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.detail_rows import Detail, details, rows_of_details
-from tracekit.tables.xml.gather import SENTINEL
+from tracekit.tables.xml.gather import gather
+from tracekit.tables.xml.gathered import SENTINEL, Gathered
 from tracekit.tables.xml.head import head
 from tracekit.tables.xml.ids import Numbers
 from tracekit.tables.xml.malformed import BadRowError, MalformedError
@@ -172,8 +173,9 @@ class _Builder:
             row[:] = [
                 found[tag] if tag in found else row.makeelement(SENTINEL) for tag in self._stacks
             ]
-        _, values = self._definitions.read(rows, self._stacks)
-        return list(values.reshape(len(rows), -1).T)
+        gathered = Gathered(self._stacks)
+        gather(rows, gathered)
+        return list(self._definitions.read(gathered).reshape(len(rows), -1).T)
 
     def _piece(self) -> Node:
         detail = self._detail
