@@ -12,6 +12,6 @@ def of() -> Callable[[bytes], Block]:
     """Make a block of some bytes."""
 
     def make(content: bytes) -> Block:
-        return block(content, len(content))
+        return block(bytearray(content + bytes(64)), len(content))
 
     return make

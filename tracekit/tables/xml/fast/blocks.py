@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.irregular import demand
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 21
 _LONGEST_BLOCK = 1 << 23
 _BEYOND = 64
 _AMPERSAND = ord("&")
@@ -39,7 +39,7 @@ class Block:
 
 
 def blocks(file: BinaryIO) -> Iterator[Block]:
-    """Yield the rows of a table, a megabyte at a time; a block lives until the next one.
+    """Yield the rows of a table, two megabytes at a time.
 
     Args:
         file: The export, read up to its first row.
@@ -49,20 +49,32 @@ def blocks(file: BinaryIO) -> Iterator[Block]:
     """
     rest, more = b"", True
     while more:
-        content = file.read(max(_BLOCK - len(rest), _BLOCK >> 2))
-        more = bool(content)
-        rest += content
-        size = rest.rfind(_ROW_END) + len(_ROW_END)
-        if size >= len(_ROW_END):
-            yield block(rest, size)
-            rest = rest[size:]
+        content = bytearray(len(rest) + _BLOCK + _BEYOND)
+        content[: len(rest)] = rest
+        with memoryview(content) as view:
+            count = _filled(file, view[len(rest) : -_BEYOND])
+        more, length = count > 0, len(rest) + count
+        size = content.rfind(_ROW_END, 0, length) + len(_ROW_END)
+        if size < len(_ROW_END):
+            size = 0
+        rest = bytes(content[size:length])
         demand(len(rest) < _LONGEST_BLOCK, "a row is longer than a block")
+        if size:
+            yield block(content, size)
     demand(rest in _ENDS, "the table does not end as xctrace ends it")
 
 
-def block(data: bytes, size: int) -> Block:
-    """Return the first `size` bytes as a block."""
-    padded = np.zeros(size + _BEYOND, np.uint8)
-    padded[:size] = np.frombuffer(data, np.uint8, size)
-    words = np.ndarray((size + _BEYOND - 8,), "<u8", padded, strides=(1,))
-    return Block(padded[:size], words, size)
+def block(content: bytearray, size: int) -> Block:
+    """Return the first `size` bytes as a block; some zeros take the place of what comes next."""
+    content[size : size + _BEYOND] = bytes(_BEYOND)
+    octets = np.frombuffer(content, np.uint8)
+    words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
+    return Block(octets[:size], words, size)
+
+
+def _filled(file: BinaryIO, view: memoryview) -> int:
+    """Read until the view is full or the file ends; return how much was read."""
+    count = 0
+    while more := file.readinto(view[count:]):  # pyright: ignore[reportAttributeAccessIssue]
+        count += more
+    return count

@@ -98,7 +98,6 @@ def prepare(block: Block, tokens: Tokens, vocabulary: Vocabulary, columns: Codes
     named.codes[inner] = parts = vocabulary.identify(block, tokens.starts.take(inner) + 1)
     demand((parts != vocabulary.code(ROW)).all(), "a row within a value")
     _name_cells(named, cells, columns)
-    _check_closing(named)
     behind = tokens.starts.take(places) + 1 + vocabulary.lengths.take(named.codes.take(places))
     attribute = block.words[behind]
     definition, reference = (attribute & _ID_MASK) == _ID, (attribute & _REF_MASK) == _REF
@@ -188,8 +187,8 @@ def _check_without_id(named: Named, places: Positions) -> None:
     demand(not tokens.opening.take(nulls).any(), "a sentinel with content")
 
 
-def _check_closing(named: Named) -> None:
-    """Every closing tag has the name of the opening tag that it closes."""
+def check_closing(named: Named) -> None:
+    """Raise IrregularError where a closing tag has another name than the tag that it closes."""
     tokens, codes = named.tokens, named.codes
     leaves = np.flatnonzero(tokens.leaf)
     _check_names(named, leaves + 1, codes.take(leaves))

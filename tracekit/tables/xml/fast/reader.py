@@ -25,6 +25,7 @@ from tracekit.tables.xml.fast.elements import (
     SOURCE,
     Elements,
     Prepared,
+    check_closing,
     count,
     prepare,
 )
@@ -101,6 +102,7 @@ class _Table:
 
     def add(self, prepared: Prepared) -> None:
         block, tokens = prepared.named.block, prepared.named.tokens
+        check_closing(prepared.named)
         elements = count(prepared, len(self._definitions))
         quotes = self._definitions.add(block, elements) + 2 * elements.references.size
         quotes += self._stacks.add(block, elements, self._definitions)

@@ -19,7 +19,8 @@ def check_repeats(elements: Elements, definitions: Definitions) -> None:
     open_types = np.zeros((DEEPEST + 2, definitions.width), np.bool_)
     open_types[tokens.levels.take(compounds) + 1, elements.codes.take(compounds)] = True
     np.logical_or.accumulate(open_types, axis=0, out=open_types)
-    suspicious = places[open_types[tokens.levels.take(places), codes]]
+    at = tokens.levels.take(places).astype(np.intp) * definitions.width + codes
+    suspicious = places[open_types.ravel().take(at)]
     if suspicious.size:
         _check_ancestors(elements, suspicious)
 
