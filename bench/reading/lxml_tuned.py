@@ -40,7 +40,7 @@ def decode(path: Path) -> Decoded:
 
 def _decode(path: Path) -> Decoded:
     columns = header(path)
-    values = _Values()
+    values = Values()
     known, reads = values.known, [values.reader(column.engineering_type) for column in columns]
     batches = Batches(columns)
     parser = etree.XMLPullParser(events=("end",), tag="row", huge_tree=True)
@@ -60,10 +60,11 @@ def _decode(path: Path) -> Decoded:
     return Decoded(batches.table(), stack_array(values.stacks), frame_table(values.frames))
 
 
-class _Values:
+class Values:
     """Values by the ids of their definitions; a stack and a frame are known by their numbers."""
 
     def __init__(self) -> None:
+        """Begin without values."""
         self.known: dict[str, Any] = {}
         self.stacks: list[list[int]] = []
         self.frames: list[tuple[Any, ...]] = []

@@ -43,6 +43,7 @@ METHODS = (
     Method("tracekit, exact", "reading.tracekit_readers:decode_exact"),
     Method("tracekit convert", "reading.tracekit_readers:convert"),
     Method(RIVAL, "reading.lxml_tuned:decode"),
+    Method("lxml iterparse", "reading.lxml_iterparse:decode"),
     Method("lxml, naive", "reading.naive:decode_with_lxml", slow=True),
     Method("ElementTree, naive", "reading.naive:decode_with_element_tree", slow=True),
     Method("pandas.read_xml", "reading.pandas_xml:decode", slow=True),

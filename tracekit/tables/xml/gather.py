@@ -6,8 +6,9 @@ still open.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import chain
-from operator import itemgetter
+from functools import partial
+from itertools import chain, compress
+from operator import is_, itemgetter, ne
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from tracekit.tables.xml.symbols import STACK_TYPES
 
 _DEEPEST = 64
 # What list(element) does, without asking for its length and each child in turn.
+_is_nothing = partial(is_, None)
 _children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
@@ -48,10 +50,8 @@ def gather(rows: Sequence[Element], into: Gathered) -> None:
     cells = list(chain.from_iterable(children[:whole]))
     into.lines += [row.sourceline for row in rows]
     tags = [cell.tag for cell in cells]
-    declared = into.columns * whole
-    if tags != declared:
-        pairs = enumerate(zip(tags, declared, strict=True), first)
-        into.strange += [(place, tag) for place, (tag, right) in pairs if tag != right]
+    other = map(ne, tags, into.columns * whole)
+    into.strange += [(first + place, tags[place]) for place in compress(range(len(tags)), other)]
     into.repeated.append(pa.array([cell.get("ref") for cell in cells], pa.string()))
     _define_cells(into, cells, tags, first)
     if whole < len(rows):
@@ -87,7 +87,8 @@ def _define(into: Gathered, element: Element, tag: str, depth: int) -> int:
         if text is None and tag not in IDENTITIES:
             text = _name(element)
             _word(into, names, parts)
-        link = _link(into, element, tag, names, parts)
+        if tag in KINDS:
+            link = _link(into, element, tag, names, parts)
     elif tag == SENTINEL:
         if key is None:
             return NOTHING
@@ -124,10 +125,19 @@ def _parts(into: Gathered, compound: Element, depth: int) -> tuple[list[str], li
     tags = [child.tag for child in children]
     refs = [child.get("ref") for child in children]
     parts: list[int] = []
-    for place in [place for place, ref in enumerate(refs) if ref is None]:
+    defined = compress(range(len(refs)), map(_is_nothing, refs)) if None in refs else ()
+    for place in defined:
         if place > len(parts):
             _repeat(into, refs[len(parts) : place], tags, parts)
-        parts.append(_define(into, children[place], tags[place], depth + 1))
+        child, tag = children[place], tags[place]
+        text = child.text
+        if text and tag not in KINDS and tag != SENTINEL and not len(child):
+            parts.append(len(into.texts))
+            into.ids.append(child.get("id"))
+            into.tags.append(tag)
+            into.texts.append(text)
+        else:
+            parts.append(_define(into, child, tag, depth + 1))
     if len(refs) > len(parts):
         _repeat(into, refs[len(parts) :], tags, parts)
     return tags, parts
