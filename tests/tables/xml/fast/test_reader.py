@@ -256,6 +256,88 @@ def test_stacks_have_frames_with_binaries_and_sources(export: Export, kind: str)
     }
 
 
+INNER = '<backtrace id="{0}"><frame id="{1}" name="{2}" addr="0x10"/></backtrace>'
+
+
+def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: Export) -> None:
+    path = export(
+        "stack:tagged-backtrace",
+        f'<row><tagged-backtrace id="1" fmt="eval &amp; co">{INNER.format(2, 3, "eval")}'
+        "</tagged-backtrace></row>",
+        "<row><sentinel/></row>",
+        '<row><tagged-backtrace id="4" fmt="again"><backtrace ref="2"/></tagged-backtrace></row>',
+        '<row><tagged-backtrace id="5"><frame ref="3"/><frame ref="3"/></tagged-backtrace></row>',
+        f'<row><tagged-backtrace id="6" fmt="main">{INNER.format(7, 8, "main")}'
+        "</tagged-backtrace></row>",
+        '<row><tagged-backtrace ref="1"/></row>',
+        '<row><tagged-backtrace id="9"><backtrace ref="7"/></tagged-backtrace></row>',
+        '<row><tagged-backtrace id="10" fmt="bare"><frame ref="8"/></tagged-backtrace></row>',
+        '<row><tagged-backtrace ref="9"/></row>',
+    )
+    made, exact = FastReader(path), ExactReader(path)
+    (piece,), (same,) = made.pieces(), exact.pieces()
+    (stacks,), (others,) = piece.columns, same.columns
+    assert stacks.cells.to_pylist() == [
+        "eval & co",
+        None,
+        "again",
+        "eval ← (1 other frames)",
+        "main",
+        "eval & co",
+        "main ← (0 other frames)",
+        "bare",
+        "main ← (0 other frames)",
+    ]
+    assert stacks.stacks.to_pylist() == [0, None, 0, 1, 2, 0, 2, 3, 2]
+    assert others.cells.to_pylist() == stacks.cells.to_pylist()
+    assert others.stacks.to_pylist() == stacks.stacks.to_pylist()
+    assert made.symbols().stacks.equals(exact.symbols().stacks)
+    assert made.symbols().frames.equals(exact.symbols().frames)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "",
+        '<string id="2" fmt="x">x</string>',
+        INNER.format(2, 3, "f") + INNER.format(4, 5, "g"),
+        INNER.format(2, 3, "f") + "<sentinel/>",
+        '<tagged-backtrace id="2" fmt="y">' + INNER.format(3, 4, "f") + "</tagged-backtrace>",
+        '<backtrace id="2" fmt="y"><frame id="3" name="f" addr="0x1"/></backtrace>',
+        '<backtrace ref="1"/>',
+    ],
+)
+def test_the_reader_gives_up_on_wrappers(export: Export, inner: str) -> None:
+    stack = f'<tagged-backtrace id="1" fmt="x">{inner}</tagged-backtrace>'
+    assert irregularity(export("s:tagged-backtrace", f"<row>{stack}</row>"))
+
+
+def test_a_block_may_wrap_nothing_but_stacks_of_other_blocks(
+    export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_BLOCK", 1 << 7)
+    rows = [
+        f'<row><tagged-backtrace id="1" fmt="w1">{INNER.format(2, 3, "f")}</tagged-backtrace></row>'
+    ]
+    rows += [
+        f'<row><tagged-backtrace id="{k}" fmt="w{k}"><backtrace ref="2"/></tagged-backtrace></row>'
+        for k in range(4, 40)
+    ]
+    (piece,) = whole(export("s:tagged-backtrace", *rows))
+    assert piece.columns[0].cells.to_pylist() == ["w1", *(f"w{k}" for k in range(4, 40))]
+    assert piece.columns[0].stacks.to_pylist() == [0] * 37
+
+
+@pytest.mark.parametrize("words", [' fmt="x"', ""])
+def test_a_wrapper_of_a_wrapper_is_not_read(export: Export, words: str) -> None:
+    path = export(
+        "s:tagged-backtrace",
+        f'<row><tagged-backtrace id="1"{words}>{INNER.format(2, 3, "f")}</tagged-backtrace></row>',
+        '<row><tagged-backtrace id="4" fmt="y"><tagged-backtrace ref="1"/></tagged-backtrace></row>',
+    )
+    assert irregularity(path) == "a stack that wraps a wrapper"
+
+
 def test_symbols_are_empty_without_stacks(export: Export) -> None:
     made = FastReader(export("n:uint32", '<row><uint32 id="1" fmt="1">1</uint32></row>'))
     assert made.symbols().frames.num_rows == 0

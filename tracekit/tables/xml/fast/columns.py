@@ -47,7 +47,7 @@ class ColumnBuilder:
         values = definitions.values.array.take(ids)
         kind = self._column.engineering_type
         if kind in STACK_TYPES:
-            texts, numbers = stacks.words(values, nulls, definitions), pa.array(values, mask=nulls)
+            texts, numbers = stacks.cells(ids, nulls, definitions)
             return ColumnCells(self._column, _chunk(texts), stacks=_chunk(numbers))
         if self._type is not None:
             numbers = pa.array(values.view(_DTYPES[self._type]), mask=nulls)

@@ -59,6 +59,7 @@ class Definitions:
         self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
         self._framed = vocabulary.codes(("frame", "binary"))
         self._stacks = vocabulary.codes(STACK_TYPES)
+        self._unreadable = vocabulary.codes(STACK_TYPES - {"tagged-backtrace"})
 
     def __len__(self) -> int:
         """Count the definitions."""
@@ -85,7 +86,7 @@ class Definitions:
         demand((framed | bare | (readable & closed)).all(), "a definition with other attributes")
         demand((framed | tokens.opening.take(places)).all(), "a definition without content")
         demand((leaf | ~valued | (readable & ~numeric)).all(), "a compound without a text")
-        demand(not (self._stacks.take(codes) & readable).any(), "a stack with a text")
+        demand(not (self._unreadable.take(codes) & readable).any(), "a stack with a text")
         chosen = np.flatnonzero(valued)
         starts = np.where(leaf, ends + 1, behind + 1 + _FMT_LENGTH)
         following = tokens.starts.take(np.minimum(places + 1, tokens.starts.size - 1))
