@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tracekit.cli import main
+from command_line import run
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
 # A shell lets programs in its background ignore SIGINT; tests send it to themselves.
@@ -165,11 +165,7 @@ class Ran:
     """How a command ended, and what it printed."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-        try:
-            main(arguments)
-            self.code = 0
-        except SystemExit as end:
-            self.code = int(end.code or 0)
+        self.code = run(*arguments)
         printed = capsys.readouterr()
         self.out, self.err = printed.out, printed.err
 

@@ -9,22 +9,11 @@ import pyarrow as pa
 from lxml import etree
 
 from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml import FRAMES as NUMBERED_FRAMES
+from tracekit.tables.xml import STACK_TYPES
 
 Element: TypeAlias = Any
-STACK_TYPES = frozenset({"backtrace", "tagged-backtrace", "text-backtrace", "kperf-bt"})
-FRAMES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("address", pa.uint64()),
-        ("binary", pa.string()),
-        ("uuid", pa.string()),
-        ("arch", pa.string()),
-        ("load_address", pa.uint64()),
-        ("path", pa.string()),
-        ("source", pa.string()),
-        ("line", pa.int64()),
-    ]
-)
+FRAMES = pa.schema([field for field in NUMBERED_FRAMES if field.name != "frame"])
 _TYPES = {
     Form.INTEGER: pa.int64(),
     Form.UNSIGNED: pa.uint64(),

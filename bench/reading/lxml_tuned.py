@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from reading.decoded import (
-    STACK_TYPES,
     Batches,
     Decoded,
     Element,
@@ -24,6 +23,7 @@ from reading.decoded import (
     stack_array,
 )
 from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml import STACK_TYPES
 
 _BLOCK = 1 << 16
 Read: TypeAlias = Callable[[Element], Any]

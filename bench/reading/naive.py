@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 from lxml import etree
 
 from reading.decoded import (
-    STACK_TYPES,
     Batches,
     Decoded,
     Element,
@@ -18,6 +17,7 @@ from reading.decoded import (
     stack_array,
 )
 from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml import STACK_TYPES
 
 _CONVERSIONS: dict[Form, Callable[[str], Any]] = {
     Form.TEXT: str,

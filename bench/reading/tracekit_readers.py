@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reading.decoded import STACK_TYPES, Decoded, arrow_type
+from reading.decoded import Decoded, arrow_type
 from tracekit import console, outcome, tables
 from tracekit.cli import main
-from tracekit.tables.xml import ColumnCells, ExactReader, FastReader, Node, Reader
+from tracekit.tables.xml import STACK_TYPES, ColumnCells, ExactReader, FastReader, Node, Reader
 
 # What a command imports when it runs belongs to the imports, not to the reading.
 _IMPORTED_BY_COMMANDS = (console, outcome, tables)

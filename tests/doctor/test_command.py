@@ -8,25 +8,14 @@ from typing import Any
 
 import pytest
 
+from command_line import run, small
 from tracekit.capabilities import Capabilities, Combination, Identity
-from tracekit.cli import main
 from tracekit.doctor import cache
 from tracekit.recording import Recording
 from tracekit.xctrace.lock import place
 
 Scenario = Callable[..., None]
-SMALL = (
-    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
-    "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 50"
-).split()
-
-
-def run(*arguments: str | Path) -> int:
-    try:
-        main([str(one) for one in arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
+SMALL = small(50)
 
 
 def examined(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.cli import main
+from command_line import run, small
 from tracekit.recorder import Attach, Launch
 from tracekit.report.timeline.tracks import timeline
 from tracekit.run import Run
@@ -22,18 +22,7 @@ from tracekit.xctrace.recording_process import Ended
 from tracekit.xctrace.subject import Subject, about, early_end
 
 Scenario = Callable[..., None]
-SMALL = (
-    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
-    "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 200"
-).split()
-
-
-def run(*arguments: str | Path) -> int:
-    try:
-        main([str(one) for one in arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
+SMALL = small(200)
 
 
 @pytest.fixture(autouse=True)

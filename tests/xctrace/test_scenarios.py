@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.cli import main
+from command_line import run
 from tracekit.recording import Recording
 
 Scenario = Callable[..., None]
@@ -77,14 +77,6 @@ SCENES = (
     Scene("toc-the-other-way-round", {"toc_order": "reversed"}, 0, "Go on with"),
     Scene("apostrophes", {"host": "Zoë's Mac (日本)"}, 0, "Go on with"),
 )  # fmt: skip
-
-
-def run(*arguments: str | Path) -> int:
-    try:
-        main([str(one) for one in arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 @pytest.fixture

@@ -8,23 +8,12 @@ from typing import Any
 
 import pytest
 
-from tracekit.cli import main
+from command_line import run, small
 from tracekit.run import open as open_run
 
 Scenario = Callable[..., None]
 REJECTED = "Selected counter profile is not supported on target device"
-SMALL = (
-    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
-    "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 200"
-).split()
-
-
-def run(*arguments: str | Path) -> int:
-    try:
-        main([str(one) for one in arguments])
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
+SMALL = small(200)
 
 
 def capture(folder: Path, *more: str) -> int:
