@@ -5,18 +5,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml.fast.definitions import Definitions
+from tracekit.tables.xml.fast.definitions import NUMERIC, Definitions
 from tracekit.tables.xml.fast.identities import Identities
 from tracekit.tables.xml.fast.stacks import Stacks
 from tracekit.tables.xml.node import ColumnCells, ExportColumn
 from tracekit.tables.xml.symbols import STACK_TYPES
 
-_TYPES = {
-    Form.INTEGER: pa.int64(),
-    Form.FLAG: pa.int64(),
-    Form.UNSIGNED: pa.uint64(),
-    Form.NUMBER: pa.float64(),
-}
 _DTYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
 
 Ids = NDArray[np.int64]
@@ -29,7 +23,7 @@ class ColumnBuilder:
     def __init__(self, column: ExportColumn) -> None:
         """Begin without cells."""
         self._column = column
-        self._type = _TYPES.get(FORMS.get(column.engineering_type, Form.TEXT))
+        self._type = NUMERIC.get(FORMS.get(column.engineering_type, Form.TEXT))
         self._ids: list[Ids] = []
 
     def add(self, ids: Ids) -> None:

@@ -22,7 +22,7 @@ _FMT_LENGTH = 6
 _QUOTE = ord('"')
 _SHORTEST = '<x id="1"/>'
 _PARTS = ("pid", "tid", "path")
-_NUMERIC = {
+NUMERIC = {
     Form.INTEGER: pa.int64(),
     Form.FLAG: pa.int64(),
     Form.UNSIGNED: pa.uint64(),
@@ -54,7 +54,7 @@ class Definitions:
         self._wanted = vocabulary.codes((*types, *_PARTS))
         self._forms = [
             (kind, vocabulary.codes(name for name, its in FORMS.items() if its is form))
-            for form, kind in _NUMERIC.items()
+            for form, kind in NUMERIC.items()
         ]
         self._numeric = np.logical_or.reduce([codes for _, codes in self._forms])
         self._framed = vocabulary.codes(("frame", "binary"))

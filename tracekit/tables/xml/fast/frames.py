@@ -13,7 +13,7 @@ from tracekit.tables.xml.fast.elements import SOURCE, Elements
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.fast.irregular import IrregularError, demand
 from tracekit.tables.xml.fast.names import Vocabulary
-from tracekit.tables.xml.fast.numbers import consists_of, octets_of
+from tracekit.tables.xml.fast.numbers import DIGITS, cast, consists_of, octets_of
 from tracekit.tables.xml.fast.spans import Spans
 from tracekit.tables.xml.fast.tokens import Positions
 from tracekit.tables.xml.symbols import FRAMES
@@ -31,8 +31,6 @@ _BINARY = re.compile(
 )
 _HEXADECIMAL = np.zeros(256, np.bool_)
 _HEXADECIMAL[list(b"0123456789abcdef")] = True
-_DECIMAL = np.zeros(256, np.bool_)
-_DECIMAL[list(b"0123456789")] = True
 _SHORTEST_ADDRESS, _LONGEST_ADDRESS = len("0x0"), len("0x0123456789abcdef")
 
 Ids = NDArray[np.int64]
@@ -216,19 +214,12 @@ def _addresses(texts: pa.Array) -> NDArray[np.uint64]:
     demand((octets.take(offsets[:-1]) == ord("0")).all(), "an address in other words")
     valid = (_HEXADECIMAL.take(octets) | prefix)[: offsets[-1]]
     demand(valid.all(), "an address in other words")
-    return _cast(texts, pa.uint64()).to_numpy()
+    return cast(texts, pa.uint64()).to_numpy()
 
 
 def _lines(texts: pa.Array) -> Ids:
-    demand(consists_of(texts, _DECIMAL), "a line that is no number")
-    return _cast(texts, pa.int64()).to_numpy()
-
-
-def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise IrregularError(str(error)) from error
+    demand(consists_of(texts, DIGITS), "a line that is no number")
+    return cast(texts, pa.int64()).to_numpy()
 
 
 def _parents(frames: Positions, opened: Positions, parts: Positions) -> Positions:

@@ -9,9 +9,9 @@ from tracekit.tables.xml.fast.irregular import IrregularError, demand
 from tracekit.tables.xml.fast.spans import Spans
 from tracekit.tables.xml.fast.tokens import Flags, Positions
 
-_DIGITS = np.zeros(256, np.bool_)
-_DIGITS[list(b"0123456789")] = True
-_SIGNED = _DIGITS.copy()
+DIGITS = np.zeros(256, np.bool_)
+DIGITS[list(b"0123456789")] = True
+_SIGNED = DIGITS.copy()
 _SIGNED[ord("-")] = True
 _FLOATING = _SIGNED.copy()
 _FLOATING[list(b".eE+")] = True
@@ -26,7 +26,7 @@ def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
         IrregularError: One is no such number, or written in a way that Arrow reads otherwise.
     """
     if pa.types.is_floating(kind):
-        return _cast(spans.texts(chosen), kind)
+        return _checked(spans.texts(chosen), kind)
     starts, ends = spans.bounds(chosen)
     digits = ends - starts
     short = (digits >= 1) & (digits <= MOST_DIGITS)
@@ -36,7 +36,7 @@ def numbers(spans: Spans, chosen: Positions, kind: pa.DataType) -> Numbers:
     others = np.flatnonzero(~(valid & short))
     if others.size:
         texts = spans.texts(chosen.take(others))
-        found[others] = _cast(texts, kind).view(np.int64)
+        found[others] = _checked(texts, kind).view(np.int64)
     return found.view(np.uint64) if pa.types.is_uint64(kind) else found
 
 
@@ -52,15 +52,20 @@ def consists_of(texts: pa.Array, allowed: Flags) -> bool:
     return bool(allowed.take(octets[offsets[0] : offsets[-1]]).all())
 
 
-def _cast(texts: pa.Array, kind: pa.DataType) -> Numbers:
+def cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Convert texts as Arrow does, or give up."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise IrregularError(str(error)) from error
+
+
+def _checked(texts: pa.Array, kind: pa.DataType) -> Numbers:
     floating = pa.types.is_floating(kind)
     demand(consists_of(texts, _FLOATING if floating else _SIGNED), "a number in other words")
     if floating:
         _check_first_digits(texts)
-    try:
-        return texts.cast(kind).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise IrregularError(str(error)) from error
+    return cast(texts, kind).to_numpy()
 
 
 def _check_first_digits(texts: pa.Array) -> None:
@@ -69,4 +74,4 @@ def _check_first_digits(texts: pa.Array) -> None:
     demand((offsets[1:] > offsets[:-1]).all(), "a number without digits")
     first = offsets[:-1] + (octets.take(offsets[:-1]) == ord("-"))
     demand((first < offsets[1:]).all(), "a number without digits")
-    demand(_DIGITS.take(octets.take(first)).all(), "a number without digits")
+    demand(DIGITS.take(octets.take(first)).all(), "a number without digits")

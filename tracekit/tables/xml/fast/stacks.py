@@ -13,7 +13,7 @@ from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.fast.irregular import demand
 from tracekit.tables.xml.fast.names import Vocabulary
 from tracekit.tables.xml.fast.tokens import DEEPEST, Flags, Positions
-from tracekit.tables.xml.symbols import STACKS, Symbols, no_symbols
+from tracekit.tables.xml.symbols import STACK_TYPES, STACKS, Symbols, no_symbols
 
 _STACK_LEVEL = 1
 _NOTHING = ""
@@ -27,7 +27,7 @@ class Stacks:
         """Begin with none."""
         self.frames = Frames(vocabulary)
         self._frame = vocabulary.code("frame")
-        self._stacks = vocabulary.codes(("backtrace", "tagged-backtrace", "text-backtrace"))
+        self._stacks = vocabulary.codes(STACK_TYPES - {"kperf-bt"})
         self._parts = vocabulary.codes(("frame", "binary", SOURCE))
         self._width = vocabulary.lengths.size
         self._allowed = np.zeros((DEEPEST + 1, self._width), np.bool_)
