@@ -2,6 +2,7 @@
 
 import mlx.core as mx
 
+from tracekit.attention.dense import gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.problem import Problem
 
@@ -64,20 +65,12 @@ def attend(problem: Problem, *, scale: float, longest: int | None = None) -> mx.
 
 
 def _gathered(problem: Problem, *, scale: float, longest: int | None) -> mx.array:
-    blocks = problem.max_blocks
-    if longest is not None:
-        blocks = min(blocks, max(1, -(-longest // problem.block_size)))
-    # What lies behind a sequence's end may hold anything: page numbers that do not exist,
-    # and values that are not numbers, which a weight of 0 would not silence.
-    tables = mx.clip(problem.block_tables[:, :blocks], 0, problem.k_pages.shape[0] - 1)
-    lens = problem.context_lens[: problem.batch, None]
-    valid = mx.arange(blocks * problem.block_size)[None] < lens
+    longest = problem.max_blocks * problem.block_size if longest is None else longest
+    keys, values = gathered(problem, longest)
+    lens = problem.context_lens[: problem.batch]
+    valid = padding_mask(lens, keys.shape[2])
+    # A weight of 0 would not silence what is not a number behind a sequence's end.
     nothing = mx.array(0, problem.dtype)
-    rows = (problem.batch, -1, problem.kv_heads, problem.head_dim)
-    keys = problem.k_pages[tables].reshape(rows).swapaxes(1, 2)
-    values = problem.v_pages[tables].reshape(rows).swapaxes(1, 2)
-    values = mx.where(valid[:, None, :, None], values, nothing)
-    attended = mx.fast.scaled_dot_product_attention(
-        problem.q[:, :, None], keys, values, scale=scale, mask=valid[:, None, None]
-    )
-    return mx.where(lens[:, :, None] > 0, attended[:, :, 0], nothing)
+    values = mx.where(valid.swapaxes(2, 3), values, nothing)
+    attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=valid)
+    return mx.where((lens > 0)[:, None, None], attended[:, :, 0], nothing)
