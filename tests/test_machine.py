@@ -3,7 +3,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from tracekit.machine import describe, git_commit
+from tracekit.machine import describe, git_commit, gpu_cores
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -51,3 +51,18 @@ def test_a_commit_is_told_and_whether_it_was_changed(tmp_path: Path) -> None:
 def test_no_repository_is_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == ""
     assert git_commit(tmp_path / "missing") == ""
+
+
+def test_gpu_cores_are_read_from_the_registry() -> None:
+    registry = (
+        "+-o AGXAcceleratorG15X  <class AGXAcceleratorG15X, id 0x100000512, registered>\n"
+        "    {\n"
+        '      "model" = "Apple M3 Max"\n'
+        '      "gpu-core-count" = 40\n'
+        '      "PerformanceStatistics" = {"Device Utilization %"=3}\n'
+        "    }\n"
+    )
+    assert gpu_cores(registry) == 40
+    assert gpu_cores('    "gpu-core-count"=10\n') == 10
+    assert gpu_cores("") is None
+    assert gpu_cores('"model" = "Apple M3 Max"') is None

@@ -1,6 +1,7 @@
 """What is known of the machine, without its name or its user's."""
 
 import platform
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -18,7 +19,8 @@ def describe() -> dict[str, Any]:
 
     Keys: `system`, `release` (of the kernel), `os` (of macOS or of the distribution),
     `architecture` (of this Python), `chip`, `cores` (logical), `physical_cores`, `memory`
-    (bytes), `python`, `mlx`; on macOS `rosetta`, whether this Python is translated.
+    (bytes), `python`, `mlx`; on macOS `gpu_cores`, and `rosetta`, whether this Python is
+    translated.
     """
     facts: dict[str, Any] = {
         "system": platform.system(),
@@ -26,6 +28,7 @@ def describe() -> dict[str, Any]:
         "os": _system_version(),
         "architecture": platform.machine(),
         "chip": _chip(),
+        "gpu_cores": _gpu_cores(),
         "cores": psutil.cpu_count(),
         "physical_cores": psutil.cpu_count(logical=False),
         "memory": psutil.virtual_memory().total,
@@ -76,6 +79,18 @@ def _chip() -> str:
             if key.strip() == "model name":
                 return value.strip()
     return ""
+
+
+def gpu_cores(registry: str) -> int | None:
+    """Read the number of GPU cores from what `ioreg` prints; None where it does not say."""
+    found = re.search(r'"gpu-core-count"\s*=\s*(\d+)', registry)
+    return int(found[1]) if found else None
+
+
+def _gpu_cores() -> int | None:
+    if sys.platform != "darwin":
+        return None
+    return gpu_cores(_output("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "AGXAccelerator"))
 
 
 def _translated() -> bool | None:

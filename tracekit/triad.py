@@ -1,0 +1,114 @@
+"""The bandwidth of this machine's memory as its CPU reaches it: the triad of STREAM.
+
+`a = b + s c` over three arrays that no cache holds moves 3 x 8 bytes an element, as McCalpin
+counts it (STREAM, 1995). numpy makes it in two passes over blocks that stay in the cache between
+them, so memory sees each array once. What writing reads first (write-allocate) is not counted.
+"""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+_BLOCK = 8192  # elements: three blocks of 64 KiB fit into a second-level cache
+_SCALE = 3.0
+_COUNTED = 3  # arrays that the triad reads or writes
+_LEAST = 384 << 20
+_TIMES_CACHE = 4  # STREAM's own rule
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """What was measured.
+
+    Attributes:
+        best: The highest bandwidth of any pass, in bytes per second: the ceiling.
+        median: The median of all passes.
+        size: Bytes of the three arrays together.
+        threads: Threads that shared the work.
+        passes: How often it was done.
+        cache: Bytes of the last cache; None where the system does not tell.
+    """
+
+    best: float
+    median: float
+    size: int
+    threads: int
+    passes: int
+    cache: int | None = None
+
+    @property
+    def of_memory(self) -> bool | None:
+        """Tell whether the arrays were too large for caches; None where that is not known."""
+        return None if self.cache is None else self.size >= _TIMES_CACHE * self.cache
+
+
+def measure_bandwidth(
+    size: int | None = None, *, passes: int = 7, threads: int | None = None
+) -> Bandwidth:
+    """Measure the memory bandwidth that all cores together reach; takes a second or a few.
+
+    Args:
+        size: Bytes of the three arrays together; by default four times the last cache, at least
+            384 MiB, but at most a quarter of the memory that is free.
+        passes: How often; the first pass besides, which touches the pages, does not count.
+        threads: How many share the work; as many as this process may use by default.
+    """
+    threads = threads or _usable_cores()
+    cache = last_cache()
+    elements = max(threads, (size or _large(cache)) // (_COUNTED * 8))
+    result, added, scaled = (np.full(elements, one) for one in (0.0, 1.0, 2.0))
+    bounds = np.linspace(0, elements, threads + 1).astype(int)
+    parts = [slice(first, last) for first, last in pairwise(bounds)]
+
+    def work(part: slice) -> None:
+        triad(result[part], added[part], scaled[part])
+
+    times: list[float] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(passes + 1):
+            begun = time.perf_counter()
+            list(pool.map(work, parts))
+            times.append(time.perf_counter() - begun)
+    moved = _COUNTED * elements * 8
+    rates = moved / np.array(times[1:])
+    return Bandwidth(float(rates.max()), float(np.median(rates)), moved, threads, passes, cache)
+
+
+def triad(result: Values, added: Values, scaled: Values, scale: float = _SCALE) -> None:
+    """Put `added + scale * scaled` into `result`, block by block."""
+    for start in range(0, result.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.multiply(scaled[block], scale, out=result[block])
+        np.add(result[block], added[block], out=result[block])
+
+
+def last_cache(caches: Path = _CACHES) -> int | None:
+    """Return the bytes of the CPU's largest cache, by Linux; None where it does not say."""
+    sizes: list[int] = []
+    with suppress(OSError, ValueError):
+        for file in caches.glob("index*/size"):
+            number, unit = file.read_text().strip()[:-1], file.read_text().strip()[-1:]
+            sizes.append(int(number) << {"K": 10, "M": 20, "G": 30}.get(unit, 0))
+    return max(sizes, default=None)
+
+
+def _large(cache: int | None) -> int:
+    wanted = max(_LEAST, _TIMES_CACHE * (cache or 0))
+    return min(wanted, psutil.virtual_memory().available // 4)
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
