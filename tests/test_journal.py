@@ -15,6 +15,7 @@ from tracekit.journal import (
     fold,
     unclosed,
 )
+from tracekit.told import Gauge, Measured, Request, Span
 
 
 @pytest.fixture
@@ -34,7 +35,14 @@ def test_marks_become_a_report(journal: Journal) -> None:
     journal.write("block", recorded=True, start=20, end=32, steps=2)
     journal.write("warning", text="It rains.")
     journal.write("end", at=40)
-    journal.write("about", state="done", complete=True, results={"max_error": 0.5})
+    journal.write("result", name="max_error", value=0.5)
+    journal.write("result", name="ttft_p50", value=None, unit="ns", better="lower", reason="none")
+    journal.write("variant", variant="sdpa", tokens=4, flops=9)
+    journal.write("step", phase="steady", start=32, submitted=33, completed=34, variant="sdpa")
+    journal.write("span", name="admit", start=32, end=33)
+    journal.write("gauge", name="used_blocks", value=7, at=34, unit="count")
+    journal.write("request", number=0, scheduled=30, prompt_tokens=5, output_tokens=2, tokens=[34])
+    journal.write("about", state="done", complete=True)
     journal.close()
 
     assert fold(journal.path) == WorkloadReport(
@@ -45,10 +53,21 @@ def test_marks_become_a_report(journal: Journal) -> None:
         model=Model(tokens=4, bytes_read=100, flops=8),
         anchors=(ClockAnchor(5, 1005),),
         phases=(Phase("prepare", 10, 20), Phase("steady", 20, 40)),
-        steps=(StepMark("steady", 20, 21, 25), StepMark("steady", 26, 27, 31)),
+        steps=(
+            StepMark("steady", 20, 21, 25),
+            StepMark("steady", 26, 27, 31),
+            StepMark("steady", 32, 33, 34, variant="sdpa"),
+        ),
+        variants=(Model(tokens=4, flops=9, variant="sdpa"),),
+        spans=(Span("admit", 32, 33),),
+        gauges=(Gauge("used_blocks", 7, 34, "count"),),
+        requests=(Request(0, 30, 5, 2, tokens=(34,)),),
         blocks=(Block(recorded=True, start=20, end=32, steps=2),),
         specializations=(Specialization("k", 11),),
-        results={"max_error": 0.5},
+        results={
+            "max_error": Measured(0.5),
+            "ttft_p50": Measured(None, "ns", "lower", "none"),
+        },
         warnings=("It rains.",),
     )
 
@@ -152,8 +171,9 @@ def test_a_clock_anchor_reads_both_clocks() -> None:
 
 def test_a_result_that_is_no_number_costs_nothing_else(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "w.jsonl")
-    journal.write("about", backend="cpu", results={"error": float("nan")})
+    journal.write("about", backend="cpu")
+    journal.write("result", name="error", value=float("nan"))
     journal.close()
     report = fold(tmp_path / "w.jsonl")
-    assert (report.backend, report.results) == ("cpu", {"error": None})
+    assert (report.backend, report.results) == ("cpu", {"error": Measured(None)})
     assert report.unreadable == 0

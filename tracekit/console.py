@@ -210,11 +210,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _show_metrics(result: Result) -> None:
-    known = {
-        one.name: quantity(one.value, one.unit) for one in result.metrics if one.value is not None
-    }
-    width = max(len(name) for name in _FIRST_METRICS)
-    for name in [name for name in _FIRST_METRICS if name in known] or known:
+    told = [one for one in (*result.metrics, *result.results) if one.value is not None]
+    known = {one.name: quantity(one.value, one.unit) for one in told}
+    first = (*_FIRST_METRICS, *(one.name for one in result.results))
+    width = max(len(name) for name in first)
+    for name in [name for name in first if name in known] or known:
         _out.print(Text.assemble(f"{name:<{width}}  ", (known[name], "bold")))
 
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from tracekit.errors import RecordingError
+from tracekit.told import Gauge, Measured, Request, Span, Work
 
 FORMAT = 1
 
@@ -30,12 +31,17 @@ class Phase:
 
 @dataclass(frozen=True)
 class StepMark:
-    """One step: when it began, when it was handed over, when it was seen complete."""
+    """One step: when it began, when it was handed over, when it was seen complete.
+
+    `tokens` is None where the step did not say how many it produced: then it is the model's.
+    """
 
     phase: str
     start: int
     submitted: int
     completed: int
+    variant: str = ""
+    tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,15 +55,10 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Model:
-    """What one step is known to do: see `tracekit.workload.Step` for the units."""
+class Model(Work):
+    """What one step is known to do, of which variant: see `tracekit.step.Step` for the units."""
 
-    tokens: int = 0
-    bytes_read: int = 0
-    bytes_unique: int = 0
-    bytes_written: int = 0
-    flops: int = 0
-    dispatches: int | None = None
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,11 @@ class WorkloadReport:
     steps: tuple[StepMark, ...] = ()
     blocks: tuple[Block, ...] = ()
     specializations: tuple[Specialization, ...] = ()
-    results: dict[str, float | None] = field(default_factory=dict[str, float | None])
+    variants: tuple[Model, ...] = ()
+    spans: tuple[Span, ...] = ()
+    gauges: tuple[Gauge, ...] = ()
+    requests: tuple[Request, ...] = ()
+    results: dict[str, Measured] = field(default_factory=dict[str, Measured])
     warnings: tuple[str, ...] = ()
     unreadable: int = 0
 
@@ -151,8 +156,15 @@ _KEPT: dict[str, tuple[str, type]] = {
     "block": ("blocks", Block),
     "specialization": ("specializations", Specialization),
     "anchor": ("anchors", ClockAnchor),
+    "variant": ("variants", Model),
+    "span": ("spans", Span),
+    "gauge": ("gauges", Gauge),
+    "request": ("requests", Request),
 }
-_ABOUT = {one.name for one in fields(WorkloadReport)} - {name for name, _ in _KEPT.values()}
+_ABOUT = {one.name for one in fields(WorkloadReport)} - {
+    "results",
+    *(name for name, _ in _KEPT.values()),
+}
 
 
 def fold(path: Path) -> WorkloadReport:
@@ -164,6 +176,7 @@ def fold(path: Path) -> WorkloadReport:
     kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
     phases: list[Phase] = []
     warnings: list[str] = []
+    results: dict[str, Measured] = {}
     report = WorkloadReport()
     unreadable = 0
     for line in _lines(path):
@@ -179,6 +192,8 @@ def fold(path: Path) -> WorkloadReport:
                     phases = _left(phases, msgspec.convert(values["at"], int))
                 case "warning":
                     warnings.append(msgspec.convert(values["text"], str))
+                case "result":
+                    results[values.pop("name")] = msgspec.convert(values, Measured)
                 case "model":
                     report = replace(report, model=msgspec.convert(values, Model))
                 case "about":
@@ -190,9 +205,8 @@ def fold(path: Path) -> WorkloadReport:
     last = kept["steps"][-1].completed if kept["steps"] else 0
     phases = _left(phases, last) if phases and phases[-1].end is None else phases
     lists = {name: tuple(values) for name, values in kept.items()}
-    return replace(
-        report, phases=tuple(phases), warnings=tuple(warnings), unreadable=unreadable, **lists
-    )
+    told = {"phases": tuple(phases), "warnings": tuple(warnings), "results": results}
+    return replace(report, unreadable=unreadable, **told, **lists)
 
 
 def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:

@@ -16,7 +16,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin
@@ -25,66 +25,11 @@ import msgspec
 
 from tracekit.errors import InputError, UsageError
 from tracekit.shipped import shipped
+from tracekit.step import Step
+
+__all__ = ["Step", "Workload", "all_workloads", "find", "folders", "load", "workload"]
 
 log = logging.getLogger(__name__)
-
-# What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.
-Submitted = Any
-
-
-@dataclass(frozen=True)
-class Step:
-    """What is repeated and measured.
-
-    Attributes:
-        submit: Build the work and hand it to the device, without waiting for it.
-        wait: Block until what `submit` returned is complete.
-        backend: Where the work runs: "metal" or "cpu".
-        tokens: Tokens that one step produces; 0 where the word has no meaning.
-        bytes_read: Bytes that one step must read, counting every access.
-        bytes_unique: Bytes that one step must read from memory, each one counted once.
-        bytes_written: Bytes that one step writes.
-        flops: Floating-point operations of one step.
-        dispatches: GPU dispatches to expect in one step; None where it is not known.
-        specializations: Names of the pipelines that the workload has made so far.
-        results: What else the workload measured while it was prepared, such as its error.
-    """
-
-    submit: Callable[[], Submitted]
-    wait: Callable[[Submitted], None]
-    backend: str
-    tokens: int = 0
-    bytes_read: int = 0
-    bytes_unique: int = 0
-    bytes_written: int = 0
-    flops: int = 0
-    dispatches: int | None = None
-    specializations: Callable[[], frozenset[str]] = frozenset
-    results: Mapping[str, float] = field(default_factory=dict[str, float])
-
-    def __post_init__(self) -> None:
-        """Refuse what no account could hold."""
-        for name in (
-            "tokens",
-            "bytes_read",
-            "bytes_unique",
-            "bytes_written",
-            "flops",
-            "dispatches",
-        ):
-            value: Any = getattr(self, name)
-            if value is None and name == "dispatches":
-                continue
-            if not isinstance(value, int) or not 0 <= value < 2**64:
-                raise InputError(
-                    f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
-                )
-        for name, value in self.results.items():
-            if not isinstance(value, int | float):
-                raise InputError(
-                    f"The result {name!r} of a step must be a number; it is {value!r}."
-                )
-
 
 Prepare = Callable[..., Step]
 

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis import analyze as subject
-from tracekit.analysis.analyze import analyze, judge, measure
+from tracekit.analysis.analyze import analyze, judge, measure, told_results
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.metric import metric
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Status
+from tracekit.analysis.result import Better, Measurement, Status
 from tracekit.analysis.rule import rule
 from tracekit.analysis.rules import RULES
 from tracekit.errors import UsageError
@@ -117,3 +117,20 @@ def test_the_targets_are_a_table_like_any_other() -> None:
     assert list(tables) == ["targets"]
     assert len(tables) == 1
     assert tables["targets"].to_dict("list") == {"pid": [4711], "name": ["python3"]}
+
+
+def test_what_the_workload_measured_is_in_the_result() -> None:
+    frame = pd.DataFrame(
+        {
+            "name": ["ttft_p50", "speedup"],
+            "value": [2.5e6, None],
+            "unit": ["ns", None],
+            "better": ["lower", "higher"],
+            "reason": [None, "no step of sdpa was made"],
+        }
+    )
+    assert told_results({"results": frame}) == (
+        Measurement("ttft_p50", 2.5e6, "ns", Better.LOWER, ""),
+        Measurement("speedup", None, "", Better.HIGHER, "no step of sdpa was made"),
+    )
+    assert told_results({}) == ()

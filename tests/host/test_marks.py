@@ -3,6 +3,7 @@ from pathlib import Path
 
 from tracekit.host import export_marks
 from tracekit.journal import Model, Phase, Specialization, StepMark, WorkloadReport
+from tracekit.told import Gauge, Measured, Request, Span
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 
@@ -25,16 +26,21 @@ def test_marks_are_laid_on_the_traces_time(tmp_path: Path, read_export: Reader) 
         "host-steps.xml",
         "host-specializations.xml",
         "host-step-model.xml",
+        "host-spans.xml",
+        "host-gauges.xml",
+        "host-requests.xml",
+        "host-request-tokens.xml",
+        "host-results.xml",
     ]
     assert read_export(files[0]) == (
         ["start", "duration", "name"],
         [["-600", "100", "prepare"], ["-500", "500", "warm-up"], ["0", "7500", "steady"]],
     )
     assert read_export(files[1]) == (
-        ["start", "duration", "index", "phase", "submitted", "tokens"],
+        ["start", "duration", "index", "phase", "submitted", "tokens", "variant"],
         [
-            ["-490", "390", "0", "warm-up", "10", "16"],
-            ["0", "400", "1", "steady", "10", "16"],
+            ["-490", "390", "0", "warm-up", "10", "16", ""],
+            ["0", "400", "1", "steady", "10", "16", ""],
         ],
     )
     assert read_export(files[2]) == (
@@ -51,15 +57,50 @@ def test_marks_are_laid_on_the_traces_time(tmp_path: Path, read_export: Reader) 
             "bytes-written",
             "flops",
             "dispatches",
+            "variant",
         ],
-        [["-500", "metal", "16", "300", "200", "40", str(2**40), "1"]],
+        [["-500", "metal", "16", "300", "200", "40", str(2**40), "1", ""]],
     )
+
+
+def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> None:
+    report = WorkloadReport(
+        backend="cpu",
+        phases=(Phase("prepare", 900, 1000),),
+        steps=(StepMark("steady", 1500, 1510, 1900, variant="sdpa", tokens=3),),
+        variants=(Model(flops=1, variant="paged"), Model(flops=2, variant="sdpa")),
+        spans=(Span("admit", 1500, 1510),),
+        gauges=(Gauge("used_blocks", 7, 1900, "count"),),
+        requests=(
+            Request(0, 1400, 5, 2, admitted=1500, tokens=(1900, 2000), state="completed"),
+            Request(1, 1450, 5, 2),
+        ),
+        results={"error": Measured(2.5e-7), "ttft": Measured(None, "ns", "lower", "no request")},
+    )
+    steps, _, models, *told = export_marks(report, 1000, tmp_path)[1:]
+    assert read_export(steps)[1] == [["500", "400", "0", "steady", "10", "3", "sdpa"]]
+    assert [row[-3:] for row in read_export(models)[1]] == [
+        ["1", None, "paged"],
+        ["2", None, "sdpa"],
+    ]
+    spans, gauges, requests, tokens, results = (read_export(file)[1] for file in told)
+    assert spans == [["500", "10", "admit"]]
+    assert gauges == [["900", "used_blocks", "7.000000000", "count", "workload"]]
+    assert requests == [
+        ["400", "0", "completed", "5", "2", "100", "500", "600", "2"],
+        ["450", "1", "unfinished", "5", "2", None, None, None, "0"],
+    ]
+    assert tokens == [["900", "0", "0"], ["1000", "0", "1"]]
+    assert results == [
+        ["0", "error", "0.00000025000000000000", "", "neither", ""],
+        ["0", "ttft", None, "ns", "lower", "no request"],
+    ]
 
 
 def test_what_is_not_known_is_a_sentinel(tmp_path: Path, read_export: Reader) -> None:
     report = WorkloadReport(backend="cpu", phases=(Phase("prepare", 10, 20),))
-    _, _, _, model = export_marks(report, 0, tmp_path)
-    assert read_export(model)[1] == [["20", "cpu", "0", "0", "0", "0", "0", None]]
+    model = export_marks(report, 0, tmp_path)[3]
+    assert read_export(model)[1] == [["20", "cpu", "0", "0", "0", "0", "0", None, ""]]
 
 
 def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path, read_export: Reader) -> None:
@@ -70,4 +111,4 @@ def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path, read_export:
 def test_tables_count_on_from_the_recorders_own(tmp_path: Path) -> None:
     files = export_marks(REPORT, 0, tmp_path, first=119)
     places = [file.read_text().partition("table[")[2].partition("]")[0] for file in files]
-    assert places == ["119", "120", "121", "122"]
+    assert places == [str(place) for place in range(119, 128)]

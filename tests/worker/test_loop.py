@@ -1,17 +1,20 @@
 """The hot loop and what hangs on it, in this process, with steps that count."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tracekit.journal import WorkloadReport, fold
+from tracekit.step import Step
+from tracekit.told import Gauge, Request, Span
+from tracekit.told import Told as Saying
 from tracekit.worker.account import Account
 from tracekit.worker.loop import FEWEST, Loop, Stop
 from tracekit.worker.overhead import FEWEST_PAIRS, budget, measure
 from tracekit.worker.phases import warm_up
 from tracekit.worker.spec import Spec
-from tracekit.workload import Step
 
 NEVER = 2**63 - 1
 
@@ -217,3 +220,19 @@ def test_what_was_asked_before_a_settlement_is_not_asked_again() -> None:
     assert not stop.requested
     stop.requests += 1
     assert stop.requested
+
+
+def test_what_a_step_tells_is_marked_with_it(account: Account, tmp_path: Path) -> None:
+    said = Saying("sdpa", 3, [Span("admit", 1, 2)], [Gauge("used", 4, 5)], [Request(0, 1, 2, 3)])
+    step = Step(int, lambda _: None, "cpu", tell=lambda: said)
+    Loop(step, account, Stop()).run("steady", 2, NEVER)
+    report = fold(tmp_path / "workload.jsonl")
+    assert [(mark.variant, mark.tokens) for mark in report.steps] == [("sdpa", 3)] * 2
+    assert report.spans == (Span("admit", 1, 2),) * 2
+    assert report.gauges == (Gauge("used", 4, 5),) * 2
+    assert report.requests == (Request(0, 1, 2, 3),) * 2
+
+
+def test_nothing_left_to_do_ends_the_loop(counter: Counter, account: Account) -> None:
+    step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") == 4)
+    assert Loop(step, account, Stop()).run("steady", 100, NEVER) == 4

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tracekit.journal import WorkloadReport, fold
+from tracekit.told import Measured
 from tracekit.worker import Spec, command
 
 Finish = Callable[[], tuple[int, str]]
@@ -62,7 +63,7 @@ def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
     assert (count(report, "warm-up"), count(report, "steady")) == (2, 5)
     assert (report.workload, report.parameters) == ("naps", {"seconds": 0.001})
     assert (report.model.tokens, report.model.flops, report.backend) == (3, 7, "cpu")
-    assert report.results == {"depth": 0.25}
+    assert report.results == {"depth": Measured(0.25)}
     assert report.pid > 0
     assert report.process
     assert len(report.anchors) == 2

@@ -10,11 +10,11 @@ from tracekit.analysis.finding import Finding
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.target import targets_table
-from tracekit.errors import UsageError
+from tracekit.errors import TracekitError, UsageError
 from tracekit.recording import Provenance
 
 log = logging.getLogger(__name__)
@@ -62,9 +62,32 @@ def analyze(
     return Result(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
+        results=told_results(known),
         findings=tuple(sorted(findings, key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
+
+
+def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
+    """Return what the workload measured itself, in its own order; nothing where it told nothing."""
+    try:
+        told = tables["results"]
+    except (KeyError, TracekitError):
+        return ()
+    return tuple(
+        Measurement(
+            str(row["name"]),
+            None if pd.isna(row["value"]) else float(row["value"]),
+            _text(row["unit"]),
+            Better(_text(row["better"]) or "neither"),
+            _text(row["reason"]),
+        )
+        for row in told.to_dict("records")
+    )
+
+
+def _text(cell: object) -> str:
+    return "" if pd.isna(cell) else str(cell)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def measure(metric: Metric, tables: Mapping[str, pd.DataFrame]) -> Measurement:

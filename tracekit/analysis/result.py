@@ -57,12 +57,16 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """All that a report and a history know of a run."""
+    """All that a report and a history know of a run.
+
+    `metrics` are what tracekit measured, `results` what the workload says it measured itself.
+    """
 
     provenance: Provenance
     metrics: tuple[Measurement, ...] = ()
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
+    results: tuple[Measurement, ...] = ()
     format: int = field(default=FORMAT, kw_only=True)
 
     def metric(self, name: str) -> Measurement | None:

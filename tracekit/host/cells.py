@@ -15,6 +15,8 @@ class Compound:
     children: "tuple[tuple[str, Cell], ...]"
 
 
+_SMALL = 1e-3
+
 Cell = int | float | bool | str | Compound | None
 
 
@@ -44,7 +46,7 @@ def leaf(kind: str, value: float | str) -> tuple[str, str]:
     if kind == "boolean":
         return str(int(value)), "Yes" if value else "No"
     if kind in {"fixed-decimal", "percent"}:
-        return f"{value:.9f}", f"{value:,.2f}" + (" %" if kind == "percent" else "")
+        return _decimal(value), f"{value:,.2f}" + (" %" if kind == "percent" else "")
     if not isinstance(value, int):
         raise TypeError(f"{kind} holds whole numbers, not {value!r}")
     return str(int(value)), _words(kind, value)
@@ -56,6 +58,11 @@ def printable(text: str) -> str:
 
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _decimal(value: float) -> str:
+    """Write nine decimals, and more for a small number, whose first digits they would hide."""
+    return f"{value:.9f}" if value == 0 or abs(value) >= _SMALL else f"{value:.20f}"
 
 
 def _words(kind: str, value: int) -> str:

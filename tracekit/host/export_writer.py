@@ -95,6 +95,7 @@ def _schema(table: ExportTable) -> str:
 def _element(tag: str, cell: Cell, ids: dict[tuple[str, Cell], int]) -> str:
     if cell is None:
         return "<sentinel/>"
+    cell = printable(cell) if isinstance(cell, str) else cell
     known = ids.get((tag, cell))
     if known is not None:
         return f'<{tag} ref="{known}"/>'

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tracekit.host.cells import Compound, process, thread
 from tracekit.host.export_writer import ExportColumn, ExportTable, write_export
-from tracekit.host.marks import MARKS, Rows, export_marks
+from tracekit.host.mark_tables import MARKS
+from tracekit.host.marks import Rows, export_marks
 from tracekit.host.sampler import Sample, read_samples
 from tracekit.host.session import Bundle, Session, load_session
 from tracekit.host.toc_writer import write_toc

@@ -1,56 +1,25 @@
-"""A worker's marks as exports: its phases, steps and pipelines, and what a step does."""
+"""A worker's marks as exports: all that a workload says of itself."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.host.cells import Cell
-from tracekit.host.export_writer import ExportColumn, ExportTable, write_export
-from tracekit.journal import WorkloadReport
+from tracekit.host.export_writer import write_export
+from tracekit.host.mark_tables import (
+    GAUGES,
+    PHASES,
+    REQUEST_TOKENS,
+    REQUESTS,
+    RESULTS,
+    SPANS,
+    SPECIALIZATIONS,
+    STEP_MODEL,
+    STEPS,
+)
+from tracekit.journal import Model, WorkloadReport
 
 Rows = Iterator[tuple[Cell, ...]]
-
-
-def _columns(*columns: tuple[str, str, str]) -> tuple[ExportColumn, ...]:
-    return tuple(ExportColumn(*column) for column in columns)
-
-
-PHASES = ExportTable(
-    "host-phases",
-    _columns(
-        ("start", "Start", "start-time"),
-        ("duration", "Duration", "duration"),
-        ("name", "Phase", "string"),
-    ),
-)
-STEPS = ExportTable(
-    "host-steps",
-    _columns(
-        ("start", "Start", "start-time"),
-        ("duration", "Duration", "duration"),
-        ("index", "Index", "uint64"),
-        ("phase", "Phase", "string"),
-        ("submitted", "Until Handed Over", "duration"),
-        ("tokens", "Tokens", "uint64"),
-    ),
-)
-SPECIALIZATIONS = ExportTable(
-    "host-specializations",
-    _columns(("timestamp", "Time", "event-time"), ("name", "Specialization", "string")),
-)
-STEP_MODEL = ExportTable(
-    "host-step-model",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("backend", "Backend", "string"),
-        ("tokens", "Tokens", "uint64"),
-        ("bytes-read", "Bytes Read", "uint64"),
-        ("bytes-unique", "Bytes Read Once", "uint64"),
-        ("bytes-written", "Bytes Written", "uint64"),
-        ("flops", "Floating-Point Operations", "uint64"),
-        ("dispatches", "Dispatches", "uint64"),
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +45,8 @@ class Marks:
                 index,
                 step.phase,
                 step.submitted - step.start,
-                tokens,
+                tokens if step.tokens is None else step.tokens,
+                step.variant,
             )
 
     def specializations(self) -> Rows:
@@ -84,22 +54,54 @@ class Marks:
         for one in self.report.specializations:
             yield one.at - self.origin, one.name
 
-    def step_model(self) -> Rows:
-        """Yield the one row of `host-step-model`, at the end of the preparation."""
+    def step_models(self) -> Rows:
+        """Yield the rows of `host-step-model`, one a variant, at the end of the preparation."""
         if not self.report.backend:
             return
-        prepared = self.report.phases[0].end if self.report.phases else None
-        model = self.report.model
-        yield (
-            (self.origin if prepared is None else prepared) - self.origin,
-            self.report.backend,
-            model.tokens,
-            model.bytes_read,
-            model.bytes_unique,
-            model.bytes_written,
-            model.flops,
-            model.dispatches,
-        )
+        for model in self.report.variants or (self.report.model,):
+            yield (self._prepared, self.report.backend, *_numbers(model), model.variant)
+
+    def spans(self) -> Rows:
+        """Yield the rows of `host-spans`."""
+        for span in self.report.spans:
+            yield span.start - self.origin, span.end - span.start, span.name
+
+    def gauges(self) -> Rows:
+        """Yield the rows of `host-gauges`."""
+        for one in self.report.gauges:
+            yield one.at - self.origin, one.name, float(one.value), one.unit, one.source
+
+    def requests(self) -> Rows:
+        """Yield the rows of `host-requests`; all times count from the scheduled arrival."""
+        for one in self.report.requests:
+            known = [one.admitted, *one.tokens[:1], *one.tokens[-1:]]
+            times = [None if at is None else at - one.scheduled for at in known]
+            admitted, first, last = (*times, None, None)[:3]
+            sizes = (one.prompt_tokens, one.output_tokens)
+            at = one.scheduled - self.origin
+            yield at, one.number, one.state, *sizes, admitted, first, last, len(one.tokens)
+
+    def request_tokens(self) -> Rows:
+        """Yield the rows of `host-request-tokens`."""
+        for request in self.report.requests:
+            for index, at in enumerate(request.tokens):
+                yield at - self.origin, request.number, index
+
+    def results(self) -> Rows:
+        """Yield the rows of `host-results`, at the end of the preparation."""
+        for name, one in self.report.results.items():
+            value = None if one.value is None else float(one.value)
+            yield self._prepared, name, value, one.unit, one.better, one.reason
+
+    @property
+    def _prepared(self) -> int:
+        end = self.report.phases[0].end if self.report.phases else None
+        return (self.origin if end is None else end) - self.origin
+
+
+def _numbers(model: Model) -> tuple[Cell, ...]:
+    moved = (model.bytes_read, model.bytes_unique, model.bytes_written)
+    return (model.tokens, *moved, model.flops, model.dispatches)
 
 
 def export_marks(
@@ -124,13 +126,15 @@ def export_marks(
         (PHASES, marks.phases()),
         (STEPS, marks.steps()),
         (SPECIALIZATIONS, marks.specializations()),
-        (STEP_MODEL, marks.step_model()),
+        (STEP_MODEL, marks.step_models()),
+        (SPANS, marks.spans()),
+        (GAUGES, marks.gauges()),
+        (REQUESTS, marks.requests()),
+        (REQUEST_TOKENS, marks.request_tokens()),
+        (RESULTS, marks.results()),
     )
     files: list[Path] = []
     for index, (table, rows) in enumerate(tables, first):
         files.append(exports / f"{table.schema}.xml")
         write_export(files[-1], replace(table, index=index), rows)
     return tuple(files)
-
-
-MARKS = (PHASES, STEPS, SPECIALIZATIONS, STEP_MODEL)

@@ -17,6 +17,11 @@ _OF_TABLE = {
     "steps": _MARKS,
     "phases": _MARKS,
     "specializations": _MARKS,
+    "spans": _MARKS,
+    "gauges": _MARKS,
+    "requests": _MARKS,
+    "request_tokens": _MARKS,
+    "results": _MARKS,
     "process_samples": _SAMPLES,
 }
 _OF_CLOCK = {"gpu": _TRACE, "host": _CPU}

@@ -45,9 +45,9 @@ class Loop:
     def run(self, phase: str, most: int, deadline: int) -> int:
         """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many."""
         clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
-        mark, stop = self.account.mark, self.stop
+        tell, exhausted, stop = self._tell, self.step.exhausted, self.stop
         made = 0
-        while made < most and not stop.requested:
+        while made < most and not stop.requested and not exhausted():
             start = clock()
             if start >= deadline and made >= FEWEST:
                 break
@@ -55,11 +55,25 @@ class Loop:
             submitted = clock()
             wait(work)
             completed = clock()
-            mark("step", phase=phase, start=start, submitted=submitted, completed=completed)
+            tell(phase, start, submitted, completed)
             self.last = completed - start
             made += 1
             self.look()
         return made
+
+    def _tell(self, phase: str, start: int, submitted: int, completed: int) -> None:
+        mark = self.account.mark
+        times = {"phase": phase, "start": start, "submitted": submitted, "completed": completed}
+        if self.step.tell is None:
+            mark("step", **times)
+            return
+        told = self.step.tell()
+        mark("step", **times, variant=told.variant, tokens=told.tokens)
+        for name, things in (("span", told.spans), ("gauge", told.gauges)):
+            for one in things:
+                mark(name, **vars(one))
+        for request in told.requests:
+            mark("request", **vars(request))
 
     def run_unrecorded(self, steps: int) -> None:
         """Make `steps` steps and tell nobody."""

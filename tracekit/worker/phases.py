@@ -5,17 +5,20 @@ import os
 import sys
 import threading
 import time
+from dataclasses import fields
 from typing import Any
 
 import psutil
 
 from tracekit.errors import RecordingError
+from tracekit.step import Results, Step, measured
+from tracekit.told import Work
 from tracekit.worker.account import Account
 from tracekit.worker.gpu_capture import capture_steps
 from tracekit.worker.loop import Loop, Stop
 from tracekit.worker.overhead import budget, measure
 from tracekit.worker.spec import Spec
-from tracekit.workload import Step, load
+from tracekit.workload import load
 
 SECOND = 1_000_000_000
 _MOST_WARMUP = 60 * SECOND
@@ -42,10 +45,19 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
         return
     account.enter("steady", "steady")
     deadline = _deadline(spec, end)
+    step.begin()
     loop.run("steady", spec.repeats or _NEVER, deadline)
-    if spec.measure_overhead and not stop.requested:
-        account.mark("phase", name="overhead", start=time.monotonic_ns())
+    over = time.monotonic_ns()
+    tell_results(account, step.finish())
+    if spec.measure_overhead and not stop.requested and not step.exhausted():
+        account.mark("phase", name="overhead", start=over)
         measure(loop, spec)
+
+
+def tell_results(account: Account, results: Results) -> None:
+    """Mark what the workload measured."""
+    for name, one in measured(results).items():
+        account.mark("result", name=name, **vars(one))
 
 
 def prepare(spec: Spec, account: Account) -> Step:
@@ -63,17 +75,11 @@ def prepare(spec: Spec, account: Account) -> Step:
     workload = load(spec.file)
     step = workload.make(spec.parameters)
     version, device = _mlx()
-    results = dict(step.results)
-    account.mark("about", backend=step.backend, mlx=version, device=device, results=results)
-    account.mark(
-        "model",
-        tokens=step.tokens,
-        bytes_read=step.bytes_read,
-        bytes_unique=step.bytes_unique,
-        bytes_written=step.bytes_written,
-        flops=step.flops,
-        dispatches=step.dispatches,
-    )
+    account.mark("about", backend=step.backend, mlx=version, device=device)
+    tell_results(account, step.results)
+    account.mark("model", **{one.name: getattr(step, one.name) for one in fields(Work)})
+    for variant, work in step.variants.items():
+        account.mark("variant", **vars(work), variant=variant)
     return step
 
 

@@ -20,6 +20,12 @@ def step_rate(steps: pd.DataFrame) -> float:
 def tokens_per_second(steps: pd.DataFrame) -> float:
     """Tokens of the steady steps per second, over the same time."""
     steady = steady_steps(steps)
+    names = variants(steady)
+    if len(names) > 1:
+        told = ", ".join(names)
+        raise Unavailable(
+            f"steps are of several variants ({told}), which are compared, not summed."
+        )
     tokens = int(steady["tokens"].fillna(0).sum())
     if tokens == 0:
         raise Unavailable("the workload produces no tokens.")
@@ -43,6 +49,8 @@ def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
     """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
     if step_models.empty:
         raise Unavailable("the workload does not say what a step does.")
+    if len(step_models) > 1:
+        raise Unavailable("steps are of several variants, each of which moves its own bytes.")
     model = step_models.iloc[0]
     moved = int(model["bytes_unique"]) + int(model["bytes_written"])
     if moved == 0:
@@ -56,6 +64,13 @@ def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
     if steady.empty:
         raise Unavailable("the workload made no step in its steady phase.")
     return steady
+
+
+def variants(steps: pd.DataFrame) -> list[str]:
+    """Return which of several compared things the steps are, sorted; none where all are alike."""
+    if "variant" not in steps:
+        return []
+    return sorted(str(one) for one in steps["variant"].dropna().unique() if one)
 
 
 def _seconds(steady: pd.DataFrame) -> float:

@@ -7,6 +7,7 @@ from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.sources import meaning, of_metric
 from tracekit.units import quantity, unavailable
 
+_TOLD = "measured by the workload itself"
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 
 
@@ -23,23 +24,24 @@ class Row:
 
 
 def context(result: Result, tables: Tables) -> Context:
-    """Put each metric into words; those without a value come last."""
-    made = [_row(one, tables) for one in result.metrics]
+    """Put each metric into words, then what the workload measured; the unknown come last."""
+    made = [_row(one, of_metric(tables, one.name), meaning(one.name)) for one in result.metrics]
+    told = [_row(one, _TOLD, "") for one in result.results]
     return {
-        "known": [row for row in made if row.known],
-        "unknown": [row for row in made if not row.known],
+        "known": [row for row in (*made, *told) if row.known],
+        "unknown": [row for row in (*made, *told) if not row.known],
     }
 
 
-def _row(one: Measurement, tables: Tables) -> Row:
+def _row(one: Measurement, source: str, meant: str) -> Row:
     known = one.value is not None
     return Row(
         name=one.name,
         value=quantity(one.value, one.unit) if known else unavailable(one.reason),
         known=known,
         direction=_DIRECTIONS.get(one.better, ""),
-        source=of_metric(tables, one.name) if known else "",
-        meaning=meaning(one.name),
+        source=source if known else "",
+        meaning=meant,
     )
 
 

@@ -4,7 +4,7 @@ from tracekit.tables.schema import CLOCK, MOMENT, Column, Kind, Schema, host
 
 step_models = Schema(
     name="step_models",
-    meaning="One row: tokens, bytes, floating-point operations and dispatches of one step.",
+    meaning="One row for each variant of a step: its tokens, bytes, operations and dispatches.",
     sources=(host("host-step-model"),),
     columns=(
         MOMENT,
@@ -15,6 +15,7 @@ step_models = Schema(
         Column("bytes_written", "bytes-written", Kind.INTEGER, "bytes written"),
         Column("flops", "flops", Kind.INTEGER, "floating-point operations"),
         Column("dispatches", "dispatches", Kind.INTEGER, "GPU dispatches to expect"),
+        Column("variant", "variant", Kind.TEXT, "which of several compared things it is of"),
         CLOCK,
     ),
 )

@@ -13,6 +13,7 @@ steps = Schema(
         Column("phase", "phase", Kind.TEXT, "phase that the step belongs to"),
         Column("submitted", "submitted", Kind.DURATION, "from the start until handed over"),
         Column("tokens", "tokens", Kind.INTEGER, "tokens that the step produced"),
+        Column("variant", "variant", Kind.TEXT, "which of several compared things the step was"),
         CLOCK,
     ),
 )

@@ -1,0 +1,97 @@
+"""What a workload tells of itself while it runs: measurements, spans, gauges, requests.
+
+Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number that a workload found out; None, with the reason, where it could not.
+
+    Units are those of metrics: "ns", "bytes", "ratio", "count", "tokens/s" … ; `better` says
+    which direction is good news.
+    """
+
+    value: float | None
+    unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What the host did for a while inside a step, such as "admit" or "prefill"."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A level at one moment, such as the blocks in use; `source` is who read it."""
+
+    name: str
+    value: float
+    at: int
+    unit: str = ""
+    source: str = "workload"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that a server served, or did not.
+
+    Attributes:
+        number: Its place in the schedule, from 0.
+        scheduled: When it was to arrive; latencies count from here, however late it was seen.
+        prompt_tokens: Tokens of its prompt.
+        output_tokens: Tokens that it asked for.
+        admitted: When it got its blocks; None if it never did.
+        tokens: When each of its tokens was there; the last one completes it.
+        state: "completed", "unfinished" when the time was up, or "rejected".
+    """
+
+    number: int
+    scheduled: int
+    prompt_tokens: int
+    output_tokens: int
+    admitted: int | None = None
+    tokens: tuple[int, ...] = ()
+    state: Literal["completed", "unfinished", "rejected"] = "unfinished"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a step says of itself once it is complete.
+
+    Attributes:
+        variant: Which of several things that are compared this step was, such as "paged" or
+            "sdpa"; empty where all steps are alike.
+        tokens: Tokens that it produced, where that differs from step to step.
+        spans: What the host did in it.
+        gauges: Levels at its end.
+        requests: Requests that it completed or rejected.
+    """
+
+    variant: str = ""
+    tokens: int | None = None
+    spans: Sequence[Span] = ()
+    gauges: Sequence[Gauge] = ()
+    requests: Sequence[Request] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step of a variant is known to do; see `tracekit.workload.Step` for the units."""
+
+    tokens: int = 0
+    bytes_read: int = 0
+    bytes_unique: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    dispatches: int | None = None
