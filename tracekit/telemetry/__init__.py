@@ -1,0 +1,7 @@
+"""Clock, power, heat and memory, read beside a recording by what the machine has for it."""
+
+from tracekit.telemetry.monitors import MONITORS, Machine
+from tracekit.telemetry.reading import THERMAL_PRESSURES
+from tracekit.telemetry.sampler import Beside, beside
+
+__all__ = ["MONITORS", "THERMAL_PRESSURES", "Beside", "Machine", "beside"]
