@@ -1,0 +1,1 @@
+"""What the kernels of kernels/ must do: a file for each, called as the kernel is."""

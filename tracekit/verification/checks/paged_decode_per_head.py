@@ -1,0 +1,32 @@
+"""The check of kernels/paged_decode_per_head.metal."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from tracekit.verification.check import Check, check
+from tracekit.verification.decode import DTYPES, Dtype, decode_check
+
+
+@check(each={"dtype": DTYPES})
+def paged_decode_per_head(
+    *,
+    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    head_dim: Annotated[
+        Literal["64", "80", "96", "128", "256"], typer.Option(help="Elements of a head.")
+    ] = "64",
+    block_size: Annotated[int, typer.Option(min=2, max=1024, help="Tokens of a page.")] = 16,
+    kv_heads: Annotated[int, typer.Option(min=1, max=64, help="Heads of K and V.")] = 1,
+    group: Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of contents and pages.")] = 0,
+) -> Check:
+    """Decode with a threadgroup for each query head."""
+    return decode_check(
+        "per-head",
+        dtype=dtype,
+        head_dim=int(head_dim),
+        block_size=block_size,
+        kv_heads=kv_heads,
+        group=group,
+        seed=seed,
+    )

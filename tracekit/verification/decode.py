@@ -1,0 +1,93 @@
+"""Checks of the kernels that decode: ragged contexts over pages that hold traps."""
+
+from typing import Literal
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.attention import Problem, as_float64, draw_problem, reference
+from tracekit.attention.metal import paged_decode
+from tracekit.attention.plan import Kernel, plan
+from tracekit.verification.check import Check
+
+Dtype = Literal["float16", "bfloat16", "float32"]
+DTYPES: tuple[Dtype, ...] = ("float16", "bfloat16", "float32")
+BOUNDS: dict[Dtype, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+NO_PAGE = 10**6
+
+
+def ragged(block_size: int) -> list[int]:
+    """Return context lengths with an edge each: none, one token, around a page, a full table."""
+    return [0, 1, block_size - 1, block_size, block_size + 1, 3 * block_size, 4 * block_size]
+
+
+def trapped(problem: Problem) -> Problem:
+    """Return the problem with NaN in unused rows, and pages that do not exist in unused entries.
+
+    Whoever reads beyond a sequence's length gets NaN, or is out of bounds.
+    """
+    blocks, size = problem.k_pages.shape[:2]
+    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
+    used = np.zeros((blocks, size), bool)
+    for row, length in zip(tables, lens, strict=False):
+        pages = -(-int(length) // size)
+        used[row[:pages]] = (np.arange(pages * size) < length).reshape(pages, size)
+        row[pages:] = NO_PAGE
+    rows = mx.array(used)[:, :, None, None]
+    nan = mx.array(np.nan, problem.dtype)
+    keys, values = (mx.where(rows, one, nan) for one in (problem.k_pages, problem.v_pages))
+    return Problem(problem.q, keys, values, mx.array(tables), problem.context_lens)
+
+
+def decode_check(
+    kernel: Kernel,
+    *,
+    dtype: Dtype,
+    head_dim: int,
+    block_size: int,
+    kv_heads: int,
+    group: int,
+    seed: int,
+    hd_tile: int | None = None,
+    partitions: int | None = None,
+    threadgroup: int | None = None,
+) -> Check:
+    """Return the check of one specialization of one of the kernels that decode.
+
+    Rows of K and V must be loaded exactly as often as the traffic model says.
+    """
+    lens = ragged(block_size)
+    problem = trapped(
+        draw_problem(
+            lens,
+            q_heads=kv_heads * group,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            block_size=block_size,
+            max_blocks=4,
+            dtype=getattr(mx, dtype),
+            seed=seed,
+        )
+    )
+    how = plan(
+        problem, kernel=kernel, hd_tile=hd_tile, partitions=partitions, threadgroup=threadgroup
+    )
+    scale = head_dim**-0.5
+    rows = sum(lens) * kv_heads * head_dim * problem.dtype.size * how.rereads(group)
+    return Check(
+        run=lambda: paged_decode(problem, scale=scale, how=how),
+        expected=_expected(problem, scale),
+        bound=BOUNDS[dtype],
+        loaded={"k_pages": rows, "v_pages": rows},
+    )
+
+
+def _expected(problem: Problem, scale: float) -> np.ndarray:
+    return reference(
+        as_float64(problem.q),
+        as_float64(problem.k_pages),
+        as_float64(problem.v_pages),
+        np.array(problem.block_tables),
+        np.array(problem.context_lens),
+        scale=scale,
+    )
