@@ -54,7 +54,7 @@ def test_a_panel_says_which_tables_it_reads(panel: object) -> None:
     tables = Noting()
     metrics = tuple(Measurement(one.name, 1, one.unit, one.better) for one in METRICS.values())
     panel.context(Result(Provenance(), metrics=metrics), tables)
-    assert tables.asked <= needed_tables() | {"targets"}
+    assert tables.asked <= needed_tables() | {"machine", "targets"}
 
 
 def test_what_is_needed_is_what_something_makes_use_of() -> None:

@@ -102,6 +102,11 @@ def test_counts_have_their_thousands_apart() -> None:
         (3412.4, "tokens/s", "3,412 tokens/s"),
         (1.93, "cores", "1.93 cores"),
         (2.5e12, "FLOP/s", "2.50 TFLOP/s".replace("TFLOP", "T FLOP")),
+        (1.398e9, "Hz", "1.40 GHz"),
+        (461e6, "Hz", "461 MHz"),
+        (50, "Hz", "50 Hz"),
+        (17.25, "W", "17.2 W"),
+        (1.996, "flop/byte", "2.00 flop/byte"),
         (7, "", "7"),
     ],
 )
@@ -109,7 +114,9 @@ def test_a_quantity_is_worded_by_its_unit(value: float, unit: str, words: str) -
     assert quantity(value, unit) == words
 
 
-@pytest.mark.parametrize("unit", ["ns", "ratio", "bytes", "bytes/s", "count", "1/s", "tokens/s"])
+@pytest.mark.parametrize(
+    "unit", ["ns", "ratio", "bytes", "bytes/s", "count", "1/s", "tokens/s", "Hz"]
+)
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, pd.NA])
 def test_what_is_not_a_number_is_not_available(value: float | None, unit: str) -> None:
     assert quantity(value, unit) == NOT_AVAILABLE

@@ -67,6 +67,8 @@ def quantity(value: Number, unit: str) -> str:
         return words(value)
     if unit == "1/s":
         return _known(value, lambda number: f"{_scaled(number)} per s")
+    if unit in _PREFIXED:
+        return _known(value, lambda number: f"{_prefixed(number)}{unit}")
     if unit == "bytes/s":
         return _known(value, lambda number: f"{size(number)}/s")
     return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())
@@ -100,6 +102,12 @@ def _scaled(value: float) -> str:
     return _plain(value)
 
 
+def _prefixed(value: float) -> str:
+    """Return a number whose prefix stands at its unit, as in "1.40 GHz"."""
+    words = _scaled(value)
+    return words if words[-1].isalpha() else f"{words} "
+
+
 def _plain(value: float) -> str:
     if value == 0:
         return "0"
@@ -124,6 +132,7 @@ def _moment(nanoseconds: float) -> str:
     return f"{sign}{seconds}.{rest // 1_000:03d} {rest % 1_000:03d} s"
 
 
+_PREFIXED = {"Hz", "W"}
 _BY_UNIT: dict[str, Callable[[Number], str]] = {
     "ns": duration,
     "ratio": percent,

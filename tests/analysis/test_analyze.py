@@ -112,11 +112,12 @@ def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:
         judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
 
 
-def test_the_targets_are_a_table_like_any_other() -> None:
+def test_targets_and_machine_are_tables_like_any_other() -> None:
     tables = subject.WithTargets({}, OURS)
-    assert list(tables) == ["targets"]
-    assert len(tables) == 1
+    assert list(tables) == ["targets", "machine"]
+    assert len(tables) == 2
     assert tables["targets"].to_dict("list") == {"pid": [4711], "name": ["python3"]}
+    assert tables["machine"]["chip"].isna().all()
 
 
 def test_what_the_workload_measured_is_in_the_result() -> None:

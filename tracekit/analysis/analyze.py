@@ -8,6 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.machine import machine_table
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
@@ -23,21 +24,27 @@ _WORST_FIRST = ("error", "warning", "note")
 
 
 class WithTargets(Mapping[str, pd.DataFrame]):
-    """The tables of a recording, and `targets`: the processes whose rows are the target's."""
+    """The tables of a recording, and what the run knows besides.
+
+    `targets` are the processes whose rows are the target's, `machine` is where it was made.
+    """
 
     def __init__(self, tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> None:
         self._tables = tables
-        self._targets = targets_table(provenance)
+        self._known = {
+            "targets": targets_table(provenance),
+            "machine": machine_table(provenance),
+        }
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        return self._targets if name == "targets" else self._tables[name]
+        return self._known[name] if name in self._known else self._tables[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield "targets"
+        yield from self._known
         yield from self._tables
 
     def __len__(self) -> int:
-        return 1 + len(self._tables)
+        return len(self._known) + len(self._tables)
 
 
 def analyze(

@@ -7,6 +7,8 @@ from tracekit.report.panel import Tables
 from tracekit.report.rows import rows
 
 _MARKS = "the workload's own marks, host clock"
+_LEVELS = "read now and then by a monitor or the workload, host clock"
+_MODEL = "what the workload says a step does, no measurement"
 _SIGNPOSTS = "the program's own signposts, on the trace's clock"
 _SAMPLES = "samples by the operating system, host clock"
 _GPU = "GPU times, from the trace"
@@ -18,11 +20,12 @@ _OF_TABLE = {
     "phases": _MARKS,
     "specializations": _MARKS,
     "spans": _MARKS,
-    "gauges": _MARKS,
+    "gauges": _LEVELS,
     "requests": _MARKS,
     "request_tokens": _MARKS,
     "results": _MARKS,
     "process_samples": _SAMPLES,
+    "step_models": _MODEL,
 }
 _OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
 _ON_DEVICE = {"gpu_intervals", "gpu_states", "gpu_counters"}

@@ -11,12 +11,24 @@ from tracekit.analysis.metrics.gpu import (
     start_latency_p99,
 )
 from tracekit.analysis.metrics.host import host_busy, host_cpu, host_idle_ratio, memory_peak
+from tracekit.analysis.metrics.roofline import (
+    bandwidth_share,
+    bandwidth_share_busy,
+    step_bound,
+    step_intensity,
+)
 from tracekit.analysis.metrics.steps import (
     memory_bandwidth,
     step_p50,
     step_p99,
     step_rate,
     tokens_per_second,
+)
+from tracekit.analysis.metrics.telemetry import (
+    gpu_clock_min,
+    gpu_clock_p50,
+    gpu_power_p50,
+    thermal_pressure_worst,
 )
 
 METRICS = listed(
@@ -32,6 +44,14 @@ METRICS = listed(
     start_latency_p50,
     start_latency_p99,
     memory_bandwidth,
+    step_intensity,
+    step_bound,
+    bandwidth_share,
+    bandwidth_share_busy,
+    gpu_clock_p50,
+    gpu_clock_min,
+    gpu_power_p50,
+    thermal_pressure_worst,
     host_busy,
     host_idle_ratio,
     host_cpu,

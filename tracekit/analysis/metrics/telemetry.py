@@ -1,0 +1,71 @@
+"""The machine's clock, heat and power in the steady window, where a monitor read them."""
+
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import spans
+from tracekit.analysis.metric import metric
+from tracekit.analysis.result import Better
+
+_HELP = {
+    "gpu_clock": "macmon and powermetrics tell the GPU's clock",
+    "gpu_power": "macmon and powermetrics tell the GPU's power",
+    "thermal_pressure": "powermetrics tells the thermal pressure",
+}
+
+
+@metric("Hz")
+def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Median clock of the GPU in the steady window, by the monitor beside the run."""
+    return float(_steady(gauges, phases, "gpu_clock").median())
+
+
+@metric("Hz")
+def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Lowest clock of the GPU in the steady window: far below the median, it was throttled or idle.
+
+    A monitor averages over half a second; shorter drops are not seen.
+    """
+    return float(_steady(gauges, phases, "gpu_clock").min())
+
+
+@metric("W", Better.LOWER)
+def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Median power of the GPU in the steady window, by the monitor beside the run."""
+    return float(_steady(gauges, phases, "gpu_power").median())
+
+
+@metric("level", Better.LOWER)
+def thermal_pressure_worst(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> int:
+    """Worst thermal pressure in the steady window.
+
+    0 nominal, 1 light, 2 moderate, 3 heavy, 4 trapping, 5 sleeping; from 2 on clocks are lowered.
+    """
+    return int(_steady(gauges, phases, "thermal_pressure").max())
+
+
+def _steady(
+    gauges: pd.DataFrame | None, phases: pd.DataFrame | None, name: str
+) -> "pd.Series[float]":
+    """Return the readings of one name in the steady phase, or of all the run without phases."""
+    own = _told(gauges, name)
+    if phases is not None:
+        starts, ends = spans(phases[phases["name"] == "steady"])
+        if starts.size:
+            own = own[(own["time"] >= starts.min()) & (own["time"] <= ends.max())]
+    if own.empty:
+        raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
+    return own["value"].astype(float)
+
+
+def _told(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
+    """Return what a monitor told of one name; the workload's own gauges are no monitor's."""
+    who = "no monitor was read"
+    if gauges is not None:
+        monitored = gauges[gauges["source"] != "workload"]
+        own = monitored[monitored["name"] == name]
+        if not own.empty:
+            return own
+        sources = ", ".join(sorted({str(one) for one in monitored["source"].dropna()}))
+        who = f"{sources}, which was read, does not tell {name}" if sources else who
+    raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
