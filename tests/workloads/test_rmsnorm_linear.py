@@ -1,0 +1,150 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tracekit.errors import ToolError, UsageError
+from tracekit.tables import Tables
+from tracekit.workload import Step, find
+
+SMALL = {"rows": 3, "dims": 96, "out_dims": 40}
+NO_METAL = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+
+
+def prepare(**changes: Any) -> Step:
+    workload = find("rmsnorm-linear")
+    return workload.prepare(**workload.bind({**SMALL, **changes}))
+
+
+def turn(step: Step) -> str:
+    """Make one step; return its variant."""
+    step.wait(step.submit())
+    assert step.tell is not None
+    return step.tell().variant
+
+
+@NO_METAL
+def test_variants_take_turns_so_that_drift_is_shared() -> None:
+    step = prepare()
+    turns = [turn(step) for _ in range(8)]
+    assert turns == ["separate", "compiled", "compiled", "separate"] * 2
+
+
+def test_the_steady_phase_begins_with_the_first_variant() -> None:
+    step = prepare()
+    first = turn(step)
+    assert turn(step) != first
+    step.begin()
+    assert turn(step) == first
+
+
+@NO_METAL
+def test_the_speed_up_is_that_of_pairs_of_the_steady_phase_alone() -> None:
+    step = prepare()
+    for _ in range(9):
+        turn(step)
+    step.begin()
+    for _ in range(25):
+        turn(step)
+    found = step.finish()
+    assert found["pairs"].value == 12
+    low, middle, high = (found[f"compiled_speedup{end}"].value for end in ("_low", "", "_high"))
+    assert 0 < low <= middle <= high
+
+
+@NO_METAL
+def test_few_pairs_have_no_interval_and_none_has_no_speed_up() -> None:
+    step = prepare()
+    step.begin()
+    assert step.finish()["compiled_speedup"].value is None
+    turn(step), turn(step)
+    found = step.finish()
+    assert found["compiled_speedup"].value > 0
+    assert found["compiled_speedup_low"].value is None
+    assert found["compiled_speedup_low"].reason == "1 pairs of steps are too few"
+
+
+@NO_METAL
+def test_without_metal_the_fused_kernel_is_not_said_to_have_run() -> None:
+    step = prepare()
+    assert step.backend == "cpu"
+    assert set(step.variants) == {"separate", "compiled"}
+    fused = step.finish()["fused_speedup"]
+    assert fused.value is None
+    assert "the fused kernel needs Metal" in fused.reason
+    assert all(one.dispatches is None for one in step.variants.values())
+
+
+def test_it_states_what_a_step_of_each_variant_does() -> None:
+    separate = prepare(dtype="float16").variants["separate"]
+    # x twice, for the normalised rows are read as x was, a gain, the weight; 2 bytes each
+    assert separate.bytes_unique == 2 * (2 * 3 * 96 + 96 + 40 * 96)
+    assert separate.bytes_written == 2 * (3 * 96 + 3 * 40)
+    assert separate.flops == 2 * 3 * 96 * 40 + 4 * 3 * 96
+    assert separate.tokens == 3
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("float32", 1e-5), ("float16", 2e-3), ("bfloat16", 2e-2)]
+)
+def test_both_variants_know_their_error(dtype: str, most: float) -> None:
+    results = prepare(dtype=dtype).results
+    assert len(results) == 2
+    assert all(0 < error < most for error in results.values())
+
+
+def test_a_wrong_result_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = mx.fast.rms_norm
+    monkeypatch.setattr(mx.fast, "rms_norm", lambda *arrays: right(*arrays) * 1.01)
+    with pytest.raises(ToolError, match="separate is off by 0") as caught:
+        prepare(dtype="float32")
+    assert "not measured" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param({"rows": 0}, "--rows must be at least 1", id="bound"),
+        pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
+        pytest.param(
+            {"rows": 65536, "dims": 65536, "out_dims": 262144, "dtype": "float32"}, "GB", id="size"
+        ),
+    ],
+)
+def test_parameters_that_do_not_fit_are_one_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(**changes)
+    assert sentence in caught.value.message
+
+
+def test_listing_it_loads_no_mlx() -> None:
+    code = (
+        "import sys; from tracekit.workload import find; "
+        "find('rmsnorm-linear'); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "mlx.core" not in done.stdout.split()
+
+
+@NO_METAL
+def test_a_capture_compares_the_variants(tracekit: Callable[..., Any], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    sizes = "--rows 3 --dims 96 --out-dims 40 --dtype float32 --warmup 2 --repeats 16".split()
+    done = tracekit("capture", "--workload", "rmsnorm-linear", *sizes, "--output", run)
+    assert done.code == 0, done.err
+    result = json.loads((run / "result.json").read_text())
+    told = {one["name"]: one for one in result["results"]}
+    assert told["pairs"]["value"] == 8
+    assert "needs Metal" in told["fused_speedup"]["reason"]
+    tables = Tables(run / "exports", frozenset())
+    steady = tables["steps"].query("phase == 'steady'")
+    assert steady["variant"].tolist() == ["separate", "compiled", "compiled", "separate"] * 4
+    assert steady["tokens"].tolist() == [3] * 16
+    assert set(tables["step_models"]["variant"]) == {"separate", "compiled"}

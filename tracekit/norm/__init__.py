@@ -1,0 +1,22 @@
+"""RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
+
+from tracekit.norm.metal import fused_kernel, kernel_traffic, specializations
+from tracekit.norm.ops import compiled, separate
+from tracekit.norm.problem import Problem, draw_problem
+from tracekit.norm.reference import reference, relative_error
+from tracekit.norm.traffic import Traffic, fused_traffic, separate_traffic
+
+__all__ = [
+    "Problem",
+    "Traffic",
+    "compiled",
+    "draw_problem",
+    "fused_kernel",
+    "fused_traffic",
+    "kernel_traffic",
+    "reference",
+    "relative_error",
+    "separate",
+    "separate_traffic",
+    "specializations",
+]

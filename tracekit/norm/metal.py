@@ -1,0 +1,144 @@
+"""The Metal kernel: how it is built, launched and named."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import mlx.core as mx
+
+from tracekit.errors import ToolError
+from tracekit.norm.problem import Problem
+from tracekit.norm.traffic import Traffic, fused_traffic
+from tracekit.shipped import shipped
+
+Factory = Callable[..., Any]
+
+LANES = 32
+SIMDGROUPS = 8
+COLUMNS = 4  # of the result, for each simdgroup
+MOST_ROWS = LANES // COLUMNS
+
+_STEM = "rmsnorm_linear"
+_BODY = "// ---- body ----\n"
+_SMALL = 8  # MLX binds arrays of fewer elements as `constant`
+_METAL = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
+
+_made: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The rows of x that a threadgroup takes, and the elements of the weight of one load."""
+
+    rows: int
+    vec: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of the result that a threadgroup makes."""
+        return SIMDGROUPS * COLUMNS
+
+
+def tile_of(problem: Problem) -> Tile:
+    """Choose the smallest power of two that holds all rows, up to 8, and the widest loads."""
+    rows = min(MOST_ROWS, 1 << (problem.rows - 1).bit_length())
+    return Tile(rows, 1 if problem.dims % 4 else 4)
+
+
+def kernel_traffic(problem: Problem) -> Traffic:
+    """Model what the kernel moves and computes for this problem."""
+    tile = tile_of(problem)
+    return fused_traffic(
+        problem.rows,
+        problem.dims,
+        problem.outputs,
+        itemsize=problem.dtype.size,
+        tile_rows=tile.rows,
+        tile_columns=tile.columns,
+    )
+
+
+def specializations() -> frozenset[str]:
+    """Return the names of the kernels that this process has launched, as Metal knows them."""
+    return frozenset(_made)
+
+
+def specialization_name(problem: Problem) -> str:
+    """Return the name of the kernel of a call: template values, then dtypes and classes.
+
+    The scheme is MLX's since 0.32.1: `s` follows the dtype of a scalar.
+    """
+    kind = _METAL[problem.dtype]
+    values = [_METAL.get(value) or str(value) for _, value in _template(problem)]
+    scalars = ["int32_ts"] * 3 + ["floats"]
+    return "_".join([f"custom_kernel_{_STEM}_", *values, *[kind] * 3, *scalars, kind])
+
+
+def fused_kernel(problem: Problem, *, verbose: bool = False) -> mx.array:
+    """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
+
+    `verbose` makes MLX print the source it generates. Without Metal this can be traced by
+    `mx.export_function`, not run.
+
+    Returns:
+        `[rows, outputs]` in the dtype of the problem.
+
+    Raises:
+        ToolError: MLX has no Metal here.
+    """
+    _made.add(specialization_name(problem))
+    try:
+        return _launch(problem, verbose)
+    except RuntimeError as error:
+        if "Metal back-end" not in str(error):
+            raise
+        raise ToolError(
+            f"MLX cannot run a Metal kernel here: {error}",
+            hint="`tracekit.norm.compiled` does the same with MLX's own ops.",
+        ) from error
+
+
+def _launch(problem: Problem, verbose: bool) -> mx.array:
+    tile = tile_of(problem)
+    across = -(-problem.outputs // tile.columns)
+    (out,) = _kernel(mx.fast.metal_kernel)(
+        inputs=[
+            *(_padded(one) for one in (problem.x, problem.gain, problem.weight)),
+            *(problem.rows, problem.dims, problem.outputs, problem.eps),
+        ],
+        template=_template(problem),
+        grid=(across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
+        threadgroup=(SIMDGROUPS * LANES, 1, 1),
+        output_shapes=[(problem.rows, problem.outputs)],
+        output_dtypes=[problem.dtype],
+        verbose=verbose,
+    )
+    return out
+
+
+def _template(problem: Problem) -> list[tuple[str, Any]]:
+    tile = tile_of(problem)
+    sizes = [("ROWS", tile.rows), ("COLUMNS", COLUMNS), ("VEC", tile.vec)]
+    return [("T", problem.dtype), *sizes, ("SIMDGROUPS", SIMDGROUPS)]
+
+
+def _padded(array: mx.array) -> mx.array:
+    """Make an array long enough for `device` memory."""
+    if array.size >= _SMALL:
+        return array
+    return mx.pad(array.reshape(-1), (0, _SMALL - array.size))
+
+
+@cache
+def _kernel(factory: Factory) -> Any:
+    # Of each factory its own: whoever replaces MLX's gets a kernel that its own factory built.
+    text = (shipped("kernels") / f"{_STEM}.metal").read_text()
+    header, _, body = text.partition(_BODY)
+    return factory(
+        name=_STEM,
+        input_names=["x", "gain", "weight", "rows", "dims", "outputs", "eps"],
+        output_names=["out"],
+        header=header,
+        source=body,
+    )
