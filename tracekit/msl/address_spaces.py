@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-_SHIM = Path(__file__).parent / "shim"
+_DECLARATIONS = Path(__file__).parent / "opencl"
 _SCALARS = "bool char uchar short ushort int uint long ulong half float bfloat"
 _OWN_NAMES = ("Limits", "complex64_t", "ceildiv", "log1p", "elem_to_loc")
 
@@ -44,8 +44,8 @@ def prelude(text: str, defines: Mapping[str, str]) -> str:
     own = [name for name in _OWN_NAMES if _defines(plain, name)]
     parts = [
         *(f"#define TRACEKIT_OWN_{name}" for name in own),
-        (_SHIM / "address_spaces.hpp").read_text(),
-        (_SHIM / "mlx_names.hpp").read_text(),
+        (_DECLARATIONS / "metal.hpp").read_text(),
+        (_DECLARATIONS / "mlx.hpp").read_text(),
         *_constructors(),
         *(f"#define {name} {value}" for name, value in defines.items()),
     ]
