@@ -61,6 +61,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "workloads",
         "rules",
         "doctor",
+        "chip",
         "open",
         "templates",
     ]

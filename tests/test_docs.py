@@ -44,6 +44,7 @@ def test_every_command_is_known() -> None:
     assert COMMANDS == [
         "analyze",
         "capture",
+        "chip",
         "convert",
         "doctor",
         "export",

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from tracekit.chips import chip
-from tracekit.roofline import Limit, bound, intensity, reached, ridge
+from tracekit.chips import Confidence, chip
+from tracekit.roofline import Limit, bound, intensity, reached, ridge, ridge_of
 
 
 def test_intensity_is_operations_for_each_byte() -> None:
@@ -55,6 +55,28 @@ def test_the_ridge_of_known_chips(name: str, cores: int, expected: int) -> None:
     assert one.bandwidth.value is not None
     assert one.fp32.value is not None
     assert math.floor(ridge(one.bandwidth.value, one.fp32.value)) == expected
+
+
+def test_the_ridge_of_a_chip_is_as_sure_as_its_clock() -> None:
+    found = ridge_of(chip("Apple M4", 10))
+    assert found.value is not None
+    assert math.isclose(found.value, 3.8e12 / 120e9)
+    assert found.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "reason"),
+    [
+        ("Apple M4 Max", None, "how many this one has is not known"),
+        ("Apple M4 Pro", 20, "no source states the clock"),
+    ],
+)
+def test_a_chip_without_one_of_its_roofs_has_no_ridge(
+    name: str, cores: int | None, reason: str
+) -> None:
+    found = ridge_of(chip(name, cores))
+    assert found.value is None
+    assert reason in found.reason
 
 
 def test_a_share_of_the_bandwidth_is_reached() -> None:

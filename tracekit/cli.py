@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tracekit.commands import doctor, reading, stages, templates
+from tracekit.commands import chip, doctor, reading, stages, templates
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
@@ -48,6 +48,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")
     app.command("doctor")(doctor.doctor)
+    app.command("chip")(chip.chip)
     app.command("open")(open_command.open_)
     app.callback()(_global_options)
     return app

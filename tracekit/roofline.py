@@ -8,6 +8,8 @@ counted once; seconds, bytes, operations and their rates are in base units throu
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tracekit.chips import Chip, Figure
+
 
 class Limit(StrEnum):
     """What bounds a kernel from below."""
@@ -62,6 +64,18 @@ def ridge(bandwidth: float, rate: float) -> float:
     """
     _require(bandwidth, "bandwidth")
     return rate / bandwidth
+
+
+def ridge_of(chip: Chip) -> Figure:
+    """Return the ridge of a chip, in float32 operations a byte; its weaker source's confidence."""
+    bandwidth, rate = chip.bandwidth, chip.fp32
+    if bandwidth.value is None or rate.value is None:
+        return bandwidth if bandwidth.value is None else rate
+    return Figure(
+        ridge(bandwidth.value, rate.value),
+        "float32 rate / bandwidth; below it memory is the limit",
+        rate.confidence,
+    )
 
 
 def bound(

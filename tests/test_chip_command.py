@@ -1,0 +1,126 @@
+"""`tracekit chip`: figures with their sources, or the reason why there are none."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+M4_MAX = ("chip", "--name", "Apple M4 Max", "--gpu-cores", "40")
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """Return the rest of each line by its first cell."""
+    lines = [line.split("\t") for line in text.splitlines()]
+    return {name.strip(): rest for name, *rest in lines}
+
+
+def test_a_chip_has_figures_with_source_and_confidence(tracekit: Run) -> None:
+    ran = tracekit(*M4_MAX)
+    assert ran.code == 0
+    shown = rows(ran.out)
+    assert shown["gpu cores"][0] == "40"
+    assert shown["bandwidth"] == ["546 GB/s", "published: Apple's announcement"]
+    assert shown["float32"][0] == "17.12 TFLOP/s"
+    assert shown["float32"][1].startswith("low: cores x 128 lanes")
+    assert shown["float16"][0].startswith("not available, because whether float16 is faster")
+    assert shown["ridge"][0] == "31.36 FLOP/byte"
+
+
+def test_a_chip_whose_cores_are_not_known_says_what_depends_on_them(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--name", "Apple M4 Max").out)
+    assert shown["gpu cores"][0] == "not available, because --gpu-cores does not say it"
+    assert "410 GB/s with 32 GPU cores and 546 GB/s with 40" in shown["bandwidth"][0]
+    assert "546 GB/s" in shown["ridge"][0]
+
+
+def test_a_chip_that_sources_dispute_has_none(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--name", "Apple M5 Ultra", "--gpu-cores", "80").out)
+    assert "contradict each other" in shown["bandwidth"][0]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has figures")
+def test_a_machine_that_is_no_mac_says_so(tracekit: Run) -> None:
+    ran = tracekit("chip")
+    assert ran.code == 0
+    shown = rows(ran.out)
+    assert shown["gpu cores"][0] == "not available, because only a Mac's are counted"
+    assert shown["bandwidth"][0].startswith("not available, because")
+    assert "GiB" in shown["memory"][0]
+    assert "measured" not in shown
+    assert "architecture" not in shown
+
+
+def test_a_shape_is_given_a_launch_with_reasons(tracekit: Run) -> None:
+    ran = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
+    shown = rows(ran.out)
+    assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in ran.err
+    assert "tracekit bench --tune" in ran.err
+    assert shown["block_size"][0] == "64"
+    assert shown["threadgroup"][0] == "256"
+    assert shown["partitions"][0] == "16"
+    assert shown["intensity"][0] == "4 FLOP/byte"
+    assert shown["bound"][0] == "61.5 µs"
+    assert "of memory alone; the rate of arithmetic is not known" in shown["bound"][1]
+
+
+def test_the_bound_of_floats_counts_their_arithmetic(tracekit: Run) -> None:
+    shown = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
+    assert shown["bound"][1] == "of memory; about 80 % of the bandwidth can be reached."
+    assert shown["bytes"][0] == "134.5 MB"
+
+
+def test_without_a_bandwidth_a_shape_has_no_bound(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
+    assert shown["bound"][0] == "not available"
+    assert "how many this one has is not known" in shown["bound"][1]
+    assert shown["partitions"][0] == "not available"
+
+
+def test_json_says_the_same(tracekit: Run) -> None:
+    told = json.loads(tracekit(*M4_MAX, "--batch", "2", "--json").out)
+    assert told["chip"]["bandwidth"] == {
+        "value": 546e9,
+        "source": "Apple's announcement",
+        "confidence": "published",
+        "reason": "",
+    }
+    assert told["chip"]["fp16"]["value"] is None
+    assert told["measured"] is None
+    assert told["shape"]["batch"] == 2
+    assert {one["name"]: one["value"] for one in told["launch"]}["block_size"] == 32
+    assert told["bound"]["limit"] == "memory"
+    assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
+
+
+def test_json_without_a_shape_suggests_nothing(tracekit: Run) -> None:
+    told = json.loads(tracekit("chip", "--json").out)
+    assert "launch" not in told
+    assert told["machine"]["cores"] >= 1
+
+
+def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(tracekit: Run) -> None:
+    shown = rows(tracekit("chip", "--measure").out)
+    value, unit = shown["measured"][0].split()
+    assert unit == "GB/s"
+    assert float(value) > 0.1
+    assert shown["measured"][1].startswith("measured here: triad over")
+    assert shown["median"][1] == "of 7 passes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--gpu-cores", "3"), "--gpu-cores is of a chip that --name names"),
+        (("--q-heads", "3"), "3 q heads cannot be shared out among 8 kv heads"),
+        (("--q-heads", "64", "--head-dim", "9000"), "does not fit into the 32 KiB"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    tracekit: Run, arguments: tuple[str, ...], words: str
+) -> None:
+    ran = tracekit("chip", *arguments)
+    assert ran.code == 2
+    assert words in ran.err
