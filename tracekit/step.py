@@ -40,6 +40,7 @@ class Step:
         begin: Called when the steady phase begins, as for a schedule to start.
         exhausted: Whether there is nothing left to do, though there is time.
         finish: Called when the steady phase is over: what the workload measured in it.
+        leave: Called after that: what is still to be told, such as requests that are not complete.
     """
 
     submit: Callable[[], Submitted]
@@ -58,6 +59,7 @@ class Step:
     begin: Callable[[], None] = _nothing
     exhausted: Callable[[], bool] = bool
     finish: Callable[[], Results] = dict[str, float | Measured]
+    leave: Callable[[], Told] = Told
 
     def __post_init__(self) -> None:
         """Refuse what no account could hold."""

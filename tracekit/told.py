@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+IDLE = "idle"
+"""Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -54,6 +57,7 @@ class Request:
         admitted: When it got its blocks; None if it never did.
         tokens: When each of its tokens was there; the last one completes it.
         state: "completed", "unfinished" when the time was up, or "rejected".
+        reason: Why it was rejected.
     """
 
     number: int
@@ -63,6 +67,7 @@ class Request:
     admitted: int | None = None
     tokens: tuple[int, ...] = ()
     state: Literal["completed", "unfinished", "rejected"] = "unfinished"
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,10 @@ class Told:
 
     Attributes:
         variant: Which of several things that are compared this step was, such as "paged" or
-            "sdpa"; empty where all steps are alike.
+            "sdpa"; empty where all steps are alike; `IDLE` if it only waited for load.
         tokens: Tokens that it produced, where that differs from step to step.
         spans: What the host did in it.
-        gauges: Levels at its end.
+        gauges: Levels in it. A level holds until it is told again.
         requests: Requests that it completed or rejected.
     """
 

@@ -87,8 +87,8 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
     assert spans == [["500", "10", "admit"]]
     assert gauges == [["900", "used_blocks", "7.000000000", "count", "workload"]]
     assert requests == [
-        ["400", "0", "completed", "5", "2", "100", "500", "600", "2"],
-        ["450", "1", "unfinished", "5", "2", None, None, None, "0"],
+        ["400", "0", "completed", "5", "2", "100", "500", "600", "2", ""],
+        ["450", "1", "unfinished", "5", "2", None, None, None, "0", ""],
     ]
     assert tokens == [["900", "0", "0"], ["1000", "0", "1"]]
     assert results == [

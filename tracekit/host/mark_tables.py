@@ -75,6 +75,7 @@ REQUESTS = ExportTable(
         ("first-token", "Until First Token", "duration"),
         ("duration", "Until Last Token", "duration"),
         ("produced", "Tokens Produced", "uint64"),
+        ("reason", "Why Not", "string"),
     ),
 )
 REQUEST_TOKENS = ExportTable(

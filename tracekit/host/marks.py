@@ -75,11 +75,11 @@ class Marks:
         """Yield the rows of `host-requests`; all times count from the scheduled arrival."""
         for one in self.report.requests:
             known = [one.admitted, *one.tokens[:1], *one.tokens[-1:]]
-            times = [None if at is None else at - one.scheduled for at in known]
-            admitted, first, last = (*times, None, None)[:3]
+            since = [None if at is None else at - one.scheduled for at in known]
+            times = (*since, None, None)[:3]
             sizes = (one.prompt_tokens, one.output_tokens)
             at = one.scheduled - self.origin
-            yield at, one.number, one.state, *sizes, admitted, first, last, len(one.tokens)
+            yield at, one.number, one.state, *sizes, *times, len(one.tokens), one.reason
 
     def request_tokens(self) -> Rows:
         """Yield the rows of `host-request-tokens`."""

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from tracekit.told import Told
 from tracekit.worker.account import Account
 from tracekit.workload import Step
 
@@ -69,6 +70,11 @@ class Loop:
             return
         told = self.step.tell()
         mark("step", **times, variant=told.variant, tokens=told.tokens)
+        self.say(told)
+
+    def say(self, told: Told) -> None:
+        """Mark the spans, gauges and requests that the workload tells of."""
+        mark = self.account.mark
         for name, things in (("span", told.spans), ("gauge", told.gauges)):
             for one in things:
                 mark(name, **vars(one))

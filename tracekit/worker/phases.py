@@ -49,6 +49,7 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     loop.run("steady", spec.repeats or _NEVER, deadline)
     over = time.monotonic_ns()
     tell_results(account, step.finish())
+    loop.say(step.leave())
     if spec.measure_overhead and not stop.requested and not step.exhausted():
         account.mark("phase", name="overhead", start=over)
         measure(loop, spec)

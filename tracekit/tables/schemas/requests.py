@@ -16,6 +16,7 @@ requests = Schema(
         Column("first_token", "first-token", Kind.DURATION, "until its first token was there"),
         Column("last_token", "duration", Kind.DURATION, "until its last token so far"),
         Column("produced", "produced", Kind.INTEGER, "tokens that it got"),
+        Column("reason", "reason", Kind.TEXT, "why it was rejected"),
         CLOCK,
     ),
 )
