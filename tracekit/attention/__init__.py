@@ -1,7 +1,22 @@
 """Paged attention for users: the op, its reference, its traffic model."""
 
+from tracekit.attention.accuracy import TOLERANCE, accepted
 from tracekit.attention.append import append, append_run
+from tracekit.attention.contender import contender, submitting
 from tracekit.attention.dense import Layout, gathered, padding_mask, sdpa
+from tracekit.attention.dense_problem import (
+    DenseProblem,
+    dense_problem,
+    draw_dense,
+    largest_dense_error,
+)
+from tracekit.attention.dense_traffic import (
+    DenseShape,
+    dense_traffic,
+    gathered_traffic,
+    naive_traffic,
+)
+from tracekit.attention.lengths import context_lengths
 from tracekit.attention.metal import specializations
 from tracekit.attention.naive import causal_mask, naive_attention
 from tracekit.attention.paged import attend, backend, paged_attention
@@ -11,9 +26,13 @@ from tracekit.attention.reference import as_float64, largest_error, reference
 from tracekit.attention.traffic import Traffic, traffic
 
 __all__ = [
+    "TOLERANCE",
+    "DenseProblem",
+    "DenseShape",
     "Layout",
     "Problem",
     "Traffic",
+    "accepted",
     "append",
     "append_run",
     "as_float64",
@@ -21,15 +40,24 @@ __all__ = [
     "backend",
     "causal_mask",
     "check_heads",
+    "contender",
+    "context_lengths",
+    "dense_problem",
+    "dense_traffic",
+    "draw_dense",
     "draw_lengths",
     "draw_problem",
     "gathered",
+    "gathered_traffic",
+    "largest_dense_error",
     "largest_error",
     "naive_attention",
+    "naive_traffic",
     "padding_mask",
     "paged_attention",
     "reference",
     "sdpa",
     "specializations",
+    "submitting",
     "traffic",
 ]

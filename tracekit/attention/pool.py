@@ -39,7 +39,7 @@ def draw_problem(
     """
     batch = len(lens)
     pool = (batch * max_blocks, block_size, kv_heads, head_dim)
-    _check_size(2 * math.prod(pool) * dtype.size)
+    check_memory(2 * math.prod(pool) * dtype.size, "The pool")
     tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
     padding = (0, max(0, _LONGEST_CONSTANT + 1 - batch))
     keys = mx.random.split(mx.random.key(seed), 3)
@@ -55,10 +55,11 @@ def draw_problem(
     return problem
 
 
-def _check_size(needed: int) -> None:
+def check_memory(needed: int, what: str) -> None:
+    """Raise UsageError if `what` needs more bytes than this machine has."""
     there = psutil.virtual_memory().total
     if needed > there:
         raise UsageError(
-            f"The pool takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
-            hint="Take fewer or smaller blocks, fewer sequences or fewer heads.",
+            f"{what} takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
+            hint="Take shorter or fewer sequences, or fewer heads.",
         )

@@ -1,0 +1,153 @@
+"""The workload `flash`: a fused prefill attention and the naive one, step by step."""
+
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.comparison import Turns, alternate
+from tracekit.parameters import Dtype, HeadDim, KvHeads, LayoutOfAxes, OrderOfSteps, QHeads, Seed
+from tracekit.told import Measured
+from tracekit.workload import Step, workload
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
+    from tracekit.attention import DenseProblem, DenseShape, Layout
+
+    Attend = Callable[[], mx.array]
+
+
+@workload
+def flash(
+    *,
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")] = 1,
+    seq: Annotated[int, typer.Option(min=1, max=131072, help="Tokens of a sequence.")] = 1024,
+    q_heads: QHeads = 8,
+    kv_heads: KvHeads = 8,
+    head_dim: HeadDim = 64,
+    dtype: Dtype = "float16",
+    causal: Annotated[
+        bool, typer.Option(help="Let a query see only keys up to its own place.")
+    ] = True,
+    layout: LayoutOfAxes = "BHSD",
+    seed: Seed = 0,
+    order: OrderOfSteps = "abba",
+) -> Step:
+    """Compare MLX's fused attention with the naive one, in a prefill.
+
+    The naive one writes a matrix of scores for each head, in float32; a fused kernel never
+    does. On a CPU MLX has no fused kernel: there the two differ in little but the mask.
+    """
+    import mlx.core as mx
+
+    from tracekit.attention import DenseShape, check_heads, draw_dense
+
+    check_heads(q_heads, kv_heads)
+    shape = DenseShape(
+        (seq,) * batch,
+        seq,
+        q_heads,
+        kv_heads,
+        head_dim,
+        getattr(mx, dtype).size,
+        queries=seq,
+        causal=causal,
+    )
+    problem = draw_dense(shape, dtype=getattr(mx, dtype), seed=seed)
+    return _step(problem, shape, layout, order)
+
+
+def _step(
+    problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Literal["abba", "abab"]
+) -> Step:
+    import mlx.core as mx
+
+    from tracekit.attention import backend, contender, dense_traffic, naive_traffic
+
+    device, tokens = backend(), len(shape.lens) * shape.queries
+    fast, naive = _fast(problem, layout), _naive(problem, layout)
+    results: dict[str, float | Measured] = {
+        "scores": Measured(shape.scores, "bytes", "lower"),
+        "fused": _fused(device),
+    }
+    for name, attend in (("flash", fast), ("naive", naive)):
+        results |= _checked(problem, attend, name, layout)
+    turns = Turns(
+        contender("flash", fast, dense_traffic(shape), tokens=tokens),
+        contender("naive", naive, naive_traffic(shape), tokens=tokens),
+        order,
+        mx.eval,
+    )
+    return alternate(turns, backend=device, results=results)
+
+
+def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
+    from tracekit.attention import sdpa
+
+    q, keys, values = _laid_out(problem, layout)
+    mask, scale = problem.mask(), problem.scale
+    return lambda: sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
+
+
+def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
+    import mlx.core as mx
+
+    from tracekit.attention import causal_mask, naive_attention
+
+    arrays = _laid_out(problem, layout)
+    mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
+    if mask is not None:
+        mx.eval(mask)
+
+    def attend() -> "mx.array":
+        if layout == "BHSD":
+            return naive_attention(*arrays, scale=problem.scale, mask=mask)
+        turned = (array.swapaxes(1, 2) for array in arrays)
+        return naive_attention(*turned, scale=problem.scale, mask=mask).swapaxes(1, 2)
+
+    return attend
+
+
+def _laid_out(problem: "DenseProblem", layout: "Layout") -> "tuple[mx.array, mx.array, mx.array]":
+    import mlx.core as mx
+
+    arrays = (problem.q, problem.keys, problem.values)
+    if layout == "BHSD":
+        return arrays
+    q, keys, values = (mx.contiguous(array.swapaxes(1, 2)) for array in arrays)
+    mx.eval(q, keys, values)
+    return q, keys, values
+
+
+def _checked(
+    problem: "DenseProblem", attend: "Attend", name: str, layout: "Layout"
+) -> dict[str, float | Measured]:
+    """Compare a result with the reference, and measure the memory that it took."""
+    import mlx.core as mx
+
+    from tracekit.attention import accepted, largest_dense_error
+
+    before = mx.get_active_memory()
+    mx.reset_peak_memory()
+    out = attend()
+    mx.eval(out)
+    peak = mx.get_peak_memory() - before
+    out = out if layout == "BHSD" else out.swapaxes(1, 2)
+    error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
+    return {
+        f"max_error_{name}": accepted(error, problem.q.dtype, f"The result of {name}"),
+        f"peak_memory_{name}": Measured(peak, "bytes", "lower"),
+    }
+
+
+def _fused(device: str) -> Measured:
+    if device == "cpu":
+        return Measured(0, "count")
+    return Measured(
+        None,
+        "count",
+        reason="MLX does not say which kernel it chose; its name stands in the trace",
+    )

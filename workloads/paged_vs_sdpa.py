@@ -1,0 +1,189 @@
+"""The workload `paged-vs-sdpa`: paged attention and what MLX offers instead, step by step."""
+
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.comparison import Turns, alternate
+from tracekit.parameters import (
+    ActiveBlocks,
+    Batch,
+    BlockSize,
+    Dtype,
+    HeadDim,
+    KvHeads,
+    MaxBlocks,
+    OrderOfSteps,
+    QHeads,
+    Ragged,
+    Seed,
+)
+from tracekit.told import Measured
+from tracekit.workload import Step, workload
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
+    from tracekit.attention import DenseProblem, DenseShape, Problem, Traffic
+
+    Attend = Callable[[], mx.array]
+
+Against = Literal["sdpa", "gather-sdpa", "naive"]
+
+
+@workload
+def paged_vs_sdpa(
+    *,
+    batch: Batch = 16,
+    q_heads: QHeads = 16,
+    kv_heads: KvHeads = 8,
+    head_dim: HeadDim = 128,
+    block_size: BlockSize = 32,
+    max_blocks: MaxBlocks = 64,
+    active_blocks: ActiveBlocks = 32,
+    dtype: Dtype = "float16",
+    ragged: Ragged = False,
+    seed: Seed = 0,
+    against: Annotated[
+        Against,
+        typer.Option(
+            help="What it is compared with: sdpa on a copy in one piece that was made before, "
+            "gather-sdpa on one that each step makes, or naive attention on the former."
+        ),
+    ] = "sdpa",
+    order: OrderOfSteps = "abba",
+) -> Step:
+    """Compare paged attention with MLX's own, step by step in turn.
+
+    Both decode the same tokens over the same keys and values, and both must agree with a
+    float64 reference before anything is timed. Each reads memory of its own.
+    """
+    import mlx.core as mx
+
+    from tracekit.attention import (
+        DenseShape,
+        check_heads,
+        context_lengths,
+        dense_problem,
+        draw_problem,
+    )
+
+    check_heads(q_heads, kv_heads)
+    drawn = seed if ragged else None
+    lens = context_lengths(batch, active_blocks, max_blocks, block_size, seed=drawn)
+    problem = draw_problem(
+        lens,
+        q_heads=q_heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        block_size=block_size,
+        max_blocks=max_blocks,
+        dtype=getattr(mx, dtype),
+        seed=seed,
+    )
+    dense = dense_problem(problem, lens)
+    shape = DenseShape(lens, dense.longest, q_heads, kv_heads, head_dim, problem.dtype.size)
+    return _step(problem, dense, shape, against, order)
+
+
+def _step(
+    problem: "Problem",
+    dense: "DenseProblem",
+    shape: "DenseShape",
+    against: Against,
+    order: Literal["abba", "abab"],
+) -> Step:
+    import mlx.core as mx
+
+    from tracekit.attention import attend, backend, contender, specializations
+
+    device, longest = backend(), max(dense.lens)
+
+    def paged() -> "mx.array":
+        return attend(problem, scale=dense.scale, longest=longest)
+
+    other = _baseline(problem, dense, against)
+    metal = device == "metal"
+    models = _models(problem, dense, shape, against, metal=metal)
+    results = _parity(dense, paged(), other(), against)
+    turns = Turns(
+        contender("paged", paged, models[0], tokens=problem.batch),
+        contender(against, other, models[1], tokens=problem.batch),
+        order,
+        mx.eval,
+    )
+    return alternate(turns, backend=device, results=results, specializations=specializations)
+
+
+def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
+    import mlx.core as mx
+
+    from tracekit.attention import gathered, naive_attention, sdpa
+
+    mask = dense.mask()
+    assert not isinstance(mask, str)
+    if mask is not None:
+        mx.eval(mask)
+
+    def own() -> "mx.array":
+        attention = naive_attention if against == "naive" else sdpa
+        out = attention(dense.q, dense.keys, dense.values, scale=dense.scale, mask=mask)
+        return out[:, :, 0]
+
+    def gathering() -> "mx.array":
+        keys, values = gathered(problem, dense.longest)
+        keys, values = keys[:, :, : dense.longest], values[:, :, : dense.longest]
+        return sdpa(dense.q, keys, values, scale=dense.scale, mask=mask)[:, :, 0]
+
+    return gathering if against == "gather-sdpa" else own
+
+
+def _models(
+    problem: "Problem", dense: "DenseProblem", shape: "DenseShape", against: Against, *, metal: bool
+) -> "tuple[Traffic, Traffic]":
+    from tracekit.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
+
+    rereads = shape.q_heads // shape.kv_heads if metal else 1
+    paged = traffic(
+        dense.lens,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        block_size=problem.block_size,
+        itemsize=shape.itemsize,
+        rereads=rereads,
+    )
+    if against == "naive":
+        return paged, naive_traffic(shape)
+    if against == "gather-sdpa":
+        return paged, gathered_traffic(shape, problem.block_size, rereads=rereads)
+    return paged, dense_traffic(shape, rereads=rereads)
+
+
+def _parity(
+    dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
+) -> dict[str, float | Measured]:
+    """Compare both with the reference, and with each other; refuse a wrong result."""
+    import numpy as np
+
+    from tracekit.attention import accepted, as_float64, largest_dense_error
+
+    checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
+    errors = [
+        accepted(
+            largest_dense_error(dense, out[:, :, None], sequences=checked),
+            dtype,
+            f"The result of {name}",
+        )
+        for name, out in (("paged", paged), (against, other))
+    ]
+    apart = np.abs(as_float64(paged) - as_float64(other)).max()
+    return {
+        "max_error_paged": errors[0],
+        f"max_error_{against}": errors[1],
+        "max_difference": accepted(float(apart), dtype, "One result against the other"),
+        "padding": Measured(dense.padding, "ratio", "lower"),
+    }
