@@ -1,0 +1,149 @@
+"""Arrays for the parameters of a kernel: by name, of the right type, where the engine finds them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.errors import UsageError
+from tracekit.msl.kernel import Constant
+from tracekit.msl.library import Buffer, Entry
+from tracekit.msl.library import Parameter as CompiledParameter
+from tracekit.msl.signature import Parameter
+
+Array = NDArray[Any]
+
+_ALIGNMENT = 32  # of the widest vector that a compiler may load at once
+
+
+@dataclass
+class Bound:
+    """Arrays as bound to one launch.
+
+    Attributes:
+        table: Address, size and map of touched bytes of each buffer, by its number.
+        touched: The maps, by name.
+    """
+
+    table: list[Buffer] = field(default_factory=list[Buffer])
+    touched: dict[str, Array] = field(default_factory=dict[str, Array])
+    _held: list[Array] = field(default_factory=list[Array])
+    _copies: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+
+    def add(self, parameter: Parameter, array: Array, *, checked: bool) -> None:
+        """Bind one array; one at an odd address is copied, and written back afterwards."""
+        if array.ctypes.data % _ALIGNMENT:
+            copy = _aligned(array)
+            if parameter.writable:
+                self._copies.append((array, copy))
+            array = copy
+        while len(self.table) <= parameter.index:
+            self.table.append(Buffer(None, 0, None))
+        touched = None
+        if checked:
+            bits = np.zeros(array.nbytes // 64 + 1, np.uint64)
+            self.touched[parameter.name] = bits
+            touched = bits.ctypes.data
+        self.table[parameter.index] = Buffer(array.ctypes.data, array.nbytes, touched)
+        self._held.append(array)
+
+    def write_back(self) -> None:
+        """Bring what the kernel wrote into copies to where it belongs."""
+        for array, copy in self._copies:
+            array[...] = copy
+
+
+def _aligned(array: Array) -> Array:
+    room = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def bind(
+    parameters: Sequence[Parameter],
+    entry: Entry,
+    buffers: Mapping[str, Array | float],
+    *,
+    checked: bool,
+    constants: Mapping[int, Constant],
+    text: str,
+) -> Bound:
+    """Bind arrays to the buffers of a kernel.
+
+    Raises:
+        UsageError: One is missing or unknown, or its type or form is not what the kernel takes.
+    """
+    wanted = {one.name: (at, one) for at, one in enumerate(parameters) if one.kind == "buffer"}
+    unknown = sorted(set(buffers) - set(wanted))
+    missing = sorted(
+        name for name, (_, one) in wanted.items()
+        if name not in buffers and _is_there(one, constants, text)
+    )  # fmt: skip
+    if unknown or missing:
+        problems = [f"there is none called {name!r}" for name in unknown]
+        problems += [f"{name!r} is not given" for name in missing]
+        raise UsageError(
+            f"The buffers do not fit the kernel: {', '.join(problems)}.",
+            hint=f"It has: {', '.join(wanted) or 'none'}.",
+        )
+    bound = Bound()
+    for name, (at, one) in wanted.items():
+        if name in buffers:
+            compiled = entry.parameters[at]
+            bound.add(one, _fitting(buffers[name], one, compiled), checked=checked)
+    return bound
+
+
+def _is_there(parameter: Parameter, constants: Mapping[int, Constant], text: str) -> bool:
+    """Say whether a parameter that depends on a function constant is there."""
+    if not parameter.condition:
+        return True
+    pattern = rf"\b{parameter.condition}\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)"
+    found = re.search(pattern, text)
+    return found is None or bool(constants.get(int(found[1]), False))
+
+
+def _fitting(given: Array | float, parameter: Parameter, compiled: CompiledParameter) -> Array:
+    kind, size = chr(compiled.kind), compiled.size
+    if not isinstance(given, np.ndarray):
+        if parameter.writable:
+            raise UsageError(f"{parameter.name} is written by the kernel: give an array.")
+        given = np.asarray(given, None if kind in "bs" else _dtype(kind, size))
+    if not _is_of(given.dtype, kind, size):
+        raise UsageError(
+            f"{parameter.name} is {given.dtype}; the kernel takes {_name(kind, size)}"
+            f" ({parameter.element}).",
+            hint="numpy has no bfloat16: give its bits as uint16." if kind == "b" else "",
+        )
+    if not given.flags.c_contiguous:
+        raise UsageError(
+            f"{parameter.name} is not contiguous.", hint="Use numpy.ascontiguousarray."
+        )
+    if parameter.writable and not given.flags.writeable:
+        raise UsageError(f"{parameter.name} is written by the kernel, and cannot be.")
+    if given.nbytes < compiled.bytes and parameter.address_space == "constant":
+        raise UsageError(
+            f"{parameter.name} has {given.nbytes} bytes; the kernel reads {compiled.bytes}."
+        )
+    return given
+
+
+def _dtype(kind: str, size: int) -> np.dtype[Any]:
+    return np.dtype("?" if kind == "?" else f"{kind}{size}")
+
+
+def _is_of(dtype: np.dtype[Any], kind: str, size: int) -> bool:
+    if kind == "s":
+        return True
+    if kind == "b":
+        return dtype == np.uint16 or dtype.name == "bfloat16"
+    return dtype == _dtype(kind, size)
+
+
+def _name(kind: str, size: int) -> str:
+    return "bfloat16" if kind == "b" else _dtype(kind, size).name

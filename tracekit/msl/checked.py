@@ -1,0 +1,90 @@
+"""Rewriting for checked programs: pointers to buffers become ones that know their buffer."""
+
+import re
+from collections.abc import Iterator
+
+from tracekit.errors import UsageError
+from tracekit.msl.edits import Edit, place
+from tracekit.msl.signature import closing
+
+_TYPE = (
+    r"(?:(?:unsigned|signed)\s+)?[\w:]+(?:\s*<(?:[^;<>()]|\([^()]*\)|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
+)
+_POINTER = re.compile(
+    r"(?P<first>(?:\b(?:const|volatile|static)\s+)*)\b(?P<space>device|constant)\s+"
+    rf"(?P<second>(?:(?:const|volatile)\s+)*)(?P<type>(?!const\b|constexpr\b){_TYPE})"
+    r"(?P<third>(?:\s+const)?)\s*\*(?P<tail>(?:\s*\b(?:__restrict__|__restrict|restrict)\b)*)"
+)
+_REFERENCE = re.compile(
+    rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s+const)?\s*&"
+)
+_NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
+
+
+def checked_pointers(code: str, file: str) -> Iterator[Edit]:
+    """Yield the edits that make every pointer into a buffer a checked one.
+
+    Raises:
+        UsageError: A use of `device` that is neither a pointer nor a reference.
+    """
+    names: set[str] = set()
+    covered: list[tuple[int, int]] = []
+    for found in _POINTER.finditer(code):
+        name = _NAME.match(code, found.end())
+        if name:
+            names.add(name[1])
+        yield Edit(found.start(), found.end(), _pointer(found))
+        yield from _cast(code, found)
+        covered.append(found.span())
+    _expect_covered(code, covered, file)
+    yield from _addresses(code, names)
+    yield from _values(code)
+
+
+def _pointer(found: re.Match[str]) -> str:
+    qualifiers = found["first"] + found["second"] + found["third"]
+    is_const = found["space"] == "constant" or "const" in qualifiers
+    static = "static " if "static" in qualifiers else ""
+    kind = " ".join(found["type"].split())
+    return f"{static}tracekit::pointer<{'const ' if is_const else ''}{kind}>"
+
+
+def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
+    """Turn `reinterpret_cast<device T*>(x)` into a cast that a class can have."""
+    before = re.search(r"\breinterpret_cast\s*<\s*$", code[: found.start()])
+    after = re.match(r"\s*(?:const\s*)?>", code[found.end() :])
+    if before and after:
+        yield Edit(before.start(), found.start(), "(")
+        yield Edit(found.end(), found.end() + after.end(), ")")
+
+
+def _expect_covered(code: str, covered: list[tuple[int, int]], file: str) -> None:
+    for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
+        is_pointer = any(start <= found.start() < end for start, end in covered)
+        if not is_pointer and not _REFERENCE.match(code, found.end()):
+            line, column = place(code, found.start())
+            raise UsageError(
+                f"{file}:{line}:{column}: this use of `device` cannot be checked.",
+                hint="Run it unchecked, or write it as a pointer `device T*`.",
+            )
+
+
+def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
+    """Turn `&p[i]` into `(p+(i))`: an element of a const buffer is a value without an address."""
+    for found in re.finditer(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)", code):
+        end = closing(code, found.start(2))
+        if found[1] in names and end > 0 and not re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
+            sign = code.index("&", found.start())
+            yield Edit(sign, sign + 1, "(")
+            yield Edit(found.start(2), found.start(2) + 1, "+(")
+            yield Edit(end, end + 1, "))")
+
+
+def _values(code: str) -> Iterator[Edit]:
+    """Turn `auto x = p[i];` into one that takes the value, not the way to it."""
+    for found in re.finditer(r"\bauto\s+\w+\s*=(?!=)", code):
+        end = code.find(";", found.end())
+        first = code[found.end() : end]
+        if end > 0 and "{" not in first and "\n#" not in first and first.count("(") == first.count(")"):
+            yield Edit(found.end(), found.end(), "tracekit::value(")
+            yield Edit(end, end, ")")

@@ -1,0 +1,104 @@
+"""From kernels to programs: rewritten, compiled by the machine's C++ compiler, kept."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tracekit.errors import KernelError, ToolError
+from tracekit.msl.compiler import SHIM, Compiler, find_compiler
+from tracekit.msl.kept import kept, load
+from tracekit.msl.kernel import Kernel
+from tracekit.msl.messages import compiler_words
+from tracekit.msl.program import Program
+from tracekit.msl.unit import ENTRY, Unit, unit
+
+_IN_ONE_UNIT = 16  # beyond, a second processor gains more than the header files cost
+
+
+def compile_kernel(
+    kernel: Kernel, *, checked: bool = False, compiler: str | None = None
+) -> Program:
+    """Compile one kernel for this processor, or take it from the cache.
+
+    Args:
+        kernel: What to compile.
+        checked: Check every access to a buffer and count its bytes.
+        compiler: A C++ compiler, by name or path: g++ 12 or clang 16, or newer. By default that
+            of the variable CXX, or the first on PATH.
+
+    Raises:
+        KernelError: The compiler refuses the kernel; its words, with the kernel's own places.
+        ToolError: There is no compiler, or it cannot be run.
+        UsageError: The text uses what this engine does not know, or has no such function.
+    """
+    return compile_kernels([kernel], checked=checked, compiler=compiler)[0]
+
+
+def compile_kernels(
+    kernels: Sequence[Kernel], *, checked: bool = False, compiler: str | None = None
+) -> list[Program]:
+    """Compile many kernels at once: several to a library, libraries on all processors.
+
+    Kernels of one text that differ in template arguments alone cost least. Arguments and errors
+    are those of `compile_kernel`.
+    """
+    found = find_compiler(compiler)
+    groups = _shared_out(kernels)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        made = pool.map(lambda group: _compiled([kernels[i] for i in group], checked, found), groups)
+        programs = {
+            at: program
+            for group, some in zip(groups, made, strict=True)
+            for at, program in zip(group, some, strict=True)
+        }
+    return [programs[at] for at in range(len(kernels))]
+
+
+def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
+    """Share kernels out to units, those of one text side by side."""
+    order = sorted(range(len(kernels)), key=lambda at: (kernels[at].text, at))
+    units = max(1, -(-len(order) // _IN_ONE_UNIT))
+    if len(order) > 3:  # noqa: PLR2004 - fewer are made faster by one
+        units = max(units, min(os.cpu_count() or 1, len(order) // 2))
+    size = max(1, -(-len(order) // units))
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _compiled(kernels: Sequence[Kernel], checked: bool, compiler: Compiler) -> list[Program]:
+    made = unit(kernels, checked=checked)
+    engine = kept("o", "engine", compiler, lambda path: _compile_engine(compiler, path))
+    path = kept("so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path))
+    library = load(path)
+    return [
+        Program(
+            kernel, parameters, library, library.entry(ENTRY.format(at)), made.files[text],
+            number=text, checked=checked,
+        )
+        for at, (kernel, parameters, text) in enumerate(
+            zip(kernels, made.parameters, made.texts, strict=True)
+        )
+    ]  # fmt: skip
+
+
+def _compile_engine(compiler: Compiler, path: Path) -> None:
+    compiler.run("-O2", "-c", str(SHIM / "engine.cpp"), "-o", str(path), folder=path.parent)
+
+
+def _compile(
+    made: Unit, kernels: Sequence[Kernel], compiler: Compiler, engine: Path, path: Path
+) -> None:
+    source = path.with_suffix(".cpp")
+    source.write_text(made.text)
+    try:
+        compiler.run("-shared", source.name, str(engine), "-o", path.name, folder=path.parent)
+    except ToolError as error:
+        texts = [""] * len(made.files)
+        for kernel, text in zip(kernels, made.texts, strict=True):
+            texts[text] = kernel.text
+        files = ", ".join(dict.fromkeys(name for name, _ in made.files))
+        words = compiler_words(error.message, made.files, texts)
+        raise KernelError(
+            f"{compiler.path} cannot compile {files}:\n{words}",
+            hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
+        ) from error

@@ -1,0 +1,118 @@
+"""The machine's own C++ compiler: finding it, its flags, its words."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tracekit.errors import ToolError
+
+SHIM = Path(__file__).parent / "shim"
+_NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))
+_PATIENCE = 300  # s, for one file
+_FLAGS = (
+    "-std=c++20 -fPIC -pthread -w -fvisibility=hidden -U_FORTIFY_SOURCE -fno-strict-aliasing "
+    "-fwrapv -ffp-contract=off -fno-math-errno -fno-stack-protector "
+    "-fno-diagnostics-show-caret -ftabstop=1"
+).split()
+_OPTIMIZED = "-O1"
+_HINT = "Install g++ 12 or clang 16 or newer."
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler.
+
+    Attributes:
+        path: The program.
+        version: The first line that it says of itself.
+    """
+
+    path: str
+    version: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What every file is compiled with."""
+        return (*_FLAGS, _OPTIMIZED, *_machine_flags(), *self._rounding())
+
+    def _rounding(self) -> tuple[str, ...]:
+        """Have every half operation rounded, where the compiler would keep floats in between."""
+        if platform.machine() not in {"x86_64", "AMD64"}:
+            return ()
+        if "clang" in self.version:
+            return ("-ffloat16-excess-precision=none",)
+        major = re.search(r"\) (\d+)\.", self.version)
+        return ("-fexcess-precision=16",) if major and int(major[1]) >= 13 else ()  # noqa: PLR2004
+
+    def run(self, *arguments: str, folder: Path) -> None:
+        """Compile; files are named as in `folder`.
+
+        Raises:
+            ToolError: It refuses, with its own words as the message, or takes too long.
+        """
+        argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
+        environment = {**os.environ, "LC_ALL": "C"}
+        try:
+            done = subprocess.run(
+                argv, cwd=folder, env=environment, capture_output=True, check=False,
+                timeout=_PATIENCE, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(f"{self.path} took more than {_PATIENCE} s for a kernel.") from error
+        except OSError as error:
+            raise ToolError(f"{self.path} cannot be run: {error.strerror or error}.") from error
+        if done.returncode != 0:
+            words = (done.stderr + done.stdout).decode(errors="replace").strip()
+            raise ToolError(words or f"{self.path} ended with status {done.returncode}, silently.")
+
+
+def find_compiler(name: str | None = None) -> Compiler:
+    """Return the compiler `name`, or that of the variable CXX, or the first on PATH.
+
+    Raises:
+        ToolError: There is none.
+    """
+    asked = name or os.environ.get("CXX", "").partition(" ")[0]
+    names = (asked,) if asked else _NAMES
+    found = next((path for path in map(shutil.which, names) if path), None)
+    if found is None:
+        wanted = f"the C++ compiler {asked!r}" if asked else "a C++ compiler"
+        raise ToolError(
+            f"Running Metal kernels on a CPU takes {wanted}, and there is none on PATH.",
+            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+        )
+    return _known(found, Path(found).stat().st_mtime_ns)
+
+
+@cache
+def _known(path: str, _changed: int) -> Compiler:
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, check=False, timeout=60,
+            stdin=subprocess.DEVNULL, errors="replace",
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{path} cannot be run: {error}.", hint=_HINT) from error
+    if said.returncode != 0:
+        words = (said.stderr or said.stdout).strip()
+        raise ToolError(
+            f"{path} does not say its version: {words or f'status {said.returncode}'}.",
+            hint="Run `xcode-select --install`." if sys.platform == "darwin" else _HINT,
+        )
+    return Compiler(path, said.stdout.partition("\n")[0].strip())
+
+
+@cache
+def _machine_flags() -> tuple[str, ...]:
+    """Use what this processor has for halves and fused operations: without, they are slow."""
+    try:
+        words = Path("/proc/cpuinfo").read_text(errors="replace").split()
+    except OSError:
+        return ()
+    return tuple(f"-m{name}" for name in ("f16c", "fma", "avx2") if name in words)

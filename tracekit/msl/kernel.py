@@ -1,0 +1,52 @@
+"""One kernel to compile, and what can be wrong with it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tracekit.errors import UsageError
+
+Constant = int | float | bool
+
+LONGEST_TEXT = 4_000_000  # characters; MLX's longest kernel file has about 100 000
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel as text, and the choices that make it one program.
+
+    Attributes:
+        text: Metal source: as MLX generates it, or a `.metal` file with `[[kernel]]` functions.
+        function: Name of the kernel function, or a `host_name` that the text gives it.
+        template: Template arguments as Metal text, such as "float16_t, 128"; "" for none.
+        name: What messages call the file; "<function>.metal" by default.
+        constants: Values of function constants, by their index.
+        defines: Macros, as `-D` gives them to a compiler.
+
+    Raises:
+        UsageError: A name that is none, or a text too large to be a kernel.
+    """
+
+    text: str
+    function: str
+    template: str = ""
+    name: str = ""
+    constants: Mapping[int, Constant] = field(default_factory=dict[int, Constant])
+    defines: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        """Refuse what no compiler could take."""
+        if len(self.text) > LONGEST_TEXT:
+            raise UsageError(
+                f"{self.file} has {len(self.text)} characters; a kernel may have {LONGEST_TEXT}."
+            )
+        if "\0" in self.text:
+            raise UsageError(f"{self.file} holds a NUL character: it is no Metal source.")
+        for name in self.defines:
+            if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
+                raise UsageError(f"{name!r} cannot be the name of a macro.")
+
+    @property
+    def file(self) -> str:
+        """What messages call the file."""
+        return self.name or f"{self.function}.metal"

@@ -1,0 +1,170 @@
+"""A Metal text as C++: the same lines, and columns that can be traced back.
+
+Most of what C++ does not know becomes blanks of the same length; what needs other words is an
+edit. Everything else is left to the C++ compiler and the header files in `shim`.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tracekit.errors import UsageError
+from tracekit.msl.checked import checked_pointers
+from tracekit.msl.edits import Edit, Edited, blank, edited, place, without_comments, without_strings
+from tracekit.msl.kernel import Constant, Kernel
+from tracekit.msl.refused import refuse_unknown
+
+_CONSTANT = re.compile(
+    r"\bconstant\s+(?P<type>[\w:]+)\s+(?P<name>\w+)\s*"
+    r"\[\[\s*function_constant\s*\(\s*(?P<index>\d+)\s*\)\s*\]\]\s*;"
+)
+_SHARED = re.compile(
+    r"\bthreadgroup\s+(?:alignas\s*\([^()]*\)\s*)?"
+    r"(?P<type>(?:(?:volatile|unsigned|signed)\s+)*[\w:]+"
+    r"(?:\s*<(?:[^;<>]|<[^;<>]*>)*>)?)"
+    r"\s+(?P<names>\w+\s*(?:\[[^;]*?\]\s*)*(?:,\s*\w+\s*(?:\[[^;]*?\]\s*)*)*);"
+)
+_DECLARATOR = re.compile(r"(\w+)\s*((?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*)(?:,\s*)?")
+_SWIZZLE = re.compile(r"(?<=[\w)\]])(\s*\.\s*)([xyzw]{2,4}|[rgba]{2,4})\b(?!\s*\()")
+_FLOAT = re.compile(
+    r"(?<![\w.])(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![\w.])"
+)
+_INSTANCE = re.compile(r"\btemplate\s*\[\[(?:[^;\"]|\"[^\"\n]*\")*;")
+_LETTERS = {letter: str(i) for word in ("xyzw", "rgba") for i, letter in enumerate(word)}
+
+
+def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
+    """Return the kernel's text as C++.
+
+    Raises:
+        UsageError: It uses what this engine does not know, or lacks a function constant.
+    """
+    text = without_comments(kernel.text)
+    refuse_unknown(without_strings(text), text, kernel.file)
+    text = _INSTANCE.sub(lambda found: blank(found[0]), text)
+    text = re.sub(
+        r"^[ \t]*#[ \t]*(?:include|import|pragma)\b[^\n]*", lambda found: blank(found[0]),
+        text, flags=re.MULTILINE,
+    )  # fmt: skip
+    code = without_strings(text)
+    edits = [
+        *_constants(code, kernel),
+        *_shared(code),
+        *_swizzles(code, checked=checked),
+        *(Edit(found.end(), found.end(), "f") for found in _FLOAT.finditer(code)),
+    ]
+    if checked:
+        edits += checked_pointers(code, kernel.file)
+    covered = _Covered(edits)
+    blanked = _blank_words(text, code, covered, kernel.file)
+    return edited(blanked, edits)
+
+
+class _Covered:
+    """Which characters edits replace."""
+
+    def __init__(self, edits: list[Edit]) -> None:
+        self._spans = sorted((one.start, one.end) for one in edits if one.end > one.start)
+
+    def __contains__(self, offset: int) -> bool:
+        return any(start <= offset < end for start, end in self._spans)
+
+
+def _constants(code: str, kernel: Kernel) -> Iterator[Edit]:
+    missing: list[str] = []
+    for found in _CONSTANT.finditer(code):
+        kind, name, index = found["type"], found["name"], int(found["index"])
+        is_given = index in kernel.constants
+        asked = rf"\bis_function_constant_defined\s*\(\s*{name}\s*\)"
+        for question in re.finditer(asked, code):
+            yield Edit(question.start(), question.end(), "true" if is_given else "false")
+        uses = len(re.findall(rf"\b{name}\b", code)) - len(re.findall(asked, code)) - 1
+        if not is_given and uses > 0:
+            missing.append(f"{index} ({name})")
+        value = _literal(kernel.constants.get(index, 0))
+        yield Edit(found.start(), found.end(), f"constexpr {kind} {name} = ({kind})({value});")
+    if missing:
+        raise UsageError(
+            f"{kernel.file} needs function constants that have no value: {', '.join(missing)}.",
+            hint="Give each a value in `constants`, by its index.",
+        )
+
+
+def _literal(value: Constant) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value}ll"
+    return f"{value!r}" if value == value and abs(value) != float("inf") else f'__builtin_atof("{value}")'
+
+
+def _shared(code: str) -> Iterator[Edit]:
+    number = 0
+    for found in _SHARED.finditer(code):
+        made = ""
+        for name, sizes in _DECLARATOR.findall(found["names"]):
+            kind = f"{found['type']}{sizes}".replace("\n", " ").strip()
+            made += f"auto& {name} = tracekit::shared<{kind}>({number}); "
+            number += 1
+        yield Edit(found.start(), found.end(), made.rstrip())
+
+
+def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
+    fields = _fields(code)
+    patterns = [_SWIZZLE]
+    if checked:
+        patterns.append(re.compile(r"(?<=\])(\s*\.\s*)([xyzwrgba])\b(?!\s*\()"))
+    for pattern in patterns:
+        for found in pattern.finditer(code):
+            if found[2] not in fields:
+                tag = ", ".join(_LETTERS[letter] for letter in found[2])
+                yield Edit(found.start(), found.end(), f"[metal::swizzle<{tag}>]")
+
+
+def _fields(code: str) -> set[str]:
+    """Return every word in a struct of the text: its fields are no swizzles."""
+    return {
+        word
+        for found in re.finditer(r"\b(?:struct|union|class)\s+\w*[^;{}()]*\{([^{}]*)\}", code)
+        for word in re.findall(r"\w+", found[1])
+    }
+
+
+def _blank_words(text: str, code: str, covered: _Covered, file: str) -> str:
+    """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
+    made = list(text)
+
+    def put(start: int, end: int, new: str = "") -> None:
+        made[start:end] = list(new.ljust(end - start)) if "\n" not in text[start:end] else list(
+            blank(text[start:end])
+        )
+
+    for found in re.finditer(r"\[\[[^\[\]]*\]\]|\bkernel\b(?=\s+void\b)", code):
+        put(found.start(), found.end())
+    for found in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
+        if found.start() in covered:
+            continue
+        if found[0] == "threadgroup":
+            _expect_pointer(code, found.end(), file)
+        has_const = re.search(r"\bconst(?:expr)?\s+$", code[: found.start()]) or re.match(
+            r"\s+const(?:expr)?\b", code[found.end() :]
+        )
+        is_const = found[0] == "constant" and not has_const
+        put(found.start(), found.end(), "const" if is_const else "")
+    return "".join(made)
+
+
+_POINTER = re.compile(
+    r"\s*(?:const\s+|volatile\s+|unsigned\s+)*[\w:]+(?:\s*<(?:[^;<>]|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
+    r"(?:\s+const|\s+volatile)*\s*(?:[*&]|\(\s*[*&])|\s*[*&]"
+)
+
+
+def _expect_pointer(code: str, offset: int, file: str) -> None:
+    """Refuse a `threadgroup` that would silently become private to each thread."""
+    if not _POINTER.match(code, offset):
+        line, column = place(code, offset)
+        raise UsageError(
+            f"{file}:{line}:{column - len('threadgroup')}: this use of `threadgroup` is not "
+            "understood.",
+            hint="Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory.",
+        )

@@ -1,0 +1,58 @@
+// One launch: what the caller asks for, what it learns, and what its workers share.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "interface.hpp"
+
+namespace tracekit {
+
+enum class Order : int { ascending, descending, random };
+
+// As ctypes lays it out: see tracekit/msl/library.py.
+struct Request {
+  unsigned grid[3], threadgroup[3];
+  int order;
+  unsigned workers;
+  uint64_t seed;
+  int lenient;
+  unsigned buffer_count, argument_count;
+  const Buffer* buffers;
+  const size_t* argument_bytes;  // of each [[threadgroup(i)]]
+  int (*should_stop)();
+};
+
+struct Counts {
+  uint64_t barriers, simd_operations, partial_simd_operations, threadgroup_bytes, switches;
+  Traffic traffic[MOST_BUFFERS];
+};
+
+struct Launch {
+  const Request& request;
+  const Entry& entry;
+  unsigned group_size[3], group_count[3];
+  std::atomic<uint64_t> next{0};
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;
+  std::string message;  // of the first failure
+  Counts counts{};
+
+  Launch(const Request& request, const Entry& entry) : request(request), entry(entry) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const unsigned grid = request.grid[axis], threads = request.threadgroup[axis];
+      group_size[axis] = threads < grid ? threads : grid;
+      group_count[axis] = (grid + group_size[axis] - 1) / group_size[axis];
+    }
+  }
+  uint64_t groups() const { return uint64_t(group_count[0]) * group_count[1] * group_count[2]; }
+  unsigned threads() const { return group_size[0] * group_size[1] * group_size[2]; }
+
+  void fail(const std::string& why) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (message.empty()) message = why;
+    stopping = true;
+  }
+};
+
+}  // namespace tracekit

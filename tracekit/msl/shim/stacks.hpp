@@ -1,0 +1,71 @@
+// Stacks for the threads of a threadgroup, each with a page below it that nobody may touch.
+#pragma once
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <vector>
+
+#include "interface.hpp"
+
+namespace tracekit {
+
+constexpr size_t STACK = 64 * 1024;
+
+class Stacks {
+ public:
+  Stacks() = default;
+  Stacks(const Stacks&) = delete;
+
+  // Makes sure of `count` stacks; false where the system has no room for them.
+  bool grow(unsigned count) {
+    const size_t guard = size_t(sysconf(_SC_PAGESIZE));
+    while (lowest_.size() < count) {
+      constexpr unsigned batch = 32;
+      void* start = mmap(nullptr, batch * (guard + STACK), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+      if (start == MAP_FAILED) return false;
+      for (unsigned i = 0; i < batch; ++i) {
+        char* lowest = static_cast<char*>(start) + i * (guard + STACK);
+        if (mprotect(lowest, guard, PROT_NONE) != 0) return false;
+        lowest_.push_back(lowest + guard);
+      }
+    }
+    return true;
+  }
+  char* top(unsigned index) const { return lowest_[index] + STACK; }
+  bool is_below(unsigned index, const void* address) const {
+    const char* at = static_cast<const char*>(address);
+    return at < lowest_[index] && at >= lowest_[index] - sysconf(_SC_PAGESIZE);
+  }
+
+ private:
+  std::vector<char*> lowest_;
+};
+
+// Stacks are kept between launches: mapping a thousand takes longer than running a small kernel.
+class StackPool {
+ public:
+  Stacks* take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty()) return new Stacks;
+    Stacks* taken = free_.back();
+    free_.pop_back();
+    return taken;
+  }
+  void give_back(Stacks* stacks) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(stacks);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Stacks*> free_;
+};
+
+inline StackPool& stack_pool() {
+  static StackPool* pool = new StackPool;  // outlives every thread that may still use it
+  return *pool;
+}
+
+}  // namespace tracekit
