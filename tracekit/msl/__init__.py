@@ -1,6 +1,7 @@
 """Metal kernels on a CPU: rewritten to C++, compiled, launched, checked."""
 
 from tracekit.msl.compile import compile_kernel, compile_kernels
+from tracekit.msl.emulation import Launch, Log, emulation
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.program import Program
 from tracekit.msl.signature import Parameter
@@ -8,6 +9,8 @@ from tracekit.msl.statistics import Order, Statistics, Traffic
 
 __all__ = [
     "Kernel",
+    "Launch",
+    "Log",
     "Order",
     "Parameter",
     "Program",
@@ -15,4 +18,5 @@ __all__ = [
     "Traffic",
     "compile_kernel",
     "compile_kernels",
+    "emulation",
 ]

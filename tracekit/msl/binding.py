@@ -16,7 +16,7 @@ from tracekit.msl.signature import Parameter
 
 Array = NDArray[Any]
 
-_ALIGNMENT = 32  # of the widest vector that a compiler may load at once
+_ALIGNMENT = 16  # of float4, which kernels read through casts of any pointer
 
 
 @dataclass

@@ -121,7 +121,7 @@ class Program:
         traffic: dict[str, Traffic] = {}
         if self.checked:
             for one in self.parameters:
-                if one.kind == "buffer" and one.name in bound.touched:
+                if one.name in bound.touched and not one.is_reference:
                     moved = counts.traffic[one.index]
                     touched = int(np.bitwise_count(bound.touched[one.name]).sum(dtype=np.int64))
                     traffic[one.name] = Traffic(

@@ -1,7 +1,7 @@
 """What a Metal text declares: its kernels, their parameters, their instantiations."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.errors import UsageError
 
@@ -30,6 +30,7 @@ class Parameter:
         builtin: The attribute of a builtin, such as "thread_position_in_grid".
         condition: The function constant that must hold for it to be there; "" for none.
         writable: Whether the kernel may write to it.
+        is_reference: `T& x`: one value, which no check and no count follows.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Parameter:
     builtin: str = ""
     condition: str = ""
     writable: bool = False
+    is_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
     writable = space == "device" and not re.search(r"\bconst\b", before)
     return Parameter(
         name, kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
-        condition[1] if condition else "", writable,
+        condition[1] if condition else "", writable, "&" in plain,
     )  # fmt: skip
 
 
@@ -160,10 +162,5 @@ def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
         if one.kind != "builtin" and index < 0:
             taken = {other.index for other in [*made, *parameters] if other.kind == one.kind}
             index = next(number for number in range(1000) if number not in taken)
-        made.append(
-            Parameter(
-                one.name, one.kind, index, one.address_space, one.element, one.builtin,
-                one.condition, one.writable,
-            )  # fmt: skip
-        )
+        made.append(replace(one, index=index))
     return tuple(made)
