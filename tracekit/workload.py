@@ -164,7 +164,7 @@ def _converted(parameter: inspect.Parameter, value: Any) -> Any:
         converted = msgspec.convert(value, kind, strict=False, dec_hook=_build)
     except msgspec.ValidationError as error:
         raise UsageError(f"{option} cannot be {value!r}: {error}.") from None
-    for bound in bounds:
+    for bound in bounds if converted is not None else ():
         least, most = getattr(bound, "min", None), getattr(bound, "max", None)
         if least is not None and converted < least:
             raise UsageError(f"{option} must be at least {least}; it is {converted}.")

@@ -1,0 +1,106 @@
+"""The workload `serve`: an open-loop load on a server of paged attention."""
+
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from tracekit.workload import Step, workload
+
+Dtype = Literal["float16", "bfloat16", "float32"]
+Distribution = Literal["fixed", "uniform", "lognormal"]
+_TOKENS = 1 << 20
+
+
+def _tokens(text: str) -> Any:
+    return typer.Option(min=1, max=_TOKENS, help=text)
+
+
+@workload
+def serve(
+    *,
+    rate: Annotated[float, typer.Option(min=1e-3, help="Requests per second.")] = 16.0,
+    duration: Annotated[float, typer.Option(min=0.1, help="Seconds of the schedule.")] = 5.0,
+    requests: Annotated[
+        int | None, typer.Option(min=1, help="Requests of the schedule, instead of --duration.")
+    ] = None,
+    burstiness: Annotated[
+        float, typer.Option(min=0.01, help="1: Poisson arrivals; less: bursts; more: even.")
+    ] = 1.0,
+    ramp: Annotated[
+        float, typer.Option(min=0, help="Seconds in which the rate climbs from none.")
+    ] = 0.0,
+    spike_at: Annotated[
+        list[float] | None, typer.Option(help="Second of a spike; may be given again.")
+    ] = None,
+    spike_rate: Annotated[float, typer.Option(min=1e-3, help="Requests/s in a spike.")] = 64.0,
+    spike_length: Annotated[float, typer.Option(min=1e-3, help="Seconds of a spike.")] = 0.5,
+    prompt_lengths: Annotated[
+        Distribution, typer.Option(help="How lengths of prompts are drawn.")
+    ] = "lognormal",
+    prompt_tokens: Annotated[int, _tokens("Typical prompt: the median, or all of them.")] = 64,
+    prompt_shortest: Annotated[int, _tokens("Shortest prompt, unless fixed.")] = 16,
+    prompt_longest: Annotated[int, _tokens("Longest prompt, unless fixed.")] = 256,
+    output_lengths: Annotated[
+        Distribution, typer.Option(help="How lengths of outputs are drawn.")
+    ] = "lognormal",
+    output_tokens: Annotated[int, _tokens("Typical output: the median, or all of them.")] = 32,
+    output_shortest: Annotated[int, _tokens("Shortest output, unless fixed.")] = 8,
+    output_longest: Annotated[int, _tokens("Longest output, unless fixed.")] = 128,
+    max_seqs: Annotated[int, typer.Option(min=1, max=4096, help="Sequences at a time.")] = 8,
+    blocks: Annotated[int, typer.Option(min=1, max=1 << 22, help="Blocks of the pool.")] = 96,
+    block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")] = 16,
+    prefill_chunk: Annotated[
+        int, typer.Option(min=1, max=65536, help="Tokens of a prompt that a tick takes.")
+    ] = 64,
+    q_heads: Annotated[int, typer.Option(min=1, max=512, help="Query heads.")] = 8,
+    kv_heads: Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")] = 4,
+    head_dim: Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")] = 64,
+    layers: Annotated[int, typer.Option(min=1, max=256, help="Times a token attends.")] = 2,
+    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    slo_ttft: Annotated[
+        float | None, typer.Option(min=0, help="Milliseconds to the first token, at most.")
+    ] = None,
+    slo_tpot: Annotated[
+        float | None, typer.Option(min=0, help="Milliseconds for each token after it, at most.")
+    ] = None,
+    slow_tick: Annotated[
+        float, typer.Option(min=0, help="Milliseconds above which a tick is a spike.")
+    ] = 200.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of arrivals, lengths, contents.")] = 0,
+) -> Step:
+    """Serve requests that arrive on a schedule, ready or not.
+
+    A tick admits who has come, prefills a piece of a prompt, decodes one token for every
+    sequence whose prompt is done, and retires who has all tokens. The schedule is drawn before
+    the run; latencies count from it, however late the loop sees an arrival. The model is
+    virtual: its attention alone, with contents drawn at random.
+    """
+    import mlx.core as mx
+
+    from tracekit.serving import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
+
+    spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
+    load = Load(
+        rate=Rate(rate, ramp, spikes),
+        prompts=Lengths("prompt", prompt_lengths, prompt_tokens, prompt_shortest, prompt_longest),
+        outputs=Lengths("output", output_lengths, output_tokens, output_shortest, output_longest),
+        duration=duration,
+        count=requests,
+        burstiness=burstiness,
+        seed=seed,
+    )
+    shape = Shape(
+        q_heads=q_heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        layers=layers,
+        blocks=blocks,
+        block_size=block_size,
+        slots=max_seqs,
+        chunk=prefill_chunk,
+        longest=load.longest,
+        dtype=getattr(mx, dtype),
+    )
+    return serving_step(load, shape, Limits(slo_ttft, slo_tpot, slow_tick))
