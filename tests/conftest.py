@@ -37,6 +37,17 @@ def own_notes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
 
 
+@pytest.fixture
+def compiled_kernels(own_notes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Share compiled kernels with the other tests of the session: compiling takes seconds."""
+    shared = tmp_path_factory.getbasetemp() / "kernels"
+    shared.mkdir(exist_ok=True)
+    notes = Path(os.environ["TRACEKIT_CACHE"])
+    notes.mkdir(parents=True, exist_ok=True)
+    (notes / "kernels").symlink_to(shared)
+    return shared
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of real exports; tests that need it are skipped by name without it."""
