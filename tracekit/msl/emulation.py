@@ -28,6 +28,8 @@ class Launch:
     Attributes:
         name: What `mx.fast.metal_kernel` was given as `name`.
         text: The source as MLX would compile it.
+        function: Name of the kernel in the text.
+        template: Its template arguments as text; "" for none.
         grid: Threads along x, y and z.
         threadgroup: Threads of a threadgroup along x, y and z.
         statistics: What it did.
@@ -35,6 +37,8 @@ class Launch:
 
     name: str
     text: str
+    function: str
+    template: str
     grid: Triple
     threadgroup: Triple
     statistics: Statistics
@@ -142,11 +146,18 @@ def _run(
         seed=emulator.seed, lenient=emulator.lenient,
     )  # fmt: skip
     emulator.log.launches.append(
-        Launch(source.name, source.text, source.grid, source.threadgroup, statistics)
+        Launch(
+            source.name,
+            source.text,
+            source.function,
+            source.template,
+            source.grid,
+            source.threadgroup,
+            statistics,
+        )  # fmt: skip
     )
     return [
-        as_mlx(array, dtype)
-        for array, dtype in zip(outputs, call["output_dtypes"], strict=True)
+        as_mlx(array, dtype) for array, dtype in zip(outputs, call["output_dtypes"], strict=True)
     ]
 
 

@@ -3,6 +3,7 @@
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
+from typing import ClassVar
 
 MOST_BUFFERS = 64
 _ROOM = 4096
@@ -68,6 +69,8 @@ class Counts(ctypes.Structure):
 class Library:
     """A library that is loaded."""
 
+    _stacks: ClassVar[int | None] = None
+
     def __init__(self, path: Path) -> None:
         self._library = ctypes.CDLL(str(path))
         self._run = self._library.tracekit_run
@@ -75,6 +78,9 @@ class Library:
             POINTER(Entry), POINTER(Request), POINTER(Counts), c_char_p, c_size_t,
         ]  # fmt: skip
         self._run.restype = c_int
+        share = self._library.tracekit_share_stacks
+        share.argtypes, share.restype = [c_void_p], c_void_p
+        Library._stacks = share(Library._stacks)
 
     def entry(self, name: str) -> Entry:
         """Return one of its kernels."""

@@ -99,7 +99,7 @@ static void add(Counts& to, const Counts& from) {
 }
 
 static void work(Launch& launch) {
-  Stacks& stacks = *stack_pool().take();
+  Stacks& stacks = *stack_pool()->take();
   if (!stacks.grow(launch.threads())) {
     launch.fail("there is no memory for the stacks of a threadgroup");
   } else {
@@ -118,7 +118,7 @@ static void work(Launch& launch) {
     const std::lock_guard<std::mutex> lock(launch.mutex);
     add(launch.counts, own->counts);
   }
-  stack_pool().give_back(&stacks);
+  stack_pool()->give_back(&stacks);
 }
 
 static void run_workers(Launch& launch) {
@@ -161,4 +161,10 @@ TRACEKIT_EXPORTED int tracekit_run(const tracekit::Entry* entry, const tracekit:
   *counts = launch.counts;
   snprintf(message, room, "%s", launch.message.c_str());
   return launch.message.empty() ? 0 : 1;
+}
+
+// Takes the stacks of another library, if one is given; returns those in use.
+TRACEKIT_EXPORTED void* tracekit_share_stacks(void* given) {
+  if (given != nullptr) tracekit::stack_pool() = static_cast<tracekit::StackPool*>(given);
+  return tracekit::stack_pool();
 }

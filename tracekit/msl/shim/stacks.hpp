@@ -63,9 +63,10 @@ class StackPool {
   std::vector<Stacks*> free_;
 };
 
-inline StackPool& stack_pool() {
+// One for all libraries of the process: a system allows so many mappings and no more.
+inline StackPool*& stack_pool() {
   static StackPool* pool = new StackPool;  // outlives every thread that may still use it
-  return *pool;
+  return pool;
 }
 
 }  // namespace tracekit
