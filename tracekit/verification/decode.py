@@ -47,7 +47,6 @@ def decode_check(
     block_size: int,
     kv_heads: int,
     group: int,
-    seed: int,
     hd_tile: int | None = None,
     partitions: int | None = None,
     threadgroup: int | None = None,
@@ -66,7 +65,6 @@ def decode_check(
             block_size=block_size,
             max_blocks=4,
             dtype=getattr(mx, dtype),
-            seed=seed,
         )
     )
     how = plan(

@@ -21,6 +21,7 @@ class Question(StrEnum):
     ADDRESS_SPACES = "address spaces"
     SYNCHRONISATION = "barriers and simd operations"
     BOUNDS = "accesses in bounds"
+    ENDS = "runs to its end"
     ORDERS = "same answer in all orders"
     WRITTEN = "no NaN of unwritten memory"
     ERROR = "error within its bound"

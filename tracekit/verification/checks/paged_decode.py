@@ -20,7 +20,6 @@ def paged_decode(
     group: Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")] = 4,
     hd_tile: Annotated[int, typer.Option(help="Elements of a head that a lane owns.")] = 8,
     partitions: Annotated[int, typer.Option(min=1, max=64, help="Parts of a context.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of contents and pages.")] = 0,
 ) -> Check:
     """Decode with rows of K and V loaded once for all query heads that share them."""
     return decode_check(
@@ -30,7 +29,6 @@ def paged_decode(
         block_size=block_size,
         kv_heads=kv_heads,
         group=group,
-        seed=seed,
         hd_tile=hd_tile,
         partitions=partitions,
     )

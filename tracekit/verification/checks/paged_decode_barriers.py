@@ -18,7 +18,6 @@ def paged_decode_barriers(
     block_size: Annotated[int, typer.Option(min=2, max=1024, help="Tokens of a page.")] = 16,
     kv_heads: Annotated[int, typer.Option(min=1, max=64, help="Heads of K and V.")] = 1,
     group: Annotated[int, typer.Option(min=1, max=64, help="Query heads of a kv head.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of contents and pages.")] = 0,
 ) -> Check:
     """Decode with three barriers for each token, as a first attempt does."""
     return decode_check(
@@ -28,5 +27,4 @@ def paged_decode_barriers(
         block_size=block_size,
         kv_heads=kv_heads,
         group=group,
-        seed=seed,
     )

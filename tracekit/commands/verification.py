@@ -1,0 +1,243 @@
+"""The command `verify-kernel`: a kernel of a file, a check of one's own, or what is shipped."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from tracekit.msl import Order
+    from tracekit.verification.check import Declared
+    from tracekit.verification.metal_file import Launch
+    from tracekit.verification.subject import Subject
+    from tracekit.verification.verdict import Verification
+
+Command = Callable[..., None]
+
+_METAL, _PYTHON, _ALL = ".metal", ".py", "all"
+_OF_METAL = (
+    *("function", "template", "buffer", "grid", "threadgroup", "threadgroup_memory"),
+    *("constant", "define", "expect", "bound"),
+)
+
+Subject_ = Annotated[
+    str, typer.Argument(metavar="FILE|NAME", help="FILE.metal, FILE.py, a shipped kernel, or all.")
+]
+OrderName = Annotated[
+    Literal["all", "ascending", "descending", "random"],
+    typer.Option("--order", help="Order in which threads run."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+Function = Annotated[
+    str, typer.Option(metavar="NAME", help="FILE.metal: the kernel.  [default: the only one]")
+]
+Template = Annotated[
+    str, typer.Option(metavar="ARGS", help='FILE.metal: template arguments: "float16_t, 128".')
+]
+Buffers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--buffer",
+        metavar="NAME=WHAT",
+        help="FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
+    ),
+]
+Grid = Annotated[str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads to launch.")]
+Threadgroup = Annotated[
+    str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads of a threadgroup.")
+]
+ThreadgroupMemory = Annotated[
+    list[str] | None,
+    typer.Option(metavar="INDEX=BYTES", help="FILE.metal: memory of [[threadgroup(INDEX)]]."),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option("--constant", metavar="INDEX=VALUE", help="FILE.metal: function constant."),
+]
+Defines = Annotated[
+    list[str] | None,
+    typer.Option("--define", metavar="NAME=TEXT", help="FILE.metal: macro before the text."),
+]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option("--expect", metavar="NAME=FILE.npy", help="FILE.metal: what must come out."),
+]
+Bound = Annotated[
+    float | None,
+    typer.Option(
+        min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
+    ),
+]
+
+
+def verify_kernel(
+    context: typer.Context,
+    subject: Subject_,
+    *,
+    order: OrderName = "all",
+    seed: Seed = 0,
+    json: Json = False,
+    function: Function = "",
+    template: Template = "",
+    buffer: Buffers = None,
+    grid: Grid = "",
+    threadgroup: Threadgroup = "",
+    threadgroup_memory: ThreadgroupMemory = None,
+    constant: Constants = None,
+    define: Defines = None,
+    expect: Expected = None,
+    bound: Bound = None,
+    **parameters: Any,
+) -> None:
+    """Run a Metal kernel on the CPU and judge it.
+
+    The kernel is compiled as C++ and runs on this machine, thread by thread: once with every
+    access to device memory watched, then in three orders of threads, which must all give the
+    same bits. FILE.py has a function marked @check, which says what must come out; its
+    parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
+    is a defect, 3 that there is no compiler, or that it failed.
+    """
+    from tracekit.msl import Order
+    from tracekit.verification.metal_file import Launch
+
+    _require_fitting(subject, context)
+    launch = Launch(
+        *(function, template, tuple(buffer or ()), grid, threadgroup),
+        *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
+        *(tuple(expect or ()), bound),
+    )
+    orders = tuple(Order) if order == _ALL else (Order(order),)
+    subjects = _subjects(subject, launch, _given(context, parameters), seed)
+    found = list(_verified(subjects, orders))
+    _show(found, as_json=json)
+    if any(one.defects for one in found):
+        raise typer.Exit(1)
+
+
+def with_parameters(arguments: Sequence[str]) -> Command:
+    """Return the command, with the options of the check that a command line names."""
+    declared = _named(arguments)
+    if declared is None:
+        return _signed(verify_kernel, [])
+    return _signed(verify_kernel, _of_check(declared))
+
+
+def _named(arguments: Sequence[str]) -> "Declared | None":
+    """Return the check that a command line names, before it is parsed."""
+    if not arguments:
+        return None
+    from tracekit.msl.emulation import emulation
+    from tracekit.verification.check import load, shipped_check, shipped_names
+
+    for word in arguments:
+        if word in shipped_names():
+            return load(shipped_check(word))
+        if word.endswith(_PYTHON) and not word.startswith("-"):
+            with emulation():  # kernels made at its top are to run here
+                return load(Path(word))
+    return None
+
+
+def _of_check(declared: "Declared") -> list[inspect.Parameter]:
+    """Return the check's parameters as options; refuse those that the command has itself."""
+    from tracekit.errors import InputError
+
+    taken = inspect.signature(verify_kernel).parameters
+    parameters = inspect.signature(declared.make, eval_str=True).parameters.values()
+    for one in parameters:
+        if one.name in taken:
+            raise InputError(
+                f"The check {declared.name} has a parameter {one.name!r}, which is an option of "
+                "tracekit itself.",
+                hint=f"Give it another name in {declared.file}.",
+            )
+        if one.annotation is one.empty or one.default is one.empty:
+            lacking = "type" if one.annotation is one.empty else "default"
+            raise InputError(
+                f"The parameter {one.name!r} of the check {declared.name} lacks its {lacking}.",
+                hint=f"Write it like `{one.name}: int = 1` in {declared.file}.",
+            )
+    return [one.replace(kind=one.KEYWORD_ONLY) for one in parameters]
+
+
+def _signed(command: Command, added: Sequence[inspect.Parameter]) -> Command:
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    everything = [*(one for one in own if one.kind is not one.VAR_KEYWORD), *added]
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **values: Any) -> None:
+        command(*args, **values)
+
+    del wrapper.__wrapped__
+    wrapper.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {one.name: one.annotation for one in everything}
+    return wrapper
+
+
+def _given(context: typer.Context, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return those of a check's parameters that stand on the command line."""
+    return {
+        name: value
+        for name, value in parameters.items()
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
+
+
+def _require_fitting(subject: str, context: typer.Context) -> None:
+    """Refuse options that say what to launch where a check says it."""
+    from tracekit.errors import UsageError
+
+    if subject.endswith(_METAL):
+        return
+    for name in _OF_METAL:
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a FILE.metal; {subject} says itself what is "
+                "launched.",
+            )
+
+
+def _subjects(
+    subject: str, launch: "Launch", given: dict[str, Any], seed: int
+) -> "Iterator[Subject]":
+    """Return everything that is to be verified, made when its turn comes."""
+    from tracekit.verification.check import shipped_check, shipped_names
+    from tracekit.verification.emulated import check_subjects
+    from tracekit.verification.metal_file import metal_subject
+
+    if subject.endswith(_METAL):
+        yield metal_subject(Path(subject), launch, seed)
+    elif subject.endswith(_PYTHON):
+        yield from check_subjects(Path(subject), given, seed)
+    else:
+        for name in shipped_names() if subject == _ALL else (subject,):
+            yield from check_subjects(shipped_check(name), given, seed)
+
+
+def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":
+    from tracekit import console
+    from tracekit.verification.shown import case
+    from tracekit.verification.verify import verify
+
+    for one in subjects:
+        with console.progress(case(one.name, one.parameters)):
+            found = verify(one, orders)
+        yield found
+
+
+def _show(found: "Sequence[Verification]", *, as_json: bool) -> None:
+    from tracekit import console
+    from tracekit.verification.shown import in_full, in_short
+    from tracekit.verification.verify import NOT_PROVEN
+
+    if as_json:
+        console.show_json({"verifications": found, "not_proven": NOT_PROVEN})
+        return
+    for one in found:
+        for line in in_full(one) if len(found) == 1 else in_short(one):
+            console.show_line(line)
+    console.show_line("Not proven: " + "; ".join(NOT_PROVEN) + ".")

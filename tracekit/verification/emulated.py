@@ -1,0 +1,63 @@
+"""A check as a subject: its own code runs on this CPU, kernels and all."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.errors import InputError, TracekitError
+from tracekit.msl import Order
+from tracekit.msl.emulation import Log, emulation
+from tracekit.verification.check import Declared, load
+from tracekit.verification.comparison import arrays
+from tracekit.verification.subject import Answer, Launched, Subject
+
+
+def check_subjects(file: Path, given: Mapping[str, Any], seed: int) -> Iterator[Subject]:
+    """Return a subject for every case of the check in `file`, made when its turn comes.
+
+    Kernels that the file makes at its top run on the CPU as well.
+    """
+    with emulation():
+        declared = load(file)
+    for case in declared.cases(given):
+        yield check_subject(declared, case, seed)
+
+
+def check_subject(declared: Declared, case: Mapping[str, Any], seed: int) -> Subject:
+    """Make the inputs of one case, and return what is to be verified of it.
+
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs.
+
+    Raises:
+        InputError: The check's function fails, or returns no check.
+    """
+    mx.random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
+    try:
+        with emulation():
+            check = declared.check(case)
+            expected = arrays(check.expected)
+    except TracekitError:
+        raise
+    except Exception as error:
+        raise InputError(f"The check {declared.name} fails: {error!r}.") from error
+
+    def launch(order: Order, watched: bool) -> Answer:
+        with emulation(order=order, seed=seed, checked=watched) as log:
+            got = arrays(check.run())
+        if not log.launches:
+            raise InputError(
+                f"The check {declared.name} launches no kernel.",
+                hint="Call a kernel of mx.fast.metal_kernel in `run`.",
+            )
+        return Answer(got, tuple(_launched(log)))
+
+    return Subject(declared.name, case, launch, expected, check.bound, check.loaded)
+
+
+def _launched(log: Log) -> Iterator[Launched]:
+    for one in log.launches:
+        yield Launched(one.function, one.template, one.text, one.statistics)

@@ -1,0 +1,60 @@
+"""What is verified: something that can be launched in any order of threads, and what must come out.
+
+Two things become subjects: a check, whose own code launches kernels, and a kernel of a file.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.msl import Order, Statistics
+from tracekit.verification.comparison import Array
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch of a kernel.
+
+    Attributes:
+        function: Name of the kernel in its text.
+        template: Its template arguments as text; "" for none.
+        text: The text that was compiled.
+        statistics: What was counted.
+    """
+
+    function: str
+    template: str
+    text: str
+    statistics: Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came out of one run: arrays that can be computed with, and the launches."""
+
+    arrays: tuple[Array, ...]
+    launches: tuple[Launched, ...]
+
+
+Launch = Callable[[Order, bool], Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Something to verify.
+
+    Attributes:
+        name: What it is called in the report.
+        parameters: Which case of it this is.
+        launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
+        expected: What must come out; empty where that is not known.
+        bound: The largest error allowed, as a share of the largest magnitude expected.
+        loaded: Bytes that must be loaded of buffers, by their names.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    launch: Launch
+    expected: tuple[Array, ...] = ()
+    bound: float = 0.0
+    loaded: Mapping[str, int] = field(default_factory=dict[str, int])
