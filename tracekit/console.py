@@ -34,14 +34,10 @@ _VERDICTS = {
     "unknown": "bold cyan",
 }
 _FIRST_METRICS = (
-    "tokens_per_second",
-    "step_rate",
-    "step_p50",
-    "step_p99",
-    "gpu_busy",
-    "gpu_idle_ratio",
-    "start_latency_p50",
-    "host_idle_ratio",
+    *("tokens_per_second", "step_rate", "step_p50", "step_p99"),
+    *("gpu_busy", "gpu_idle_ratio", "start_latency_p50", "host_idle_ratio"),
+    *("request_rate_offered", "request_rate_served", "goodput", "ttft_p50", "ttft_p99"),
+    *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate"),
 )
 
 _WIDEST = 30  # characters of a cell
@@ -89,6 +85,11 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
 def show_file(path: Path) -> None:
     """Print a file that was written."""
     sys.stdout.write(f"{path}\n")
+
+
+def show_written(path: Path) -> None:
+    """Say on stderr that a file was written, where stdout holds numbers."""
+    _err.print(Text(f"written: {path}"))
 
 
 def show_gputrace(recording: Recording) -> None:

@@ -1,0 +1,114 @@
+"""RMSNorm and the linear layer after it: fused, compiled together, one after the other."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import mlx.core as mx
+
+from tracekit.attention import backend
+from tracekit.bench.inputs import Inputs
+from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.norm import (
+    Problem,
+    Traffic,
+    compiled,
+    draw_problem,
+    fused_kernel,
+    kernel_traffic,
+    relative_error,
+    separate,
+    separate_traffic,
+)
+from tracekit.step import Step
+
+
+def _fused(inputs: Inputs) -> Prepared:
+    if backend() != "metal":
+        raise Unavailable("it is a Metal kernel, and MLX finds no Metal on this machine")
+    problems = _problems(inputs)
+    made = _prepared(problems, fused_kernel, kernel_traffic(problems[0]))
+    return replace(
+        made,
+        launched=Launched("rmsnorm_linear"),
+        launch=lambda number: fused_kernel(problems[number]),
+    )
+
+
+def _by_ops(inputs: Inputs, op: Callable[[Problem], mx.array]) -> Prepared:
+    shape = inputs.shape
+    cost = separate_traffic(shape.rows, shape.dims, shape.out_dims, itemsize=shape.itemsize)
+    return _prepared(_problems(inputs), op, cost)
+
+
+def _problems(inputs: Inputs) -> tuple[Problem, ...]:
+    shape = inputs.shape
+    size = (shape.rows + shape.out_dims) * shape.dims * shape.itemsize
+    return tuple(
+        draw_problem(
+            shape.rows,
+            shape.dims,
+            shape.out_dims,
+            dtype=inputs.dtype,
+            seed=shape.seed + number,
+        )
+        for number in range(inputs.sets_of(size, copies=3))
+    )
+
+
+def _prepared(
+    problems: tuple[Problem, ...], op: Callable[[Problem], mx.array], cost: Traffic
+) -> Prepared:
+    turn, first = iter(range(1 << 62)), problems[0]
+
+    def submit() -> mx.array:
+        out = op(problems[next(turn) % len(problems)])
+        mx.async_eval(out)
+        return out
+
+    def chain(calls: int) -> list[mx.array]:
+        outs: list[mx.array] = []
+        for _ in range(calls):
+            problem = problems[next(turn) % len(problems)]
+            if outs and first.dims == first.outputs:
+                problem = replace(problem, x=outs.pop())
+            outs.append(op(problem))
+        return outs
+
+    return Prepared(
+        step=Step(
+            submit=submit,
+            wait=mx.eval,
+            backend=backend(),
+            tokens=first.rows,
+            bytes_read=cost.read,
+            bytes_unique=cost.unique,
+            bytes_written=cost.written,
+            flops=cost.flops,
+        ),
+        chain=chain,
+        working_set=len(problems) * cost.unique,
+        sets=len(problems),
+        sequence=first.rows,
+        error=relative_error(first, op(first)),
+        chained=first.dims == first.outputs,
+    )
+
+
+SUBJECTS = (
+    Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", _fused),
+    Subject(
+        "norm-compiled",
+        "norm",
+        "norm",
+        "both in one function of mx.compile",
+        lambda inputs: _by_ops(inputs, compiled),
+    ),
+    Subject(
+        "norm-separate",
+        "norm",
+        "norm",
+        "one after the other, as layers of mlx.nn are",
+        lambda inputs: _by_ops(inputs, separate),
+        naive=True,
+    ),
+)

@@ -1,0 +1,105 @@
+"""The tokens of one prompt at once: fused attention against naive."""
+
+from collections.abc import Callable
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.agreement import relative_error
+from tracekit.attention import as_float64, backend, causal_mask, naive_attention, sdpa
+from tracekit.bench.inputs import Inputs
+from tracekit.bench.subject import Prepared, Subject
+from tracekit.step import Step
+
+Arrays = tuple[mx.array, mx.array, mx.array]
+Call = Callable[[mx.array, mx.array, mx.array], mx.array]
+
+
+def _flash(inputs: Inputs) -> Prepared:
+    def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
+        return sdpa(q, keys, values, scale=inputs.shape.scale, mask="causal")
+
+    return _prepared(inputs, call)
+
+
+def _naive(inputs: Inputs) -> Prepared:
+    mask = causal_mask(inputs.shape.queries, inputs.shape.queries)
+    mx.eval(mask)
+
+    def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
+        return naive_attention(q, keys, values, scale=inputs.shape.scale, mask=mask)
+
+    return _prepared(inputs, call, scores=True)
+
+
+def _drawn(inputs: Inputs, number: int) -> Arrays:
+    shape = inputs.shape
+    keys = mx.random.split(mx.random.key(shape.seed + number), 3)
+    heads = (shape.q_heads, shape.kv_heads, shape.kv_heads)
+    drawn = [
+        mx.random.normal((1, count, shape.queries, shape.head_dim), dtype=inputs.dtype, key=key)
+        for count, key in zip(heads, keys, strict=True)
+    ]
+    mx.eval(*drawn)
+    return drawn[0], drawn[1], drawn[2]
+
+
+def _prepared(inputs: Inputs, call: Call, *, scores: bool = False) -> Prepared:
+    shape = inputs.shape
+    row = shape.queries * shape.head_dim * shape.itemsize
+    read, written = row * (shape.q_heads + 2 * shape.kv_heads), row * shape.q_heads
+    pairs = shape.queries * (shape.queries + 1) // 2
+    kept = 4 * shape.q_heads * shape.queries**2 if scores else 0
+    sets = [_drawn(inputs, number) for number in range(inputs.sets_of(read, 2))]
+    turn = iter(range(1 << 62))
+
+    def submit() -> mx.array:
+        out = call(*sets[next(turn) % len(sets)])
+        mx.async_eval(out)
+        return out
+
+    def chain(calls: int) -> mx.array:
+        out = sets[0][0]
+        for _ in range(calls):
+            out = call(out, *sets[next(turn) % len(sets)][1:])
+        return out
+
+    return Prepared(
+        step=Step(
+            submit=submit,
+            wait=mx.eval,
+            backend=backend(),
+            tokens=shape.queries,
+            bytes_read=read + kept,
+            bytes_unique=read,
+            bytes_written=written + kept,
+            flops=4 * shape.q_heads * shape.head_dim * pairs,
+        ),
+        chain=chain,
+        working_set=len(sets) * (read + written + kept),
+        sets=len(sets),
+        sequence=shape.queries,
+        error=_error(call(*sets[0]), sets[0], shape.scale),
+    )
+
+
+def _error(out: mx.array, arrays: Arrays, scale: float) -> float:
+    """Compare the first and the last head with float64; heads are the sequences here."""
+    q, keys, values = (as_float64(one)[0] for one in arrays)
+    got, seen = as_float64(out)[0], np.tri(q.shape[1], dtype=bool)
+    heads = sorted({0, q.shape[0] - 1})
+    expected: list[np.ndarray] = []
+    for head in heads:
+        kv_head = head * keys.shape[0] // q.shape[0]
+        scores = np.where(seen, scale * (q[head] @ keys[kv_head].T), -np.inf)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        expected.append(weights @ values[kv_head] / weights.sum(axis=1, keepdims=True))
+    return relative_error(got[heads], np.stack(expected))
+
+
+SUBJECTS = (
+    Subject("flash", "attention", "prefill", "a prompt by MLX's fused attention", _flash),
+    Subject(
+        "flash-naive", "attention", "prefill", "a prompt, every score kept", _naive, naive=True
+    ),
+)

@@ -1,0 +1,207 @@
+"""`bench`: named implementations on one shape, measured in turns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from tracekit.bench import Bench, Settings, Shape
+    from tracekit.bench.measure import Effort
+
+Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
+Named = Annotated[
+    list[str] | None,
+    typer.Option("--subject", metavar="NAME", help="Only this one; may be given again."),
+]
+Against = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Compare with this one, such as sdpa.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
+]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv besides.")]
+Tune = Annotated[
+    bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
+]
+Listed = Annotated[bool, typer.Option("--list", help="List the subjects, and measure nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        metavar="SECONDS",
+        help="Time for each subject.  [default: 4, and 2 for a launch of --tune]",
+        show_default=False,
+    ),
+]
+Warmup = Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")]
+Repetitions = Annotated[int, typer.Option(min=1, metavar="N", help="Samples at most.")]
+Sequences = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
+QHeads = Annotated[int, typer.Option(min=1, max=512, help="Query heads.")]
+KvHeads = Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")]
+HeadDim = Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")]
+BlockSize = Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")]
+ActiveBlocks = Annotated[int, typer.Option(min=1, max=65536, help="Blocks a sequence uses.")]
+MaxBlocks = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=65536,
+        help="Blocks a sequence has.  [default: as many as it uses]",
+        show_default=False,
+    ),
+]
+Dtype = Annotated[
+    Literal["float16", "bfloat16", "float32"], typer.Option(help="Type of the elements.")
+]
+Ragged = Annotated[bool, typer.Option("--ragged", help="Draw lengths at random.")]
+Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
+Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
+Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
+OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of contents, pages and lengths.")]
+
+
+def bench(
+    *,
+    suite: Suite = "all",
+    subject: Named = None,
+    against: Against = None,
+    tune: Tune = False,
+    output: Output = None,
+    csv: Csv = None,
+    json: Json = False,
+    list_: Listed = False,
+    budget: Budget = None,
+    warmup: Warmup = 3,
+    repetitions: Repetitions = 100,
+    batch: Sequences = 16,
+    q_heads: QHeads = 16,
+    kv_heads: KvHeads = 8,
+    head_dim: HeadDim = 128,
+    block_size: BlockSize = 32,
+    active_blocks: ActiveBlocks = 32,
+    max_blocks: MaxBlocks = None,
+    dtype: Dtype = "float16",
+    ragged: Ragged = False,
+    queries: Queries = 512,
+    rows: Rows = 16,
+    dims: Dims = 2048,
+    out_dims: OutDims = 2048,
+    seed: Seed = 0,
+) -> None:
+    """Measure kernels and what they replace.
+
+    Subjects of one family do the same work on the same inputs, in turns, so that drift hits all
+    alike: micro is the time of a call in a chain, macro that of a step, which gives tokens/s.
+    Times are by the host's clock; on a Mac with PyObjC, kernels of ours have GPU time as well.
+
+    Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
+    what was measured is written.
+    """
+    from tracekit.bench import Settings, Shape, chosen
+    from tracekit.bench.measure import Effort
+
+    chosen(suite, [*(subject or ()), *([against] if against else [])])
+    if list_:
+        _show_list(suite)
+        return
+    _check_files(output, csv, tune=tune)
+    shape = Shape(
+        batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
+        queries, rows, dims, out_dims, seed,
+    )  # fmt: skip
+    if tune:
+        _tune(shape, Effort(warmup, repetitions, budget or 2.0), output, json=json)
+        return
+    effort = Effort(warmup, repetitions, budget or 4.0)
+    settings = Settings(suite, tuple(subject or ()), against, effort)
+    _bench(shape, settings, [one for one in (output, csv) if one is not None], json=json)
+
+
+def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:
+    from tracekit import console
+    from tracekit.bench import document, run_bench, save
+
+    with console.progress("bench") as progress:
+        done = run_bench(shape, settings, progress=progress)
+    if json:
+        console.show_json(document(done))
+    else:
+        _show(done)
+    for file in files:
+        save(done, file)
+        console.show_written(file)
+    _end(done, files)
+
+
+def _show(done: "Bench") -> None:
+    from tracekit import console
+    from tracekit.bench import words
+
+    for title, (columns, rows) in words.families(done):
+        console.show_hint(title)
+        console.table(columns, rows)
+    for remark in words.remarks(done):
+        console.show_hint(remark)
+    console.show_warnings(list(words.warnings(done)))
+
+
+def _end(done: "Bench", files: list[Path]) -> None:
+    """Turn what went wrong into an exit code, once all is shown and written."""
+    from tracekit.errors import InterruptedRunError, ToolError
+
+    kept = f"What was measured is in {', '.join(str(one) for one in files)}." if files else ""
+    if done.interrupted:
+        raise InterruptedRunError("The bench was interrupted.", hint=kept)
+    if done.failures:
+        raise ToolError(
+            f"{len(done.failures)} of {len(done.rows)} subjects failed: "
+            f"{', '.join(done.failures)}.",
+            hint="The warnings above say why.",
+        )
+
+
+def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
+    from tracekit import console
+    from tracekit.bench import save_tuning, tune, tuning_document, words
+    from tracekit.errors import InterruptedRunError, ToolError
+
+    with console.progress("tune") as progress:
+        done = tune(shape, effort, progress=progress)
+    if json:
+        console.show_json(tuning_document(done))
+    else:
+        console.table(*words.ranking(done))
+        for remark in words.tuning_remarks(done):
+            console.show_hint(remark)
+    if output is not None:
+        save_tuning(done, output)
+        console.show_written(output)
+    if done.interrupted:
+        raise InterruptedRunError("The sweep was interrupted; launches may be missing.")
+    if not done.ranked:
+        raise ToolError("No launch could be measured.", hint="The lines above say why.")
+
+
+def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
+    from tracekit.bench import check_writable
+    from tracekit.errors import UsageError
+
+    if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
+        raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
+    if csv is not None and csv.suffix != ".csv":
+        raise UsageError(f"--csv writes a file that ends in .csv, not {csv}.")
+    for file in (output, csv):
+        if file is not None:
+            check_writable(file)
+
+
+def _show_list(suite: str) -> None:
+    from tracekit import console
+    from tracekit.bench import chosen
+
+    rows = [(one.name, one.suite, one.family, one.summary) for one in chosen(suite)]
+    console.table(("subject", "suite", "family", "what it is"), rows)
