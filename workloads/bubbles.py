@@ -1,0 +1,130 @@
+"""The workload `bubbles`: the device waits for the host, on purpose, for a known share of time."""
+
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.step import Results
+from tracekit.told import Measured, Span, Told
+from tracekit.workload import Step, workload
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
+Cause = Literal["sleep", "readback"]
+
+
+@workload
+def bubbles(
+    *,
+    idle: Annotated[
+        float, typer.Option(min=0.0, max=0.95, help="Share of the time that the device waits.")
+    ] = 0.3,
+    cause: Annotated[
+        Cause,
+        typer.Option(help="What the host does meanwhile: sleep, or read results back and use them"),
+    ] = "sleep",
+    size: Annotated[int, typer.Option(min=16, max=16384, help="Rows and columns.")] = 1024,
+) -> Step:
+    """Multiply matrices, and let the device wait between two steps.
+
+    Before each step the host does something else, as long as makes the device idle for the
+    share asked for, judged by how long the step before took. The span that is called like the
+    cause is that time, and the result `idle_on_purpose` its share of the steady steps. The rule
+    `bubbles` finds that and what handing over costs besides, which on a GPU is the less, the
+    larger the matrices are.
+    """
+    import mlx.core as mx
+
+    from tracekit.attention import backend
+
+    left, right = (mx.random.normal((size, size), key=mx.random.key(one)) for one in (0, 1))
+    mx.eval(left, right)
+    loop = _Loop(left, right, idle, cause)
+    loop.wait(loop.submit())
+    return Step(
+        submit=loop.submit,
+        wait=loop.wait,
+        backend=backend(),
+        bytes_read=left.nbytes + right.nbytes,
+        bytes_unique=left.nbytes + right.nbytes,
+        bytes_written=left.nbytes,
+        flops=2 * size**3,
+        tell=loop.tell,
+        begin=loop.begin,
+        finish=loop.finish,
+    )
+
+
+@dataclass
+class _Loop:
+    """Steps with a pause before each, and how long both took."""
+
+    left: "mx.array"
+    right: "mx.array"
+    idle: float
+    cause: Cause
+    out: "mx.array | None" = None
+    handed_over: int = 0
+    worked: int = 0  # ns that the device took for the last step
+    pauses: list[Span] = field(default_factory=list[Span])
+    begun: int = 0
+    ended: int = 0
+
+    def submit(self) -> "mx.array":
+        """Let the device wait, then hand over a product."""
+        import mlx.core as mx
+
+        start = time.monotonic_ns()
+        self.begun = self.begun or start
+        pause = round(self.worked * self.idle / (1 - self.idle))
+        if pause and self.out is not None:
+            _pass_time(self.cause, start + pause, self.out)
+        self.pauses.append(Span(self.cause, start, time.monotonic_ns()))
+        out = self.left @ self.right
+        mx.async_eval(out)
+        self.handed_over = time.monotonic_ns()
+        return out
+
+    def wait(self, out: "mx.array") -> None:
+        """Wait until the product is there."""
+        import mlx.core as mx
+
+        mx.eval(out)
+        self.ended = time.monotonic_ns()
+        self.worked, self.out = self.ended - self.handed_over, out
+
+    def tell(self) -> Told:
+        """Tell of the last pause."""
+        return Told(spans=self.pauses[-1:])
+
+    def begin(self) -> None:
+        """Forget the warm-up, but for how long a step takes."""
+        self.pauses.clear()
+        self.begun = 0
+
+    def finish(self) -> Results:
+        """Say which share of the steady steps the pauses were."""
+        paused = sum(one.end - one.start for one in self.pauses)
+        lasted = self.ended - self.begun
+        if not self.pauses or lasted <= 0:
+            absent = Measured(None, "ratio", reason="there was no steady step")
+            return {"idle_on_purpose": absent}
+        return {"idle_on_purpose": Measured(paused / lasted, "ratio")}
+
+
+def _pass_time(cause: Cause, until: int, out: "mx.array") -> None:
+    """Sleep, or read the result back and add up its rows, until a moment of the clock."""
+    import numpy as np
+
+    if cause == "sleep":
+        time.sleep(max(0, until - time.monotonic_ns()) / 1e9)
+        return
+    rows, row = np.asarray(out), 0
+    while time.monotonic_ns() < until:
+        rows[row % len(rows)].sum()
+        row += 1
