@@ -44,10 +44,18 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "sum": sum(group.total for group in by_label),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
-        "steps": [] if marked.absence else by_time(marked.frame, "phase", None),
+        "steps": [] if marked.absence else by_time(marked.frame, "phase", _variants(marked.frame)),
+        "varied": not marked.absence and _variants(marked.frame) is not None,
         "steps_absence": marked.absence,
         "steps_source": of_table(tables, "steps"),
     }
+
+
+def _variants(steps: pd.DataFrame) -> pd.Series | None:
+    """Return which of several compared things each step was; None where all are alike."""
+    if "variant" not in steps or not steps["variant"].fillna("").astype(bool).any():
+        return None
+    return steps["variant"]
 
 
 def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[Group]:
