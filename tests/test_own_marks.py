@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.journal import ClockAnchor, Journal
-from tracekit.own_marks import trace_clock
-from tracekit.recording import Recording
+from tracekit.own_marks import export_own_marks, trace_clock
+from tracekit.recording import Provenance, Recording
+from tracekit.tables import Tables
 from tracekit.toc import read_toc
 from tracekit.xctrace.clock import START_DATE, TIME_INFO
 
@@ -92,3 +93,36 @@ def test_a_broken_time_info_costs_only_itself(recording: Recording) -> None:
         '<?xml version="1.0"?>\n<trace-query-result><node><schema name="time-info">'
     )
     assert clock(recording)["source"] == START_DATE
+
+
+def program(recording: Recording, *, printed: str = "", clock: bool = True) -> tuple[str, ...]:
+    """Export what stands beside a program that xctrace recorded; return the warnings."""
+    recording.journal_file.unlink()
+    with closing(Journal(recording.gauges_file)) as journal:
+        journal.write("anchor", monotonic=ORIGIN, epoch=BEGAN)
+        gauge = {"name": "gpu_clock", "value": 1.4e9, "unit": "Hz", "source": "macmon"}
+        journal.write("gauge", at=ORIGIN + 3_000_000, **gauge)
+    recording.output_file.write_text(printed)
+    known = trace_clock(recording, read_toc(recording.toc_file).runs[-1]) if clock else {}
+    recording.save_provenance(Provenance(clock=known))
+    return export_own_marks(recording)
+
+
+MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
+
+
+def test_a_monitor_beside_a_program_stands_on_the_traces_time(recording: Recording) -> None:
+    (told,) = program(recording, printed=MLX)
+    assert told.startswith("A monitor's readings are laid on the trace's time by")
+    gauges = Tables(recording.exports, frozenset())["gauges"]
+    assert gauges[["time", "value", "source"]].values.tolist() == [[3_000_000, 1.4e9, "macmon"]]
+    results = Tables(recording.exports, frozenset())["results"]
+    assert results["value"].tolist() == [45.256, 128.0]
+    assert not (recording.exports / "host-steps.xml").exists()
+
+
+def test_without_a_clock_a_programs_results_are_kept(recording: Recording) -> None:
+    (told,) = program(recording, printed=MLX, clock=False)
+    assert told.startswith("What a monitor read could not be laid on the trace's time")
+    assert len(Tables(recording.exports, frozenset())["results"]) == 2
+    assert not (recording.exports / "host-gauges.xml").exists()

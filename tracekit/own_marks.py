@@ -4,8 +4,10 @@ import logging
 from typing import Any
 
 from tracekit.errors import TracekitError
+from tracekit.host.account import account, told_tables
+from tracekit.host.mark_tables import RESULTS
 from tracekit.host.marks import export_marks
-from tracekit.journal import WorkloadReport, fold
+from tracekit.journal import WorkloadReport
 from tracekit.recording import Recording
 from tracekit.tables import Tables
 from tracekit.toc import TocRun, read_toc
@@ -18,6 +20,10 @@ _NO_CLOCK = (
     "The workload's marks could not be laid on the trace's time, so its phases and steps are left "
     "out: the trace does not say when it began."
 )
+_NO_CLOCK_FOR_GAUGES = (
+    "What a monitor read could not be laid on the trace's time, so it is left out: the trace does "
+    "not say when it began."
+)
 
 
 def export_own_marks(recording: Recording) -> tuple[str, ...]:
@@ -27,23 +33,24 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
     on the trace's time by the clock that `recording.json` holds; where there is none, they are
     left out, and the warning says so.
     """
-    report = _report(recording)
-    if report is None or recording.host_bundle.is_dir():
+    report = account(recording)
+    told = told_tables(recording, report)
+    if not told or recording.host_bundle.is_dir():
         return ()
     clock = recording.provenance().clock
     if "origin" not in clock:
-        return (_NO_CLOCK,)
-    places = [table.index for run in read_toc(recording.toc_file).runs for table in run.tables]
-    export_marks(report, int(clock["origin"]), recording.exports, first=max(places, default=0) + 1)
+        return _without_clock(recording, report)
+    origin = int(clock["origin"])
+    export_marks(report, origin, recording.exports, first=_place(recording), only=told)
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
     source = clock.get("source", "its clock")
-    said = "Phases and steps are laid on the trace's time by"
+    said = f"{_subject(recording)} are laid on the trace's time by"
     return (f"{said} {source}, good to {uncertainty:.1f} ms.",)
 
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     """Return how the trace's time lies on the worker's clock, by `time-info` if it can be read."""
-    return align(run.start_date, fold(recording.journal_file).anchors, _time_info(recording))
+    return align(run.start_date, account(recording).anchors, _time_info(recording))
 
 
 def _time_info(recording: Recording) -> TimeInfo | None:
@@ -58,5 +65,20 @@ def _time_info(recording: Recording) -> TimeInfo | None:
     return time_info({"mabs-epoch": first["absolute"], "timebase-info": first["timebase"]})
 
 
-def _report(recording: Recording) -> WorkloadReport | None:
-    return fold(recording.journal_file) if recording.journal_file.exists() else None
+def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
+    """Write what needs no clock: a program's results; a worker's stand in `workload.json`."""
+    if recording.journal_file.exists():
+        return (_NO_CLOCK,)
+    if report.results:
+        export_marks(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
+    return (_NO_CLOCK_FOR_GAUGES,) if report.gauges else ()
+
+
+def _place(recording: Recording) -> int:
+    """Return the first free place of the TOC."""
+    places = [table.index for run in read_toc(recording.toc_file).runs for table in run.tables]
+    return max(places, default=0) + 1
+
+
+def _subject(recording: Recording) -> str:
+    return "Phases and steps" if recording.journal_file.exists() else "A monitor's readings"

@@ -14,6 +14,7 @@ from tracekit.choice import NEEDED, choose, recorder_for, require_exports, requi
 from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
 from tracekit.imports import bring
+from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
@@ -44,7 +45,8 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     plan, notes = advised(plan, provenance.capabilities)
     recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *notes)))
     with kept_unless_misused(recording), stage(recording, "record"):
-        recorded = recorder.record(request_for(plan, recording, recorder), recording, progress)
+        request = request_for(plan, recording, recorder)
+        recorded = observe(recorder, request, recording, progress, plan.telemetry)
         recording.save_provenance(_with(recording.provenance(), recorded))
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
@@ -217,6 +219,7 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         templates=plan.templates if recorder.name == "xctrace" else (),
         method=plan.method,
         counters=plan.counters,
+        telemetry=plan.telemetry,
         time_limit=plan.time_limit,
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,

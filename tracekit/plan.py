@@ -15,6 +15,7 @@ from tracekit.workload import Workload
 
 TRACES = Path("bench") / "traces"
 METAL_SYSTEM_TRACE = "Metal System Trace"
+ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -25,8 +26,8 @@ class Plan:
 
     Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
     `recorder` is auto, xctrace or host; `method`, of xctrace alone, is auto, launch or attach;
-    `counters` is auto, on or off; `repeats` is the number of steady steps after which the
-    workload stops, None for the time limit alone.
+    `counters` is auto, on or off; `telemetry` is a monitor of the machine, auto or off; `repeats`
+    is the number of steady steps after which the workload stops, None for the time limit alone.
     """
 
     workload: Workload | None = None
@@ -37,6 +38,7 @@ class Plan:
     method: str = "auto"
     templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
     counters: str = "auto"
+    telemetry: str = "auto"
     time_limit: float = 10.0
     warmup: int = 5
     repeats: int | None = None

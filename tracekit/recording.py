@@ -72,6 +72,7 @@ class Provenance:
     instruments: tuple[str, ...] = ()
     method: str = "auto"
     counters: str = "auto"
+    telemetry: str = "auto"
     time_limit: float | None = None
     warmup: int | None = None
     repeats: int | None = None
@@ -116,6 +117,16 @@ class Recording:
     def journal_file(self) -> Path:
         """The workload's marks as they happen; folded into `workload.json` at the end."""
         return self.folder / "workload.jsonl"
+
+    @property
+    def gauges_file(self) -> Path:
+        """What a monitor of the machine read beside the run, as marks; absent without one."""
+        return self.folder / "gauges.jsonl"
+
+    @property
+    def output_file(self) -> Path:
+        """What a recorded program that is not ours printed on its standard output."""
+        return self.folder / "output.txt"
 
     @property
     def spec_file(self) -> Path:

@@ -27,6 +27,10 @@ Template = Annotated[
 Counters = Annotated[
     Literal["auto", "on", "off"], typer.Option(help="GPU counters: ask for them or not.")
 ]
+Telemetry = Annotated[
+    Literal["auto", "macmon", "powermetrics", "ioreg", "off"],
+    typer.Option(help="Who reads the machine's clock, power and heat beside the run."),
+]
 TimeLimit = Annotated[
     str, typer.Option(metavar="TIME", help="Longest time to record: 10s, 1500ms, 2m.")
 ]

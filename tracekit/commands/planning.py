@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.commands import options
-from tracekit.errors import InputError
-from tracekit.plan import METAL_SYSTEM_TRACE, Plan, seconds
+from tracekit.errors import InputError, UsageError
+from tracekit.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
 from tracekit.workload import Workload, find
 
 Command = Callable[..., None]
@@ -29,6 +29,7 @@ def plan_of(
     method: options.Method = "auto",
     template: options.Template = None,
     counters: options.Counters = "auto",
+    telemetry: options.Telemetry = "auto",
     time_limit: options.TimeLimit = "10s",
     warmup: options.Warmup = 5,
     repeats: options.Repeats = None,
@@ -37,8 +38,14 @@ def plan_of(
     **parameters: Any,
 ) -> Plan:
     """Return the plan that a command line asks for."""
+    if workload == ANY_PROGRAM and not command:
+        raise UsageError(
+            f"--workload {ANY_PROGRAM} needs the program to record.",
+            hint=f"tracekit capture --workload {ANY_PROGRAM} -- PROGRAM ARGS",
+        )
+    named = workload if workload != ANY_PROGRAM else None
     return Plan(
-        workload=find(workload, workloads) if workload else None,
+        workload=find(named, workloads) if named else None,
         parameters={name: _plain(value) for name, value in parameters.items()},
         command=tuple(command or ()),
         attach=attach,
@@ -46,6 +53,7 @@ def plan_of(
         method=method,
         templates=tuple(template or (METAL_SYSTEM_TRACE,)),
         counters=counters,
+        telemetry=telemetry,
         time_limit=seconds(time_limit),
         warmup=warmup,
         repeats=repeats,
@@ -76,7 +84,9 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     name = _value_of("--workload", arguments[:end])
     folder = _value_of("--workloads", arguments[:end])
-    return find(name, Path(folder) if folder else None) if name else None
+    if name is None or name == ANY_PROGRAM:
+        return None
+    return find(name, Path(folder) if folder else None)
 
 
 def _options(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -108,11 +108,12 @@ def convert(
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
     from tracekit import console
+    from tracekit.plan import ANY_PROGRAM
     from tracekit.workload import all_workloads
 
-    console.table(
-        ("workload", "what it does"), [(w.name, w.summary) for w in all_workloads(workloads)]
-    )
+    known = [(one.name, one.summary) for one in all_workloads(workloads)]
+    program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
+    console.table(("workload", "what it does"), sorted([*known, program]))
 
 
 def rules(

@@ -5,14 +5,14 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from tracekit.host.account import account, told_tables
 from tracekit.host.cells import Compound, process, thread
 from tracekit.host.export_writer import ExportColumn, ExportTable, write_export
-from tracekit.host.mark_tables import MARKS
 from tracekit.host.marks import Rows, export_marks
 from tracekit.host.sampler import Sample, read_samples
 from tracekit.host.session import Bundle, Session, load_session
 from tracekit.host.toc_writer import write_toc
-from tracekit.journal import WorkloadReport, fold
+from tracekit.journal import WorkloadReport
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
 
@@ -66,14 +66,14 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     bundle = Bundle(recording.host_bundle)
     session = load_session(bundle)
     samples = read_samples(bundle.samples)
-    tables = [SAMPLES]
     warnings: list[str] = []
-    report = WorkloadReport()
+    report = account(recording)
+    told = told_tables(recording, report)
+    tables = [*told, SAMPLES]
+    progress("host-steps")
+    export_marks(report, session.origin, recording.exports, only=told)
     if recording.journal_file.exists():
-        report = fold(recording.journal_file)
-        tables = [*MARKS, SUBMISSIONS, INTERVALS, SAMPLES]
-        progress("host-steps")
-        export_marks(report, session.origin, recording.exports)
+        tables = [*told, SUBMISSIONS, INTERVALS, SAMPLES]
         _write(recording.exports, SUBMISSIONS, tables, submissions(report, session))
         _write(recording.exports, INTERVALS, tables, intervals(report, session))
     if len(samples) <= 1:

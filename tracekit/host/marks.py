@@ -1,13 +1,14 @@
 """A worker's marks as exports: all that a workload says of itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.host.cells import Cell
-from tracekit.host.export_writer import write_export
+from tracekit.host.export_writer import ExportTable, write_export
 from tracekit.host.mark_tables import (
     GAUGES,
+    MARKS,
     PHASES,
     REQUEST_TOKENS,
     REQUESTS,
@@ -105,7 +106,12 @@ def _numbers(model: Model) -> tuple[Cell, ...]:
 
 
 def export_marks(
-    report: WorkloadReport, origin: int, exports: Path, *, first: int = 1
+    report: WorkloadReport,
+    origin: int,
+    exports: Path,
+    *,
+    first: int = 1,
+    only: Sequence[ExportTable] = MARKS,
 ) -> tuple[Path, ...]:
     """Write a worker's marks as tables beside those of a recorder; return the files.
 
@@ -117,6 +123,7 @@ def export_marks(
         origin: Time 0 of the trace, in monotonic ns.
         exports: The folder to write into.
         first: The place of the first table, one past those of the recorder's own TOC.
+        only: The tables to write, in the order of `MARKS`.
 
     Raises:
         RecordingError: A file cannot be written.
@@ -134,7 +141,8 @@ def export_marks(
         (RESULTS, marks.results()),
     )
     files: list[Path] = []
-    for index, (table, rows) in enumerate(tables, first):
+    wanted = [(table, rows) for table, rows in tables if table in only]
+    for index, (table, rows) in enumerate(wanted, first):
         files.append(exports / f"{table.schema}.xml")
         write_export(files[-1], replace(table, index=index), rows)
     return tuple(files)

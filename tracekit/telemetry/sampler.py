@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from tracekit.errors import TracekitError
-from tracekit.journal import Journal
+from tracekit.journal import ClockAnchor, Journal
 from tracekit.telemetry.monitors import PERIOD, Choice, Machine, Monitor, Poll, Stream, choose
 from tracekit.telemetry.reading import Taken
 
@@ -84,11 +84,17 @@ class _Taker:
         at = time.monotonic_ns()
         self.told.remark(*taken.remarks)
         for one in taken.readings:
-            self._journal = self._journal or Journal(self._file)
-            self._journal.write(
+            self._open().write(
                 "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=self._source
             )
             self.count += 1
+
+    def _open(self) -> Journal:
+        """Make the file when there is something to write; it begins with the time of day."""
+        if self._journal is None:
+            self._journal = Journal(self._file)
+            self._journal.write("anchor", **vars(ClockAnchor.now()))
+        return self._journal
 
     def close(self) -> None:
         if self._journal is not None:

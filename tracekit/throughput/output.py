@@ -1,9 +1,11 @@
 """The output of a recorded program: whose it is, and the numbers in it."""
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from tracekit.recording import Recording
 from tracekit.throughput import llama_bench, mlx_lm
 from tracekit.told import Measured
 
@@ -18,6 +20,19 @@ def recognised(text: str) -> tuple[str, dict[str, Measured]]:
         if results:
             return reader.NAME, results
     return "", {}
+
+
+def keep_output(recording: Recording, *places: Path) -> None:
+    """Let `recording.output_file` be the first of the places that exists, without a copy."""
+    for place in places:
+        if not place.is_file():
+            continue
+        recording.output_file.unlink(missing_ok=True)
+        try:
+            recording.output_file.hardlink_to(place)
+        except OSError:  # a file system without links
+            shutil.copyfile(place, recording.output_file)
+        return
 
 
 def read_output(file: Path) -> tuple[str, dict[str, Measured]]:

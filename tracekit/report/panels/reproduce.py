@@ -50,6 +50,8 @@ def _recording_options(provenance: Provenance) -> Iterator[str]:
         yield from ("--method", provenance.method)
     if provenance.counters != "auto":
         yield from ("--counters", provenance.counters)
+    if provenance.telemetry != "auto":
+        yield from ("--telemetry", provenance.telemetry)
     for template in provenance.templates:
         yield from ("--template", template)
     if provenance.time_limit is not None:

@@ -1,0 +1,152 @@
+"""What is kept beside a recording: a monitor's readings, a program's output, its results."""
+
+import json
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from command_line import small
+from fake_macmon import install_macmon
+from tracekit import pipeline
+from tracekit.plan import Plan
+from tracekit.recording import Recording
+from tracekit.workload import find
+
+TESTS = [
+    {"n_prompt": 512, "n_gen": 0, "avg_ts": 711.25, "stddev_ts": 14.5},
+    {"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5, "stddev_ts": 0.5},
+]
+
+
+@pytest.fixture
+def macmon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a macmon on PATH; return the folder that it stands in."""
+    folder = tmp_path / "bin"
+    install_macmon(folder)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return folder
+
+
+def llama_bench(folder: Path, seconds: float = 0.2) -> tuple[str, ...]:
+    """Return the command line of a program that prints what llama-bench does."""
+    file = folder / "llama_bench.py"
+    file.write_text(
+        f"import time\ntime.sleep({seconds})\nprint({json.dumps(TESTS, indent=2)!r}, flush=True)\n"
+    )
+    return (sys.executable, str(file))
+
+
+def recorded(plan: Plan) -> Recording:
+    recording = pipeline.record(plan)
+    pipeline.export(recording)
+    return recording
+
+
+def test_a_programs_output_becomes_results(tmp_path: Path) -> None:
+    command = llama_bench(tmp_path)
+    recording = recorded(
+        Plan(command=command, recorder="host", telemetry="off", output=tmp_path / "run")
+    )
+    assert json.loads(recording.output_file.read_text()) == TESTS
+    result = pipeline.analyze(recording)
+    speeds = {one.name: (one.value, one.unit) for one in result.results}
+    assert speeds == {
+        "pp512_tokens_per_second": (711.25, "tokens/s"),
+        "pp512_tokens_per_second_stddev": (14.5, "tokens/s"),
+        "tg128_tokens_per_second": (61.5, "tokens/s"),
+        "tg128_tokens_per_second_stddev": (0.5, "tokens/s"),
+    }
+
+
+def test_a_program_has_no_tables_of_a_worker(tmp_path: Path) -> None:
+    command = llama_bench(tmp_path)
+    recording = recorded(
+        Plan(command=command, recorder="host", telemetry="off", output=tmp_path / "run")
+    )
+    there = set(pipeline.tables_of(recording))
+    assert {"results", "process_samples"} <= there
+    assert not {"steps", "phases", "gauges", "requests"} & there
+    rate = pipeline.analyze(recording).metric("step_rate")
+    assert rate is not None
+    assert "has no table steps" in rate.reason
+
+
+def test_what_no_reader_knows_is_kept_and_makes_no_results(tmp_path: Path) -> None:
+    recording = recorded(
+        Plan(
+            command=(sys.executable, "-c", "print('hello')"),
+            recorder="host",
+            telemetry="off",
+            output=tmp_path / "run",
+        )
+    )
+    assert recording.output_file.read_text() == "hello\n"
+    assert "results" not in pipeline.tables_of(recording)
+    assert pipeline.analyze(recording).results == ()
+
+
+def test_a_monitor_is_read_beside_a_program(tmp_path: Path, macmon: Path) -> None:
+    command = llama_bench(tmp_path, 1.0)
+    recording = recorded(Plan(command=command, recorder="host", output=tmp_path / "run"))
+    assert not psutil.pid_exists(int((macmon / "pid").read_text()))
+    gauges = pipeline.tables_of(recording)["gauges"]
+    assert set(gauges["source"]) == {"macmon"}
+    assert "results" in pipeline.tables_of(recording)
+    result = pipeline.analyze(recording)
+    clock, heat = result.metric("gpu_clock_p50"), result.metric("thermal_pressure_worst")
+    assert clock is not None
+    assert clock.value == 1.398e9
+    assert heat is not None
+    assert heat.reason.startswith("macmon, which was read, does not tell thermal_pressure")
+
+
+def workload_plan(output: Path, **options: str) -> Plan:
+    values = dict(zip(small(20)[::2], small(20)[1::2], strict=True))
+    named = {name[2:].replace("-", "_"): value for name, value in values.items()}
+    return Plan(
+        workload=find("paged"),
+        warmup=int(named.pop("warmup")),
+        repeats=int(named.pop("repeats")),
+        parameters=named,
+        recorder="host",
+        output=output,
+        **options,
+    )
+
+
+@pytest.mark.usefixtures("macmon")
+def test_a_monitor_stands_on_the_time_of_a_workloads_steps(tmp_path: Path) -> None:
+    recording = recorded(workload_plan(tmp_path / "run", telemetry="macmon"))
+    tables = pipeline.tables_of(recording)
+    gauges, phases = tables["gauges"], tables["phases"]
+    powers = gauges[gauges["name"] == "gpu_power"]
+    assert (powers["value"] == 17.25).all()
+    assert powers["time"].is_monotonic_increasing
+    assert powers["time"].max() >= phases["start"].min()
+    result = pipeline.analyze(recording)
+    assert result.provenance.telemetry == "macmon"
+    assert not [one for one in result.provenance.warnings if "macmon" in one]
+
+
+@pytest.mark.usefixtures("macmon")
+def test_off_reads_nothing(tmp_path: Path) -> None:
+    recording = recorded(workload_plan(tmp_path / "run", telemetry="off"))
+    assert not recording.gauges_file.exists()
+    assert pipeline.tables_of(recording)["gauges"].empty
+    power = pipeline.analyze(recording).metric("gpu_power_p50")
+    assert power is not None
+    assert power.reason.startswith("no monitor was read")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
+def test_a_monitor_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    recording = pipeline.record(workload_plan(tmp_path / "run", telemetry="ioreg"))
+    (told,) = [one for one in recording.provenance().warnings if "ioreg" in one]
+    assert told.startswith("ioreg tells of GPUs on macOS only;")
+
+
+def test_a_worker_has_no_output_of_a_program(tmp_path: Path) -> None:
+    recording = pipeline.record(workload_plan(tmp_path / "run", telemetry="off"))
+    assert not recording.output_file.exists()
