@@ -34,10 +34,9 @@ _VERDICTS = {
     "unknown": "bold cyan",
 }
 _FIRST_METRICS = (
-    *("tokens_per_second", "step_rate", "step_p50", "step_p99"),
-    *("gpu_busy", "gpu_idle_ratio", "start_latency_p50", "host_idle_ratio"),
-    *("request_rate_offered", "request_rate_served", "goodput", "ttft_p50", "ttft_p99"),
-    *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate"),
+    *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "gpu_idle_ratio"),
+    *("start_latency_p50", "host_idle_ratio", "request_rate_served", "ttft_p50", "ttft_p99"),
+    *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate", "goodput"),
 )
 
 _WIDEST = 30  # characters of a cell

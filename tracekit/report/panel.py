@@ -19,13 +19,14 @@ class Panel:
     Attributes:
         name: Its id on the page, and the stem of its template.
         title: Its heading.
-        context: Makes what the template shows; a pure function of a result and its tables.
+        context: Makes what the template shows; a pure function of a result and its tables. None
+            leaves the section out: it is for panels that make sense of some runs only.
         reads: The tables that it shows rows of, besides those of metrics and rules.
     """
 
     name: str
     title: str
-    context: Callable[[Result, Tables], Context]
+    context: Callable[[Result, Tables], Context | None]
     reads: tuple[str, ...] = ()
 
     @property

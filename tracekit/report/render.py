@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jinja2
@@ -51,7 +51,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
         result=result,
         name=_name(result),
         origin=_ORIGINS.get(result.provenance.recorder, "recorder not stated"),
-        sections=[(panel, _body(environment, panel, result, once)) for panel in PANELS],
+        sections=list(_sections(environment, result, once)),
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
         script=Markup(script),  # noqa: S704
@@ -63,9 +63,15 @@ def _name(result: Result) -> str:
     return result.provenance.workload or ", ".join(targets) or "Run of an unknown target"
 
 
-def _body(environment: jinja2.Environment, panel: Panel, result: Result, tables: Tables) -> Markup:
-    template = environment.get_template(panel.template)
-    return Markup(template.render(panel.context(result, tables)))  # noqa: S704  escaped by Jinja
+def _sections(
+    environment: jinja2.Environment, result: Result, tables: Tables
+) -> Iterator[tuple[Panel, Markup]]:
+    """Yield the panels that have something to say about this run, and what they say."""
+    for panel in PANELS:
+        context = panel.context(result, tables)
+        if context is not None:
+            body = environment.get_template(panel.template).render(context)
+            yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 
 def _environment(folder: Path, redact: Redact) -> jinja2.Environment:

@@ -1,17 +1,36 @@
 """`bubbles`: gaps of the target in its steady window."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Evidence, Severity
+from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rules import RULES
 
 Make = Callable[..., pd.DataFrame]
-judge = RULES["bubbles"].judge
 MS = 1_000_000
+
+
+def judge(
+    intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None = None,
+    **limits: float,
+) -> Iterator[Finding]:
+    return RULES["bubbles"].judge(intervals, targets, phases, spans, **limits)
+
+
+def host_spans(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "name": pd.array([name for name, _, _ in rows], dtype="string"),
+            "start": pd.array([start for _, start, _ in rows], dtype="int64"),
+            "duration": pd.array([length for _, _, length in rows], dtype="Int64"),
+        }
+    )
 
 
 def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
@@ -90,3 +109,34 @@ def test_a_window_without_length_says_nothing(
 ) -> None:
     with pytest.raises(Unavailable, match="the steady window has no length"):
         list(judge(intervals([(0, 5 * MS)]), targets, phases(10 * MS, 0)))
+
+
+def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals([(0, 40 * MS), (90 * MS, 10 * MS)])
+    idle = host_spans([("idle", 42 * MS, 40 * MS), ("decode", 82 * MS, 8 * MS)])
+    assert not list(judge(frame, targets, phases(0, 100 * MS), idle, limit=0.17))
+    [finding] = judge(frame, targets, phases(0, 100 * MS), idle)
+    assert "16.7 % of the steady window less 40 ms without load (10 ms of 60 ms)" in finding.message
+    assert finding.saving == 10 * MS
+    assert finding.evidence == (
+        Evidence("gpu_intervals", 82 * MS, 90 * MS),
+        Evidence("gpu_intervals", 40 * MS, 42 * MS),
+    )
+
+
+def test_idle_spans_outside_the_window_change_nothing(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame, window = intervals([(10 * MS, 5 * MS), (20 * MS, 10 * MS)]), phases(10 * MS, 20 * MS)
+    [plain] = judge(frame, targets, window)
+    assert [plain] == list(judge(frame, targets, window, host_spans([("idle", 0, 10 * MS)])))
+
+
+def test_it_abstains_where_there_never_was_load(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    idle = host_spans([("idle", 0, 100 * MS)])
+    with pytest.raises(Unavailable, match="no load in the steady window"):
+        list(judge(intervals([(0, MS)]), targets, phases(0, 100 * MS), idle))

@@ -6,10 +6,10 @@ from tracekit.report.panels.metrics import metrics
 
 def test_known_metrics_come_first_and_say_what_they_are(host_run: Any) -> None:
     context = metrics.context(host_run.result, host_run.tables)
-    assert [row.name for row in context["known"]] == [
-        "tokens_per_second",
-        "step_p50",
-        "host_idle_ratio",
+    assert [row.names for row in context["known"]] == [
+        ("tokens_per_second",),
+        ("step_p50",),
+        ("host_idle_ratio",),
     ]
     first = context["known"][0]
     assert (first.value, first.direction) == ("3,412 tokens/s", "higher is better")
@@ -21,6 +21,16 @@ def test_an_unknown_metric_is_its_reason_and_never_a_number(host_run: Any) -> No
     [row] = metrics.context(host_run.result, host_run.tables)["unknown"]
     assert row.value == "not available, because the work ran on the CPU"
     assert (row.source, row.known) == ("", False)
+
+
+def test_what_is_missing_for_one_reason_is_one_row(bare: Any) -> None:
+    reasons = {"ttft_p50": "no requests.", "gpu_busy": "no GPU.", "tpot_p50": "no requests."}
+    given = tuple(
+        Measurement(name, None, "ns", Better.LOWER, reason) for name, reason in reasons.items()
+    )
+    rows = metrics.context(bare.having(metrics=given).result, {})["unknown"]
+    assert [row.names for row in rows] == [("ttft_p50", "tpot_p50"), ("gpu_busy",)]
+    assert rows[0].value == "not available, because no requests"
 
 
 def test_nought_is_a_number(bare: Any) -> None:

@@ -11,12 +11,14 @@ from tracekit.analysis.metrics.gpu import (
     start_latency_p99,
 )
 from tracekit.analysis.metrics.host import host_busy, host_cpu, host_idle_ratio, memory_peak
+from tracekit.analysis.metrics.requests import REQUEST_METRICS
 from tracekit.analysis.metrics.roofline import (
     bandwidth_share,
     bandwidth_share_busy,
     step_bound,
     step_intensity,
 )
+from tracekit.analysis.metrics.serving import SERVING_METRICS
 from tracekit.analysis.metrics.steps import (
     memory_bandwidth,
     step_p50,
@@ -56,4 +58,6 @@ METRICS = listed(
     host_idle_ratio,
     host_cpu,
     memory_peak,
+    *REQUEST_METRICS,
+    *SERVING_METRICS,
 )

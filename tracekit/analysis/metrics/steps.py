@@ -7,6 +7,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
+from tracekit.told import IDLE
 
 
 @metric("steps/s", Better.HIGHER)
@@ -59,8 +60,13 @@ def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
 
 
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Return the steps of the steady phase; raise Unavailable where there are none."""
+    """Return the steps of the steady phase; raise Unavailable where there are none.
+
+    A step that only waited for load is none.
+    """
     steady = steps[steps["phase"] == "steady"]
+    if "variant" in steady:
+        steady = steady[steady["variant"].fillna("") != IDLE]
     if steady.empty:
         raise Unavailable("the workload made no step in its steady phase.")
     return steady

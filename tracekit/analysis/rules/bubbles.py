@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import gaps, spans, steady_window
+from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_window
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
+from tracekit.told import IDLE
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -24,6 +27,7 @@ def bubbles(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
     *,
     limit: float = 0.05,
     shortest: int = 10_000,
@@ -32,8 +36,9 @@ def bubbles(
 
     What it looks for:
         Gaps between the target's device intervals in the whole steady window, its lead-in and
-        tail included. Gaps shorter than `shortest` (10 µs) are not counted. It fires when the
-        rest covers more than `limit` of the window (default 5 %).
+        tail included. Gaps shorter than `shortest` (10 µs) are not counted, nor is the time in
+        which a server says by spans `idle` that it had no request to serve. It fires when the
+        rest covers more than `limit` of the window without that time (default 5 %).
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
@@ -43,26 +48,33 @@ def bubbles(
         Submit ahead, read back less often, move set-up out of the loop, batch small steps.
 
     When it abstains:
-        When the target is not known or has no device intervals.
+        When the target is not known or has no device intervals, or when there was no load in the
+        whole window.
     """
     own = of_target(gpu_intervals, targets)
     window = steady_window(phases, own)
     assert window is not None
     if window.length == 0:
         raise Unavailable(f"{window.name} has no length.")
-    starts, ends = gaps(*spans(own), window.start, window.end)
+    waits = _without_load(spans, window)
+    loaded = window.length - busy(*waits)
+    if loaded == 0:
+        raise Unavailable(f"there was no load in {window.name}.")
+    starts, ends = (np.concatenate(pair) for pair in zip(bounds(own), waits, strict=True))
+    starts, ends = gaps(starts, ends, window.start, window.end)
     long = ends - starts >= shortest
     starts, ends = starts[long], ends[long]
     idle = int((ends - starts).sum())
-    if idle <= limit * window.length:
+    if idle <= limit * loaded:
         return
     device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
     yield Finding(
         rule="bubbles",
         severity=Severity.WARNING,
         message=(
-            f"The {device} had nothing of the target to do for {percent(idle / window.length)} of "
-            f"{window.name} ({duration(idle)} of {duration(window.length)}), in "
+            f"The {device} had nothing of the target to do for {percent(idle / loaded)} of "
+            f"{window.name}{_less(window.length - loaded)} "
+            f"({duration(idle)} of {duration(loaded)}), in "
             f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
             f"the longest lasted {duration(int((ends - starts).max()))}."
         ),
@@ -70,3 +82,15 @@ def bubbles(
         evidence=longest("gpu_intervals", starts, ends),
         saving=idle,
     )
+
+
+def _without_load(spans: pd.DataFrame | None, window: Window) -> tuple[Times, Times]:
+    """Return when the workload says that it had nothing to do, within the window."""
+    if spans is None:
+        nothing = np.empty(0, np.int64)
+        return nothing, nothing
+    return clip(*bounds(spans[spans["name"] == IDLE]), window.start, window.end)
+
+
+def _less(idle: int) -> str:
+    return f" less {duration(idle)} without load" if idle else ""

@@ -6,6 +6,7 @@ from tracekit.report.panels.findings import findings
 from tracekit.report.panels.health import health
 from tracekit.report.panels.metrics import metrics
 from tracekit.report.panels.reproduce import reproduce
+from tracekit.report.panels.requests import requests
 from tracekit.report.panels.timeline import timeline
 from tracekit.report.panels.verdict import verdict
 from tracekit.report.panels.work import work
@@ -13,6 +14,7 @@ from tracekit.report.panels.work import work
 PANELS: tuple[Panel, ...] = (
     verdict,
     findings,
+    requests,
     timeline,
     work,
     metrics,

@@ -1,6 +1,6 @@
 """All numbers of the run, and the reason in place of each that is missing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.report.panel import Context, Panel, Tables
@@ -13,9 +13,9 @@ _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, in words."""
+    """One metric, in words; or all those that are missing for one and the same reason."""
 
-    name: str
+    names: tuple[str, ...]
     value: str
     known: bool
     direction: str
@@ -29,14 +29,24 @@ def context(result: Result, tables: Tables) -> Context:
     told = [_row(one, _TOLD, "") for one in result.results]
     return {
         "known": [row for row in (*made, *told) if row.known],
-        "unknown": [row for row in (*made, *told) if not row.known],
+        "unknown": _together([row for row in (*made, *told) if not row.known]),
     }
+
+
+def _together(unknown: list[Row]) -> list[Row]:
+    """Put what is missing for one reason into one row: reasons are read, names looked up."""
+    by_reason: dict[str, Row] = {}
+    for row in unknown:
+        there = by_reason.get(row.value)
+        names = row.names if there is None else there.names + row.names
+        by_reason[row.value] = replace(row, names=names)
+    return list(by_reason.values())
 
 
 def _row(one: Measurement, source: str, meant: str) -> Row:
     known = one.value is not None
     return Row(
-        name=one.name,
+        names=(one.name,),
         value=quantity(one.value, one.unit) if known else unavailable(one.reason),
         known=known,
         direction=_DIRECTIONS.get(one.better, ""),

@@ -1,0 +1,140 @@
+"""How long requests took, as those who asked saw it; and how many were served well."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.metric import Metric, metric
+from tracekit.analysis.result import Better
+from tracekit.analysis.serving import (
+    Values,
+    completed,
+    deviation,
+    first_token_times,
+    gaps_between_tokens,
+    limit,
+    mean,
+    offered,
+    percentile,
+    steady_phase,
+    times_per_token,
+    whole_times,
+)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A latency of requests: its name, what it is, and how it is read from the tables."""
+
+    name: str
+    meaning: str
+    values: Callable[[pd.DataFrame, pd.DataFrame], Values]
+
+
+LATENCIES = (
+    Latency(
+        "ttft",
+        "time to first token, from the scheduled arrival, of all requests that got one",
+        lambda requests, _: first_token_times(requests),
+    ),
+    Latency(
+        "tpot",
+        "time per output token after the first, a mean for each completed request",
+        lambda requests, _: times_per_token(requests),
+    ),
+    Latency(
+        "itl",
+        "inter-token latency, all gaps between tokens of a request",
+        gaps_between_tokens,
+    ),
+    Latency(
+        "e2e",
+        "time to the last token, from the scheduled arrival, of completed requests",
+        lambda requests, _: whole_times(requests),
+    ),
+)
+STATISTICS: dict[str, tuple[str, Callable[[Values], float]]] = {
+    "mean": ("Mean", mean),
+    "p50": ("Median", lambda values: percentile(values, 50)),
+    "p95": ("95th percentile, linear between ranks,", lambda values: percentile(values, 95)),
+    "p99": ("99th percentile, linear between ranks,", lambda values: percentile(values, 99)),
+    "std": ("Standard deviation", deviation),
+}
+
+
+def _statistic(latency: Latency, name: str) -> Metric:
+    words, number = STATISTICS[name]
+
+    def measure(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> float:
+        return number(latency.values(requests, request_tokens))
+
+    measure.__doc__ = f"{words} of the {latency.meaning}."
+    return Metric(f"{latency.name}_{name}", "ns", Better.LOWER, measure)
+
+
+LATENCY_METRICS = tuple(_statistic(latency, name) for latency in LATENCIES for name in STATISTICS)
+
+
+@metric("requests/s")
+def request_rate_offered(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
+    """Requests per second that were to arrive, up to the last scheduled one of the run."""
+    arrivals = offered(requests)["start"]
+    length = int(arrivals.max()) - steady_phase(steps).start
+    if length <= 0:
+        raise Unavailable("all requests were to arrive when the run began.")
+    return len(arrivals) * 1e9 / length
+
+
+@metric("requests/s", Better.HIGHER)
+def request_rate_served(requests: pd.DataFrame, steps: pd.DataFrame) -> float:
+    """Requests per second that were completed, over the whole run."""
+    return len(completed(requests)) * 1e9 / _length(steps)
+
+
+@metric("ratio", Better.HIGHER)
+def slo_attainment(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
+    """Share of all requests that were completed within `--slo-ttft` and `--slo-tpot`."""
+    return _good(requests, gauges) / len(offered(requests))
+
+
+@metric("requests/s", Better.HIGHER)
+def goodput(requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame) -> float:
+    """Requests per second that were completed within `--slo-ttft` and `--slo-tpot`."""
+    return _good(requests, gauges) * 1e9 / _length(steps)
+
+
+REQUEST_METRICS = (
+    *LATENCY_METRICS,
+    request_rate_offered,
+    request_rate_served,
+    goodput,
+    slo_attainment,
+)
+
+
+def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
+    """Count the completed requests within all limits; one token alone has no time per token."""
+    known = offered(requests)
+    demands = {name: limit(gauges, name) for name in ("ttft", "tpot")}
+    if all(one is None for one in demands.values()):
+        raise Unavailable("neither --slo-ttft nor --slo-tpot was given.")
+    done = known[known["state"] == "completed"]
+    first = done["first_token"].to_numpy(dtype=np.float64)
+    rest = (done["last_token"] - done["first_token"]).to_numpy(dtype=np.float64)
+    later = (done["produced"] - 1).to_numpy(dtype=np.float64)
+    good = np.ones(len(done), bool)
+    if demands["ttft"] is not None:
+        good &= first <= demands["ttft"]
+    if demands["tpot"] is not None:
+        good &= rest <= demands["tpot"] * later
+    return int(good.sum())
+
+
+def _length(steps: pd.DataFrame) -> int:
+    length = steady_phase(steps).length
+    if not length:
+        raise Unavailable("the run has no length.")
+    return length

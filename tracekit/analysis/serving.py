@@ -1,0 +1,192 @@
+"""What requests, ticks and levels of a server come to: latencies, and the parts of its run.
+
+A tick is a step that was no wait for load. All functions are pure; what cannot be known raises
+`Unavailable`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.told import IDLE
+
+Values = NDArray[np.float64]
+
+BUSY = 0.8
+"""Share of the slots that must be taken for a tick to begin or end the steady part."""
+
+_NO_REQUESTS = "the workload serves no requests."
+
+
+def offered(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the requests that were to arrive in the run; raise Unavailable if there are none."""
+    if requests.empty:
+        raise Unavailable(_NO_REQUESTS)
+    return requests
+
+
+def completed(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the requests that got all their tokens; raise Unavailable if there are none."""
+    done = offered(requests)
+    done = done[done["state"] == "completed"]
+    if done.empty:
+        raise Unavailable("no request was completed.")
+    return done
+
+
+def first_token_times(requests: pd.DataFrame) -> Values:
+    """Return for each request that got a token how long the first one took, in ns (TTFT)."""
+    known = offered(requests)["first_token"].dropna()
+    if known.empty:
+        raise Unavailable("no request got a token.")
+    return known.to_numpy(dtype=np.float64)
+
+
+def times_per_token(requests: pd.DataFrame) -> Values:
+    """Return for each completed request the mean ns of its tokens after the first one (TPOT)."""
+    done = completed(requests)
+    several = done[done["produced"] > 1]
+    if several.empty:
+        raise Unavailable("no completed request has more than one token.")
+    took = several["last_token"] - several["first_token"]
+    return (took / (several["produced"] - 1)).to_numpy(dtype=np.float64)
+
+
+def gaps_between_tokens(requests: pd.DataFrame, request_tokens: pd.DataFrame) -> Values:
+    """Return all gaps between one token of a request and its next one, in ns (ITL)."""
+    offered(requests)
+    ordered = request_tokens.sort_values(["request", "index"], kind="stable")
+    gaps = ordered.groupby("request", sort=False)["time"].diff().dropna()
+    if gaps.empty:
+        raise Unavailable("no request has more than one token.")
+    return gaps.to_numpy(dtype=np.float64)
+
+
+def whole_times(requests: pd.DataFrame) -> Values:
+    """Return for each completed request how long it took to its last token, in ns (E2E)."""
+    return completed(requests)["last_token"].to_numpy(dtype=np.float64)
+
+
+def mean(values: Values) -> float:
+    """Return the mean, summed without a rounding error."""
+    return math.fsum(values.tolist()) / values.size
+
+
+def deviation(values: Values) -> float:
+    """Return the standard deviation of the values as a population, as numpy.std does."""
+    middle = mean(values)
+    return math.sqrt(math.fsum((value - middle) ** 2 for value in values.tolist()) / values.size)
+
+
+def percentile(values: Values, percent: float) -> float:
+    """Return a percentile, linear between ranks."""
+    return float(np.percentile(values, percent))
+
+
+def limit(gauges: pd.DataFrame, name: str) -> float | None:
+    """Return the limit that the workload told, such as "ttft"; None if it told none."""
+    told = gauges[gauges["name"] == f"limit_{name}"]
+    return None if told.empty else float(told["value"].iloc[-1])
+
+
+def readings(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
+    """Return when a level was told, ascending, and what it was; it holds until the next time."""
+    told = gauges[gauges["name"] == name].sort_values("time", kind="stable")
+    if told.empty:
+        raise Unavailable(f"the workload told no {name}.")
+    return told["time"].to_numpy(dtype=np.int64), told["value"].to_numpy(dtype=np.float64)
+
+
+def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
+    """Return a level at each moment: as it was told last; nought before it was told at all."""
+    times, values = readings(gauges, name)
+    place = np.searchsorted(times, moments, side="right") - 1
+    return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)
+
+
+def steady_phase(steps: pd.DataFrame) -> Window:
+    """Return the time from the first steady step to the end of the last, waits included."""
+    starts, ends = spans(steps[steps["phase"] == "steady"])
+    if not starts.size:
+        raise Unavailable("the workload made no step in its steady phase.")
+    return Window(int(starts.min()), int(ends.max()), "the run")
+
+
+def ticks_of(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps of the steady phase that were no wait for load, in order."""
+    worked = (steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)
+    ticks = steps[worked].sort_values("start", kind="stable")
+    if ticks.empty:
+        raise Unavailable("the server made no tick.")
+    return ticks
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a run: its window, its ticks and tokens, the median of its ticks' rates.
+
+    `rate` is in tokens per second; None where there is no tick.
+    """
+
+    window: Window
+    ticks: int
+    tokens: int
+    rate: float | None
+
+
+def parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> Mapping[str, Part]:
+    """Part a run into "ramp", "steady" and "tail".
+
+    Steady runs from the first to the last tick that had at least `BUSY` of the slots taken;
+    ramp is what comes before, tail what comes after.
+
+    Raises:
+        Unavailable: No tick was so busy, or the workload does not tell how many slots it has.
+    """
+    slots = limit(gauges, "active_sequences")
+    if slots is None:
+        raise Unavailable("the workload does not tell how many sequences it serves at a time.")
+    ticks, run = ticks_of(steps), steady_phase(steps)
+    starts, ends = spans(ticks)
+    active = level_at(gauges, "active_sequences", ends)
+    busy = np.flatnonzero(active >= BUSY * slots)
+    if not busy.size:
+        raise Unavailable(
+            f"the server was never busy enough: at most {active.max():.0f} of {slots:.0f} slots "
+            f"were taken, and steady begins at {BUSY:.0%}."
+        )
+    first, last = int(starts[busy[0]]), int(ends[busy[-1]])
+    windows = {
+        "ramp": Window(run.start, first, "ramp"),
+        "steady": Window(first, last, "steady"),
+        "tail": Window(last, run.end, "tail"),
+    }
+    return {name: _part(ticks, window) for name, window in windows.items()}
+
+
+def _part(ticks: pd.DataFrame, window: Window) -> Part:
+    inside: Any = ticks[(ticks["start"] >= window.start) & (ticks["start"] < window.end)]
+    tokens = inside["tokens"].fillna(0).to_numpy(dtype=np.float64)
+    durations = inside["duration"].to_numpy(dtype=np.float64)
+    real = durations > 0
+    rates = tokens[real] * 1e9 / durations[real]
+    rate = float(np.median(rates)) if rates.size else None
+    return Part(window, len(inside), int(tokens.sum()), rate)
+
+
+def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
+    """Return the mean of a level over a window, each reading weighted by how long it held."""
+    if not window.length:
+        raise Unavailable(f"{window.name} has no length.")
+    times, _ = readings(gauges, name)
+    inside = times[(times > window.start) & (times < window.end)]
+    bounds = np.concatenate(([window.start], inside, [window.end]))
+    levels = level_at(gauges, name, bounds[:-1])
+    return math.fsum((levels * np.diff(bounds)).tolist()) / window.length
