@@ -59,3 +59,17 @@ def test_missing_and_empty_tables_say_why(host_run: Any, bare: Any) -> None:
         work.context(emptied.result, emptied.tables)["absence"]
         == "the table gpu_intervals has no rows"
     )
+
+
+def test_steps_of_several_variants_are_told_apart(bare: Any, frame: Any, host_run: Any) -> None:
+    rows = [
+        {"start": 10 * at, "duration": length, "phase": "steady", "variant": variant}
+        for at, (variant, length) in enumerate([("paged", 3), ("sdpa", 8), ("sdpa", 6)])
+    ]
+    context = work.context(bare.result, {"steps": frame("steps", rows)})
+    assert context["varied"]
+    assert [(one.channel, one.label, one.count, one.total) for one in context["steps"]] == [
+        ("steady", "sdpa", 2, 14),
+        ("steady", "paged", 1, 3),
+    ]
+    assert not work.context(host_run.result, host_run.tables)["varied"]

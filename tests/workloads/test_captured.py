@@ -1,0 +1,129 @@
+"""Each workload, captured from the command line: what its journal and its page say."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.analysis.result import Result
+from tracekit.journal import WorkloadReport, fold
+from tracekit.paired import paired_ratio
+from tracekit.run import open as open_run
+
+DECODE = "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --max-blocks 4 \
+--active-blocks 2 --dtype float32".split()
+
+pytestmark = pytest.mark.skipif(mx.metal.is_available(), reason="records on the host")
+
+
+@pytest.fixture
+def capture(tracekit: Callable[..., Any], tmp_path: Path) -> Callable[..., Path]:
+    """Capture a workload; return the run's folder."""
+
+    def run(name: str, *options: str, repeats: int = 20) -> Path:
+        ran = tracekit(
+            *("capture", "--recorder", "host", "--workload", name, *options),
+            *("--warmup", "1", "--repeats", repeats, "--time-limit", "10s"),
+            *("--output", tmp_path / "run"),
+        )
+        assert ran.code == 0, ran.err
+        return tmp_path / "run"
+
+    return run
+
+
+def told(folder: Path) -> WorkloadReport:
+    return fold(folder / "workload.jsonl")
+
+
+def judged(folder: Path) -> Result:
+    return open_run(folder).result
+
+
+def test_paged_makes_no_pipelines(capture: Callable[..., Path]) -> None:
+    result = judged(capture("paged", *DECODE))
+    assert not [one for one in result.findings if one.rule == "pipeline-churn"]
+
+
+def test_sdpa(capture: Callable[..., Path]) -> None:
+    folder = capture("sdpa", *DECODE, "--ragged", "--layout", "BSHD")
+    report = told(folder)
+    assert report.model.tokens == 2
+    assert 0 < (report.results["max_error"].value or 0) < 1e-5
+    assert {one.name for one in judged(folder).results} == {"max_error", "padding"}
+
+
+def test_paged_vs_sdpa(capture: Callable[..., Path]) -> None:
+    folder = capture("paged-vs-sdpa", *DECODE, repeats=22)
+    report = told(folder)
+    steady = [one for one in report.steps if one.phase == "steady"]
+    names = {"a": "paged", "b": "sdpa"}
+    assert [one.variant for one in steady] == [names[one] for one in ("abba" * 6)[:22]]
+    assert {one.variant for one in report.variants} == {"paged", "sdpa"}
+    _agrees_with_a_plain_recomputation(report)
+    result = judged(folder)
+    assert next(one for one in result.results if one.name == "pairs").value == 11
+    rate = result.metric("tokens_per_second")
+    assert rate.value is None
+    assert "several variants (paged, sdpa)" in rate.reason
+    page = (folder / "report.html").read_text()
+    assert "Steps, by phase and variant" in page
+
+
+def _agrees_with_a_plain_recomputation(report: WorkloadReport) -> None:
+    """The journal's own times, which end a little later, give nearly the same ratios."""
+    steady = [one for one in report.steps if one.phase == "steady"]
+    times: dict[str, list[int]] = {"paged": [], "sdpa": []}
+    for one in steady:
+        times[one.variant].append(one.completed - one.start)
+    again = paired_ratio(times["sdpa"], times["paged"])
+    said = {name: one.value for name, one in report.results.items()}
+    assert again.pairs == said["pairs"]
+    assert said["speedup"] == pytest.approx(again.median, rel=0.5)
+    for name, own in times.items():
+        assert said[f"step_time_{name}"] <= np.median(own)
+
+
+def test_flash(capture: Callable[..., Path]) -> None:
+    folder = capture("flash", "--seq", "32", "--q-heads", "2", "--kv-heads", "2", repeats=12)
+    report = told(folder)
+    assert [one.variant for one in report.steps if one.phase == "steady"][:4] == [
+        "flash",
+        "naive",
+        "naive",
+        "flash",
+    ]
+    assert report.results["pairs"].value == 6
+    assert report.results["speedup_low_95"].value is not None
+
+
+def test_churn_is_found(capture: Callable[..., Path]) -> None:
+    folder = capture("churn", "--every", "4", "--size", "64", repeats=9)
+    result, report = judged(folder), told(folder)
+    [finding] = [one for one in result.findings if one.rule == "pipeline-churn"]
+    assert "By its own count the workload first used 2 of its pipelines" in finding.message
+    steady = next(one for one in report.phases if one.name == "steady")
+    compiled = [span for span in report.spans if span.start >= steady.start]
+    assert [span.name for span in compiled] == ["compile", "compile"]
+    assert finding.saving == sum(span.end - span.start for span in compiled)
+    assert report.results["pipelines_made"].value == 2
+
+
+def test_bubbles_are_found_as_large_as_they_are(capture: Callable[..., Path]) -> None:
+    folder = capture("bubbles", "--idle", "0.5", "--size", "256")
+    result, report = judged(folder), told(folder)
+    [finding] = [one for one in result.findings if one.rule == "bubbles"]
+    steady = next(one for one in report.phases if one.name == "steady")
+    steps = [one for one in report.steps if one.phase == "steady"]
+    assert steady.end is not None
+    worked = sum(one.completed - one.submitted for one in steps)
+    truth = 1 - worked / (steady.end - steady.start)
+    assert finding.saving is not None
+    assert finding.saving / (steady.end - steady.start) == pytest.approx(truth, abs=0.02)
+    slept = [span for span in report.spans if steady.start <= span.start < steady.end]
+    assert {span.name for span in slept} == {"sleep"}
+    assert finding.saving >= 0.95 * sum(span.end - span.start for span in slept)
+    assert (report.results["idle_on_purpose"].value or 0) <= truth + 0.02

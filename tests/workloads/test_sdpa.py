@@ -1,0 +1,106 @@
+"""The workload `sdpa`: shapes, model, error, what contradicts."""
+
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tracekit.errors import UsageError
+from tracekit.step import measured
+from tracekit.workload import Step, find
+
+SMALL = {
+    "batch": 2,
+    "q_heads": 4,
+    "kv_heads": 2,
+    "head_dim": 64,
+    "block_size": 8,
+    "max_blocks": 4,
+    "active_blocks": 2,
+}
+ROW = 2 * 2 * 64 * 2  # K and V of a token, 2 heads of 64 halves
+
+
+def prepare(**changes: Any) -> Step:
+    workload = find("sdpa")
+    return workload.prepare(**workload.bind({**SMALL, **changes}))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_it_steps_and_knows_its_error(dtype: str, ragged: bool) -> None:
+    step = prepare(dtype=dtype, ragged=ragged)
+    out = step.submit()
+    step.wait(out)
+    assert out.shape == (2, 4, 1, 64)
+    assert out.dtype == getattr(mx, dtype)
+    error = measured(step.results)["max_error"].value
+    assert error is not None
+    assert 0 < error < {"float32": 1e-5}.get(dtype, 0.03)
+
+
+@pytest.mark.parametrize(("layout", "shape"), [("BHSD", (2, 4, 3, 64)), ("BSHD", (2, 3, 4, 64))])
+def test_a_prefill_has_several_queries_in_either_layout(
+    layout: str, shape: tuple[int, ...]
+) -> None:
+    step = prepare(queries=3, layout=layout, dtype="float32")
+    assert step.submit().shape == shape
+    assert step.tokens == 2 * 3
+
+
+def test_it_states_what_a_step_does() -> None:
+    step = prepare()
+    assert step.tokens == 2
+    assert step.bytes_unique == 2 * 16 * ROW + 2 * 4 * 64 * 2
+    assert step.bytes_written == 2 * 4 * 64 * 2
+    assert step.flops == 4 * 4 * 64 * 32
+    assert measured(step.results)["padding"].value == 0
+
+
+def test_of_a_prefill_only_the_pairs_that_are_seen_count() -> None:
+    # the last 3 of 16 tokens see 14, 15 and 16
+    assert prepare(queries=3).flops == 4 * 4 * 64 * 2 * (14 + 15 + 16)
+
+
+def test_padding_is_told_and_read_and_not_needed() -> None:
+    # with this seed the two contexts have unlike lengths
+    step = prepare(ragged=True, seed=1)
+    padding = measured(step.results)["padding"].value
+    assert padding is not None
+    assert 0 < padding < 0.5
+    keys = step.flops // (4 * 4 * 64)
+    longest = round(keys / (1 - padding)) // 2
+    assert step.bytes_unique == keys * ROW + 2 * 4 * 64 * 2 + 2 * longest
+    if step.backend == "cpu":
+        assert step.bytes_read - step.bytes_unique == (2 * longest - keys) * ROW
+
+
+def test_shapes_are_those_of_paged() -> None:
+    ours, paged = find("sdpa").parameters, find("paged").parameters
+    for name in ("batch", "q_heads", "kv_heads", "head_dim", "block_size", "max_blocks"):
+        assert ours[name].annotation == paged[name].annotation
+        assert ours[name].default == paged[name].default
+
+
+def test_lengths_and_work_are_those_of_paged() -> None:
+    workload = find("paged")
+    paged = workload.prepare(**workload.bind({**SMALL, "ragged": True, "seed": 1}))
+    assert paged.flops == prepare(ragged=True, seed=1).flops
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        pytest.param({"q_heads": 3}, "3 q heads cannot be shared out among 2", id="heads"),
+        pytest.param({"active_blocks": 5}, "cannot use 5 blocks of 4", id="blocks"),
+        pytest.param({"queries": 17}, "17 queries do not fit into a context of 16", id="queries"),
+        pytest.param({"queries": 0}, "--queries must be at least 1", id="bound"),
+        pytest.param({"layout": "SBHD"}, "--layout cannot be 'SBHD'", id="layout"),
+    ],
+)
+def test_parameters_that_contradict_each_other_are_one_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        prepare(**changes)
+    assert sentence in caught.value.message
