@@ -25,6 +25,14 @@ def test_a_run_takes_all_its_blocks_at_once() -> None:
     assert pages.extend(1, 2) == 0
 
 
+def test_blocks_can_be_taken_ahead() -> None:
+    pages = tables()
+    assert pages.reserve(0, 9) == 3
+    assert pages.lengths[0] == 0
+    assert pages.extend(0, 9) == pages.reserve(0, 3) == 0
+    assert pages.extend(0, 4) == 1
+
+
 def test_what_a_table_cannot_hold_is_refused_and_changes_nothing() -> None:
     pages = tables()
     pages.extend(0, 15)

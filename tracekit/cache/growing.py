@@ -33,6 +33,11 @@ class GrowingCache:
         return self.keys.shape[2]
 
     @property
+    def kept(self) -> int:
+        """Tokens of each context that are kept: all."""
+        return self.length
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return self.keys.nbytes + self.values.nbytes

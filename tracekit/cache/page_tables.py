@@ -38,6 +38,17 @@ class PageTables:
             OutOfBlocks: The pool has too few; nothing is changed.
             UsageError: The table has too few entries; nothing is changed.
         """
+        taken = self.reserve(sequence, tokens)
+        self.lengths[sequence] += tokens
+        return taken
+
+    def reserve(self, sequence: int, tokens: int) -> int:
+        """Take the blocks that so many more tokens will need; return how many it took.
+
+        Raises:
+            OutOfBlocks: The pool has too few; nothing is changed.
+            UsageError: The table has too few entries; nothing is changed.
+        """
         held = self._held[sequence]
         length = int(self.lengths[sequence]) + tokens
         needed = -(-length // self.block_size)
@@ -47,9 +58,8 @@ class PageTables:
                 f"a table has {self.tables.shape[1]} entries."
             )
         taken = self.pool.allocate(max(0, needed - len(held)))
-        self.tables[sequence, len(held) : needed] = taken
+        self.tables[sequence, len(held) : len(held) + len(taken)] = taken
         held.extend(taken)
-        self.lengths[sequence] = length
         return len(taken)
 
     def release(self, sequence: int) -> None:

@@ -18,6 +18,8 @@ class SlidingCache:
         window: Tokens that are kept.
     """
 
+    copied = 0  # it never grows
+
     def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, window: int) -> None:
         if window < 1:
             raise UsageError(f"A window holds at least 1 token, not {window}.")
@@ -36,6 +38,13 @@ class SlidingCache:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return self.keys.nbytes + self.values.nbytes
+
+    def lacks(self, tokens: int) -> bool:  # noqa: ARG002  as of caches that grow
+        """Whether so many more tokens need more room: never."""
+        return False
+
+    def grow(self, tokens: int) -> None:
+        """Make room for more tokens: a no-op."""
 
     def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
         """Append the keys and values of new tokens; return those that are kept, in any order.

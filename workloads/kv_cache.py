@@ -1,0 +1,189 @@
+"""The workload `kv-cache`: append a token and attend, over caches of three kinds."""
+
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.errors import ToolError, UsageError
+from tracekit.told import Measured
+from tracekit.workload import Step, workload
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
+    from tracekit.cache import Cache, Decoding, Sizes
+
+Kind = Literal["growing", "sliding", "paged"]
+Dtype = Literal["float16", "bfloat16", "float32"]
+# How far a result may be from the reference: a few units in the last place of values near 1.
+TOLERANCE: dict[str, float] = {"float32": 1e-4, "float16": 4e-3, "bfloat16": 3e-2}
+SMALL = 8  # MLX binds fewer elements as a constant, which makes another kernel
+
+
+@workload
+def kv_cache(
+    *,
+    kind: Annotated[Kind, typer.Option(help="How keys and values are kept.")] = "growing",
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Sequences.")] = 8,
+    q_heads: Annotated[int, typer.Option(min=1, max=512, help="Query heads.")] = 16,
+    kv_heads: Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")] = 8,
+    head_dim: Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")] = 128,
+    prompt: Annotated[int, typer.Option(min=1, max=2**20, help="Tokens before the steps.")] = 512,
+    max_tokens: Annotated[int, typer.Option(min=2, max=2**20, help="Tokens to end at.")] = 4096,
+    grow_step: Annotated[
+        int, typer.Option(min=1, max=2**20, help="Tokens that a growing cache grows by.")
+    ] = 256,
+    window: Annotated[
+        int, typer.Option(min=1, max=2**20, help="Tokens that a sliding cache keeps.")
+    ] = 1024,
+    block_size: Annotated[
+        int, typer.Option(min=1, max=1024, help="Tokens of a block of a paged cache.")
+    ] = 32,
+    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    hold_a_view: Annotated[
+        bool, typer.Option(help="Misbehave: hold a slice of the cache, so that MLX copies it all.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the contents.")] = 0,
+) -> Step:
+    """Append a token to each of several sequences and attend to all that is kept.
+
+    A growing cache copies itself now and then, a sliding one keeps the last tokens only, a
+    paged one takes a block when the last is full. Steps end when the sequences are full.
+    """
+    import mlx.core as mx
+
+    from tracekit.attention import check_heads
+    from tracekit.cache import Decoding, Sizes, draw_rows
+
+    check_heads(q_heads, kv_heads)
+    if prompt + 1 >= max_tokens:
+        raise UsageError(
+            f"After a prompt of {prompt} tokens no step is left up to {max_tokens}.",
+            hint="--max-tokens must exceed --prompt by 2 at least: one token is for the check.",
+        )
+    sizes = Sizes(batch, q_heads, kv_heads, head_dim, getattr(mx, dtype))
+    sizes.check(window if kind == "sliding" else max_tokens)
+    room = {"growing": grow_step, "sliding": window, "paged": block_size}[kind]
+    cache = _cache(kind, sizes, room, max_tokens)
+    decoding = Decoding(
+        sizes, draw_rows(sizes, seed=seed), cache, lambda query: _attend(cache, query), hold_a_view
+    )
+    return _step(decoding, prompt, max_tokens, TOLERANCE[dtype])
+
+
+def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
+    from tracekit.attention import append, append_run
+    from tracekit.cache import GrowingCache, PagedCache, SlidingCache
+
+    if kind == "growing":
+        return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
+    if kind == "sliding":
+        return SlidingCache(sizes.cache_shape, sizes.dtype, window=room)
+    return PagedCache(
+        sizes.cache_shape,
+        sizes.dtype,
+        block_size=room,
+        max_tokens=max_tokens,
+        append=append,
+        append_run=append_run,
+    )
+
+
+def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
+    import mlx.core as mx
+
+    from tracekit.attention import Problem, attend, sdpa
+    from tracekit.cache import PagedCache
+
+    scale = query.shape[2] ** -0.5
+    if not isinstance(cache, PagedCache):
+        return sdpa(query[:, :, None], *cache.held(), scale=scale)[:, :, 0]
+    lens = mx.full((max(SMALL, query.shape[0]),), cache.length, mx.int32)
+    problem = Problem(query, cache.keys, cache.values, cache.block_tables, lens)
+    return attend(problem, scale=scale, longest=cache.length)
+
+
+def _step(decoding: "Decoding", prompt: int, max_tokens: int, tolerance: float) -> Step:
+    from tracekit.attention import backend, specializations
+
+    took = decoding.prefill(prompt)
+    decoding.wait(decoding.submit())
+    read, written, flops = _work(decoding)
+    return Step(
+        submit=decoding.submit,
+        wait=decoding.wait,
+        backend=backend(),
+        tokens=decoding.sizes.batch,
+        bytes_read=read,
+        bytes_unique=read,
+        bytes_written=written,
+        flops=flops,
+        specializations=specializations,
+        results={
+            "max_error": _error(decoding, tolerance),
+            "prefill": Measured(took, "ns", "lower"),
+            "bytes_per_token": Measured(decoding.sizes.token_bytes, "bytes"),
+        },
+        tell=decoding.tell,
+        begin=decoding.begin,
+        exhausted=lambda: decoding.cache.length >= max_tokens,
+        finish=lambda: _found(decoding, max_tokens, tolerance),
+    )
+
+
+def _work(decoding: "Decoding") -> tuple[int, int, int]:
+    """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
+    from tracekit.cache import SlidingCache
+
+    cache, sizes = decoding.cache, decoding.sizes
+    if not isinstance(cache, SlidingCache) or cache.kept < cache.window:
+        return 0, 0, 0
+    flops = 4 * sizes.batch * sizes.q_heads * sizes.head_dim * cache.kept
+    read = cache.kept * sizes.token_bytes + sizes.query_bytes
+    return read, sizes.token_bytes + sizes.query_bytes, flops
+
+
+def _error(decoding: "Decoding", tolerance: float) -> float:
+    """Compare the last result with the reference; refuse a wrong one."""
+    error = decoding.error()
+    if error > tolerance:
+        raise ToolError(
+            f"After {decoding.cache.length} tokens attention is off by up to {error:.2g}; "
+            f"{decoding.sizes.dtype} allows {tolerance:g}.",
+            hint="A wrong result is not measured; the cache or MLX must be mended first.",
+        )
+    return error
+
+
+def _found(
+    decoding: "Decoding", max_tokens: int, tolerance: float
+) -> Mapping[str, float | Measured]:
+    """Say what the steps since the steady phase began read, and what memory they took."""
+    import mlx.core as mx
+
+    spent = decoding.spent
+    if not spent.steps:
+        reason = "the sequences were full before the steady phase"
+        return {"kv_rate": Measured(None, "bytes/s", "higher", reason)}
+    found = {
+        "kv_read": Measured(spent.read, "bytes"),
+        "kv_rate": Measured(spent.read / spent.time * 1e9, "bytes/s", "higher"),
+        "steady_extra_memory": Measured(mx.get_peak_memory() - spent.active, "bytes", "lower"),
+    }
+    return {**found, **_extra(decoding, max_tokens), "error_at_end": _error(decoding, tolerance)}
+
+
+def _extra(decoding: "Decoding", max_tokens: int) -> Mapping[str, Measured]:
+    """Say what one step takes beside the cache: much, where the cache is copied for a token."""
+    name = "step_extra_memory"
+    if decoding.cache.length >= max_tokens:
+        why = "the sequences are full, so no step was left to measure"
+        return {name: Measured(None, "bytes", "lower", why)}
+    extra = decoding.extra_memory()
+    return {
+        name: Measured(extra, "bytes", "lower"),
+        f"{name}_of_cache": Measured(extra / decoding.cache.nbytes, "ratio", "lower"),
+    }
