@@ -63,6 +63,9 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "doctor",
         "chip",
         "open",
+        "bench",
+        "parity",
+        "verify-kernel",
         "templates",
     ]
     assert "..." not in shown.out.split("Commands:")[1]

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tracekit.commands import bench, chip, doctor, reading, stages, templates, verification
+from tracekit.commands import bench, chip, doctor, parity, reading, stages, templates, verification
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
@@ -51,6 +51,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("chip")(chip.chip)
     app.command("open")(open_command.open_)
     app.command("bench")(bench.bench)
+    app.command("parity")(parity.parity)
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
     app.command("verify-kernel")(verification.with_parameters(judged))
     app.callback()(_global_options)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +40,25 @@ def check_writable(path: Path) -> None:
 
     Raises:
         UsageError: The name ends in something else than .json or .csv.
-        RecordingError: Its folder is missing, or may not be written to.
+        RecordingError: It is a folder, or nothing can be written where it should be.
     """
     if path.suffix not in {".json", ".csv"}:
         raise UsageError(
             f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
         )
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
         raise RecordingError(
-            f"{path} cannot be written.", hint="Name another place that you may write to."
-        )
+            f"{path} cannot be written: {error.strerror or error}.",
+            hint="Name another place that you may write to.",
+        ) from error
 
 
 def document(bench: Bench) -> dict[str, Any]:
