@@ -1,0 +1,220 @@
+"""The workload `serve`, from its parameters to numbers that agree with its raw events."""
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import run
+from tracekit.errors import UsageError
+from tracekit.told import Measured
+from tracekit.workload import find
+
+SMALL = {
+    "head_dim": 32,
+    "q_heads": 2,
+    "kv_heads": 1,
+    "layers": 1,
+    "dtype": "float32",
+    "max_seqs": 2,
+    "blocks": 12,
+    "prompt_tokens": 12,
+    "prompt_shortest": 4,
+    "prompt_longest": 40,
+    "output_tokens": 6,
+    "output_shortest": 1,
+    "output_longest": 20,
+}
+
+
+def options(values: dict[str, Any]) -> list[str]:
+    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in values.items())
+    return [part for pair in named for part in pair]
+
+
+def test_a_schedule_is_served_to_its_end() -> None:
+    step = find("serve").make({**SMALL, "requests": 5, "rate": 1000.0})
+    for _ in range(3):
+        step.wait(step.submit())
+        assert step.tell().tokens == 0
+    step.begin()
+    told = []
+    while not step.exhausted():
+        step.wait(step.submit())
+        told.append(step.tell())
+        assert len(told) < 10_000
+    requests = [request for one in told for request in one.requests]
+    assert sorted(one.number for one in requests) == [0, 1, 2, 3, 4]
+    assert {one.state for one in requests} == {"completed"}
+    assert set(step.finish()) >= {"arrival_lateness_p99", "arrivals_after_the_end"}
+    assert step.leave().requests == []
+    assert step.exhausted()
+
+
+def test_what_is_known_beforehand_is_a_result() -> None:
+    step = find("serve").make({**SMALL, "rate": 50.0, "duration": 2.0})
+    results = step.results
+    assert 0 < results["max_error"] < 1e-4
+    assert results["scheduled_requests"] == Measured(100, "count")
+    assert results["schedule_length"] == Measured(2e9, "ns")
+    assert results["offered_load"].value > 0
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"rate": 0.0}, "--rate must be at least 0.001"),
+        ({"prompt_shortest": 99}, "There are no lognormal lengths around 12"),
+        ({"rate": 0.01, "duration": 1.0}, "no request arrives"),
+        ({"q_heads": 3, "kv_heads": 2}, "cannot be shared out"),
+        ({"spike_at": [1.0, 1.2]}, "overlap"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        find("serve").make({**SMALL, **values})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording with everything in it: completions, rejections, limits, more than one token."""
+    made = tmp_path_factory.mktemp("serve") / "run"
+    chosen = options({**SMALL, "rate": 120, "duration": 0.6, "blocks": 3, "seed": 2})
+    limits = options({"slo_ttft": 40, "slo_tpot": 4, "slow_tick": 2})
+    arguments = ["--recorder", "host", "--warmup", "2", "--time-limit", "20s"]
+    workload = ["capture", "--workload", "serve", "--output", str(made)]
+    assert run(*workload, *arguments, *chosen, *limits) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def events(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "workload.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def metrics(folder: Path) -> dict[str, float]:
+    result = json.loads((folder / "result.json").read_text())
+    return {one["name"]: one["value"] for one in result["metrics"]}
+
+
+def percentile(values: list[float], percent: float) -> float:
+    ordered = sorted(values)
+    rank = (len(ordered) - 1) * (percent / 100)
+    below, share = math.floor(rank), rank - math.floor(rank)
+    low, high = ordered[below], ordered[math.ceil(rank)]
+    apart = high - low
+    return low + apart * share if share < 0.5 else high - apart * (1 - share)
+
+
+def statistics(name: str, values: list[float]) -> Iterator[tuple[str, float]]:
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values)
+    yield f"{name}_mean", mean
+    yield f"{name}_std", math.sqrt(spread / len(values))
+    for percent in (50, 95, 99):
+        yield f"{name}_p{percent}", percentile(values, percent)
+
+
+def latencies(requests: list[dict[str, Any]]) -> dict[str, list[float]]:
+    done = [one for one in requests if one["state"] == "completed"]
+    several = [one for one in done if len(one["tokens"]) > 1]
+    return {
+        "ttft": [one["tokens"][0] - one["scheduled"] for one in requests if one["tokens"]],
+        "tpot": [
+            (one["tokens"][-1] - one["tokens"][0]) / (len(one["tokens"]) - 1) for one in several
+        ],
+        "itl": [after - before for one in requests for before, after in pairwise(one["tokens"])],
+        "e2e": [one["tokens"][-1] - one["scheduled"] for one in done],
+    }
+
+
+def ticks(events: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in events["steps"] if one["phase"] == "steady"]
+
+
+def level(events: dict[str, Any], name: str, at: int) -> float:
+    told = [one["value"] for one in events["gauges"] if one["name"] == name and one["at"] <= at]
+    return told[-1] if told else 0.0
+
+
+def test_the_recording_has_what_the_recomputation_needs(events: dict[str, Any]) -> None:
+    states = [one["state"] for one in events["requests"]]
+    assert len(states) == 72
+    assert {"completed", "rejected"} <= set(states)
+    assert any(len(one["tokens"]) > 3 for one in events["requests"])
+    assert events["state"] == "done"
+
+
+def test_latencies_agree_with_a_plain_recomputation(
+    events: dict[str, Any], metrics: dict[str, float]
+) -> None:
+    for name, values in latencies(events["requests"]).items():
+        for metric, expected in statistics(name, values):
+            assert metrics[metric] == expected, metric
+
+
+def test_rates_and_goodput_agree_with_a_plain_recomputation(
+    events: dict[str, Any], metrics: dict[str, float]
+) -> None:
+    requests, steps = events["requests"], ticks(events)
+    begin, end = steps[0]["start"], steps[-1]["completed"]
+    done = [one for one in requests if one["state"] == "completed"]
+    good = [
+        one
+        for one in done
+        if one["tokens"][0] - one["scheduled"] <= 40e6
+        and one["tokens"][-1] - one["tokens"][0] <= 4e6 * (len(one["tokens"]) - 1)
+    ]
+    last = max(one["scheduled"] for one in requests)
+    assert metrics["request_rate_offered"] == len(requests) * 1e9 / (last - begin)
+    assert metrics["request_rate_served"] == len(done) * 1e9 / (end - begin)
+    assert metrics["goodput"] == len(good) * 1e9 / (end - begin)
+    assert metrics["slo_attainment"] == len(good) / len(requests)
+    worked = [one for one in steps if one["variant"] != "idle"]
+    produced = sum(one["tokens"] for one in worked)
+    assert produced == sum(len(one["tokens"]) for one in requests)
+    length = (worked[-1]["completed"] - worked[0]["start"]) / 1e9
+    assert metrics["tokens_per_second"] == produced / length
+
+
+def test_ramp_steady_and_tail_agree_with_a_plain_recomputation(
+    events: dict[str, Any], metrics: dict[str, float]
+) -> None:
+    steps = ticks(events)
+    worked = [one for one in steps if one["variant"] != "idle"]
+    busy = [one for one in worked if level(events, "active_sequences", one["completed"]) >= 1.6]
+    first, last = busy[0]["start"], busy[-1]["completed"]
+    inside = [one for one in worked if first <= one["start"] < last]
+    rates = [one["tokens"] * 1e9 / (one["completed"] - one["start"]) for one in inside]
+    assert metrics["steady_token_rate"] == percentile(rates, 50)
+    assert metrics["ramp_time"] == first - steps[0]["start"]
+    assert metrics["steady_time"] == last - first
+    assert metrics["tail_time"] == steps[-1]["completed"] - last
+    slow = [one for one in worked if one["completed"] - one["start"] > 2e6]
+    assert metrics["tick_spikes"] == len(slow)
+
+
+def test_levels_agree_with_a_plain_recomputation(
+    events: dict[str, Any], metrics: dict[str, float]
+) -> None:
+    steps = ticks(events)
+    begin, end = steps[0]["start"], steps[-1]["completed"]
+    told = [(one["at"], one["value"]) for one in events["gauges"] if one["name"] == "used_blocks"]
+    bounds = [begin, *(at for at, _ in told if begin < at < end), end]
+    held = [level(events, "used_blocks", at) * (after - at) for at, after in pairwise(bounds)]
+    assert metrics["block_occupancy_mean"] == math.fsum(held) / (end - begin) / 3
+    assert metrics["block_occupancy_peak"] == max(value for _, value in told) / 3
+    queued = [one["value"] for one in events["gauges"] if one["name"] == "queued_requests"]
+    assert metrics["queue_peak"] == max(queued)
+
+
+def test_the_page_shows_the_requests(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert '<section id="requests"' in page
+    assert "72 requests were to arrive in the run" in page
+    assert "the pool has 3" in page
