@@ -37,6 +37,7 @@ class Attention:
 
     @property
     def group(self) -> int:
+        """Query heads of a kv head."""
         return self.q.shape[1] // self.k.shape[1]
 
     @property
@@ -53,6 +54,7 @@ class Attention:
         }
 
     def expected(self) -> Array:
+        """Attend in float64, as the definition says."""
         q, k, v = (one.astype(np.float64) for one in (self.q, self.k, self.v))
         k, v = (np.repeat(one, self.group, axis=1) for one in (k, v))
         scores = q.shape[-1] ** -0.5 * (q @ k.swapaxes(2, 3))

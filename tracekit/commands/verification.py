@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -112,9 +113,7 @@ def verify_kernel(
     )
     orders = tuple(Order) if order == _ALL else (Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)
-    found = list(_verified(subjects, orders))
-    _show(found, as_json=json)
-    if any(one.defects for one in found):
+    if _show(_verified(subjects, orders), as_json=json):
         raise typer.Exit(1)
 
 
@@ -229,15 +228,23 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
         yield found
 
 
-def _show(found: "Sequence[Verification]", *, as_json: bool) -> None:
+def _show(found: "Iterator[Verification]", *, as_json: bool) -> bool:
+    """Show verifications as they come, one alone in full; say whether there is a defect."""
     from tracekit import console
     from tracekit.verification.shown import in_full, in_short
     from tracekit.verification.verify import NOT_PROVEN
 
     if as_json:
-        console.show_json({"verifications": found, "not_proven": NOT_PROVEN})
-        return
-    for one in found:
-        for line in in_full(one) if len(found) == 1 else in_short(one):
+        everything = list(found)
+        console.show_json({"verifications": everything, "not_proven": NOT_PROVEN})
+        return any(one.defects for one in everything)
+    first = list(islice(found, 2))
+    wrong = False
+    for one in chain(first, found):
+        for line in in_full(one) if len(first) == 1 else in_short(one):
             console.show_line(line)
-    console.show_line("Not proven: " + "; ".join(NOT_PROVEN) + ".")
+        wrong = wrong or bool(one.defects)
+    console.show_line("Not proven:")
+    for line in NOT_PROVEN:
+        console.show_line(f"  {line}")
+    return wrong

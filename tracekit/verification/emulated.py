@@ -60,4 +60,4 @@ def check_subject(declared: Declared, case: Mapping[str, Any], seed: int) -> Sub
 
 def _launched(log: Log) -> Iterator[Launched]:
     for one in log.launches:
-        yield Launched(one.function, one.template, one.text, one.statistics)
+        yield Launched(f"{one.name}.metal", one.function, one.template, one.text, one.statistics)

@@ -95,7 +95,7 @@ class _Runs:
         )
         told = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
         kernel = self.kernel
-        launched = Launched(kernel.function, kernel.template, kernel.text, statistics)
+        launched = Launched(kernel.file, kernel.function, kernel.template, kernel.text, statistics)
         return Answer(arrays(told), (launched,))
 
     def _written(self, program: Program) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 from tracekit.verification.verdict import Moved, Outcome, Verdict, Verification
 
 _WIDTH = 30
-_MARKS = {Outcome.PASSED: "ok", Outcome.DEFECT: "DEFECT", Outcome.NOT_CHECKED: "not checked"}
 
 
 def case(name: str, parameters: Mapping[str, Any]) -> str:
@@ -33,19 +32,25 @@ def in_full(one: Verification) -> Iterator[str]:
     """Return every answer, the kernels that were launched, and the bytes that they moved."""
     yield case(one.name, one.parameters)
     for verdict in one.verdicts:
-        yield from _lines(verdict)
+        if verdict.outcome is not Outcome.NOT_CHECKED:
+            yield from _lines(verdict)
+    yield from _unasked(one.verdicts)
     for name in dict.fromkeys(moved.kernel for moved in one.traffic):
         yield from _table(name, [moved for moved in one.traffic if moved.kernel == name])
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
-    told = _MARKS[verdict.outcome]
-    if verdict.outcome is Outcome.NOT_CHECKED:
-        told += f", because {verdict.detail}"
-    elif verdict.detail:
-        told += f"  {verdict.detail}"
-    yield f"  {verdict.question:<{_WIDTH}}{told}"
+    mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
+    yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
     yield from (f"      {line}" for line in verdict.excerpt)
+
+
+def _unasked(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Return what was not checked, a line for each reason."""
+    unasked = [one for one in verdicts if one.outcome is Outcome.NOT_CHECKED]
+    for why in dict.fromkeys(one.detail for one in unasked):
+        questions = ", ".join(one.question for one in unasked if one.detail == why)
+        yield f"  not checked, because {why}: {questions}"
 
 
 def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:

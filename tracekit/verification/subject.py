@@ -16,12 +16,14 @@ class Launched:
     """One launch of a kernel.
 
     Attributes:
+        file: What messages call the text.
         function: Name of the kernel in its text.
         template: Its template arguments as text; "" for none.
         text: The text that was compiled.
         statistics: What was counted.
     """
 
+    file: str
     function: str
     template: str
     text: str

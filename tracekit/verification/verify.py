@@ -67,7 +67,7 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
     if question is Question.COMPILES and lines:
         head, *lines = lines
-    told = head if question is Question.COMPILES else f"{head}, order {order}"
+    told = head if question is Question.COMPILES else f"{head.rstrip(':')} (order {order})"
     found = defect(question, told, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
     verdicts = [found if one is question else unknown(one, why) for one in Question]
@@ -120,9 +120,8 @@ def address_spaces(launches: Sequence[Launched]) -> Verdict:
     for one in {(one.text, one.function, one.template): one for one in launches}.values():
         found = lint(one.text, one.function, one.template)
         if found.defects:
-            first = found.defects[0]
-            told = f"line {first.line}: {first.message}"
-            return defect(question, told, tuple(excerpt(one.text, found.defects)))
+            first, *lines = excerpt(one.text, found.defects)
+            return defect(question, f"{one.file}:{first}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     return unknown(question, f"clang lacks: {doubts[0]}") if doubts else passed(question, clang)
 

@@ -1,0 +1,57 @@
+"""The how-to page, run as it is written."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
+Run = Callable[..., Any]
+PAGE = Path(__file__).parents[2] / "docs/how-to/verify-a-kernel-without-a-mac.md"
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+
+
+def _blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def _commands() -> list[list[str]]:
+    text = "\n".join(_blocks("bash")).replace("\\\n", " ")
+    return [shlex.split(line)[3:] for line in text.splitlines() if line]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_check_of_the_page_finds_its_missing_barrier(tracekit: Run) -> None:
+    (check,) = _blocks("python")
+    file = Path(check.splitlines()[0].removeprefix("# "))
+    command = next(one for one in _commands() if one[1] == file.name)
+    file.write_text(check)
+    ran = tracekit(*command)
+    assert ran.code == 1
+    shown = _blocks("text")[0].splitlines()
+    assert [line for line in shown if "…" not in line and "address spaces" not in line] == [
+        line for line in ran.out.splitlines() if "address spaces" not in line
+    ][: len(shown) - 2]
+    assert BARRIER in PAGE.read_text()
+    file.write_text(check.replace("    if (lane == 0) {", f"    {BARRIER}\n    if (lane == 0) {{"))
+    assert tracekit(*command).code == 0
+
+
+def test_the_kernel_of_the_page_leaves_its_buffer(tracekit: Run) -> None:
+    (kernel,) = _blocks("metal")
+    file = Path(kernel.splitlines()[0].removeprefix("// "))
+    file.write_text(kernel)
+    command = next(one for one in _commands() if one[1] == file.name)
+    ran = tracekit(*command)
+    assert ran.code == 1
+    shown = _blocks("text")[1].splitlines()[:-1]
+    assert ran.out.splitlines()[: len(shown)] == shown
+    assert tracekit(*(one.replace("=0:5", "=0:4") for one in command)).code == 0
