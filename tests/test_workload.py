@@ -182,3 +182,13 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(
     (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     assert "paged" in [one.name for one in all_workloads(tmp_path)]
     assert "broken.py" in caplog.text
+
+
+def test_a_bound_holds_for_a_value_and_not_for_none(tmp_path: Path) -> None:
+    file = tmp_path / "gemm_chain.py"
+    file.write_text(GEMM.replace("rows: Annotated[int,", "rows: Annotated[int | None,"))
+    several = load(file)
+    assert several.bind({"rows": None})["rows"] is None
+    assert several.bind({"rows": 3})["rows"] == 3
+    with pytest.raises(UsageError, match="--rows must be at least 1; it is 0"):
+        several.bind({"rows": 0})

@@ -341,3 +341,38 @@ def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
     code, complaint = finish()
     assert code == 3
     assert "does not tell a worker what to do" in complaint
+
+
+SERVES = '''
+import time
+from tracekit.told import Measured, Request, Told
+from tracekit.workload import Step, workload
+
+begun = []
+
+@workload
+def naps() -> Step:
+    """Begin, and leave somebody waiting."""
+    return Step(
+        submit=lambda: None,
+        wait=lambda _: None,
+        backend="cpu",
+        tell=lambda: Told(tokens=len(begun)),
+        begin=lambda: begun.append(time.monotonic_ns()),
+        finish=lambda: {"began": Measured(len(begun), "count")},
+        leave=lambda: Told(requests=[Request(7, begun[0], 3, 2)]),
+    )
+'''
+
+
+def test_what_is_left_at_the_end_is_told_after_the_steady_phase(
+    make_spec: MakeSpec, finish: Finish
+) -> None:
+    spec = make_spec(SERVES)
+    assert finish() == (0, "")
+    report = saved(spec)
+    assert [step.tokens for step in report.steps] == [0, 0, 1, 1, 1, 1, 1]
+    assert report.results == {"began": Measured(1, "count")}
+    [request] = report.requests
+    assert (request.number, request.state) == (7, "unfinished")
+    assert report.phases[-1].start <= request.scheduled <= report.steps[2].start

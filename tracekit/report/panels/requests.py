@@ -42,7 +42,7 @@ class LatencyRow:
     name: str
     note: str
     count: int
-    values: tuple[str, ...]
+    numbers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
