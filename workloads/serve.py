@@ -20,7 +20,7 @@ def _tokens(text: str) -> Any:
 @workload
 def serve(
     *,
-    rate: Annotated[float, typer.Option(min=1e-3, help="Requests per second.")] = 16.0,
+    rate: Annotated[float, typer.Option(min=1e-3, help="Requests per second.")] = 12.0,
     duration: Annotated[float, typer.Option(min=0.1, help="Seconds of the schedule.")] = 5.0,
     requests: Annotated[
         int | None, typer.Option(min=1, help="Requests of the schedule, instead of --duration.")

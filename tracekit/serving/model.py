@@ -125,8 +125,7 @@ class Model:
             )
             keys, values = keys.swapaxes(0, 1)[None], values.swapaxes(0, 1)[None]
             out = sdpa(out, keys, values, scale=shape.scale, mask=mask)
-        mx.async_eval(out)
-        return out
+        return self._handed_over(out)
 
     def attend_tokens(self, decoding: Several[Sequence]) -> mx.array:
         """Attend from the newest token of each sequence to its context, and hand that over.
@@ -142,12 +141,18 @@ class Model:
             # On Metal the shape of a launch must not follow the contexts.
             known = None if self.backend == "metal" else longest
             out = attend(problem, scale=self.shape.scale, longest=known)
-        mx.async_eval(out)
-        return out
+        return self._handed_over(out)
 
     def wait(self, handed_over: mx.array) -> None:
         """Block until what was handed over is complete."""
         mx.eval(handed_over)
+
+    def _handed_over(self, out: mx.array) -> mx.array:
+        # MLX's CPU backend holds up whoever hands over more than a few operations until most are
+        # done: the work would begin, and be seen, before the step says that it was handed over.
+        if self.backend != "cpu":
+            mx.async_eval(out)
+        return out
 
     def content_rows(self, content: int, tokens: int) -> np.ndarray:
         """Return which rows of the drawn contents the first tokens of a request are."""
