@@ -15,7 +15,7 @@ from tracekit.journal import (
     fold,
     unclosed,
 )
-from tracekit.told import Gauge, Measured, Request, Span
+from tracekit.told import Gauge, Measured, Memory, Request, Span
 
 
 @pytest.fixture
@@ -42,6 +42,8 @@ def test_marks_become_a_report(journal: Journal) -> None:
     journal.write("span", name="admit", start=32, end=33)
     journal.write("gauge", name="used_blocks", value=7, at=34, unit="count")
     journal.write("request", number=0, scheduled=30, prompt_tokens=5, output_tokens=2, tokens=[34])
+    journal.write("memory", phase="steady", what="resident", bytes=4096, at=35)
+    journal.write("memory", phase="steady", what="footprint", bytes=None, at=35, reason="no Mac")
     journal.write("about", state="done", complete=True)
     journal.close()
 
@@ -64,12 +66,26 @@ def test_marks_become_a_report(journal: Journal) -> None:
         requests=(Request(0, 30, 5, 2, tokens=(34,)),),
         blocks=(Block(recorded=True, start=20, end=32, steps=2),),
         specializations=(Specialization("k", 11),),
+        memory=(
+            Memory("steady", "resident", 4096, 35),
+            Memory("steady", "footprint", None, 35, "no Mac"),
+        ),
         results={
             "max_error": Measured(0.5),
             "ttft_p50": Measured(None, "ns", "lower", "none"),
         },
         warnings=("It rains.",),
     )
+
+
+def test_a_phase_that_was_left_keeps_its_end(journal: Journal) -> None:
+    journal.write("phase", name="steady", start=10)
+    journal.write("left", at=20)
+    journal.write("phase", name="overhead", start=30)
+    journal.write("left", at=40)
+    journal.write("end", at=50)
+    journal.close()
+    assert fold(journal.path).phases == (Phase("steady", 10, 20), Phase("overhead", 30, 40))
 
 
 def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from tracekit.errors import RecordingError
-from tracekit.told import Gauge, Measured, Request, Span, Work
+from tracekit.told import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
 
@@ -116,6 +116,7 @@ class WorkloadReport:
     spans: tuple[Span, ...] = ()
     gauges: tuple[Gauge, ...] = ()
     requests: tuple[Request, ...] = ()
+    memory: tuple[Memory, ...] = ()
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
     warnings: tuple[str, ...] = ()
     unreadable: int = 0
@@ -160,6 +161,7 @@ _KEPT: dict[str, tuple[str, type]] = {
     "span": ("spans", Span),
     "gauge": ("gauges", Gauge),
     "request": ("requests", Request),
+    "memory": ("memory", Memory),
 }
 _ABOUT = {one.name for one in fields(WorkloadReport)} - {
     "results",
@@ -188,7 +190,7 @@ def fold(path: Path) -> WorkloadReport:
                     kept[name].append(msgspec.convert(values, kind))
                 case "phase":
                     phases = _entered(phases, msgspec.convert(values, Phase))
-                case "end":
+                case "end" | "left":
                     phases = _left(phases, msgspec.convert(values["at"], int))
                 case "warning":
                     warnings.append(msgspec.convert(values["text"], str))
@@ -236,6 +238,6 @@ def _entered(phases: list[Phase], phase: Phase) -> list[Phase]:
 
 
 def _left(phases: list[Phase], at: int) -> list[Phase]:
-    if not phases:
+    if not phases or phases[-1].end is not None:
         return phases
     return [*phases[:-1], replace(phases[-1], end=max(at, phases[-1].start))]

@@ -71,6 +71,25 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """How much memory the workload's process had of one sort when a phase was over.
+
+    Attributes:
+        phase: "baseline", before the workload was loaded, or the phase that was over.
+        what: "resident", "mlx_active", "mlx_peak" … : see the table `memory_profile`.
+        bytes: How much; None where it cannot be known.
+        at: When it was read.
+        reason: Why it cannot be known.
+    """
+
+    phase: str
+    what: str
+    bytes: int | None
+    at: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Told:
     """What a step says of itself once it is complete.
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from tracekit.host import export_marks
 from tracekit.journal import Model, Phase, Specialization, StepMark, WorkloadReport
-from tracekit.told import Gauge, Measured, Request, Span
+from tracekit.told import Gauge, Measured, Memory, Request, Span
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 
@@ -31,6 +31,7 @@ def test_marks_are_laid_on_the_traces_time(tmp_path: Path, read_export: Reader) 
         "host-requests.xml",
         "host-request-tokens.xml",
         "host-results.xml",
+        "host-memory-profile.xml",
     ]
     assert read_export(files[0]) == (
         ["start", "duration", "name"],
@@ -76,6 +77,10 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
             Request(1, 1450, 5, 2),
         ),
         results={"error": Measured(2.5e-7), "ttft": Measured(None, "ns", "lower", "no request")},
+        memory=(
+            Memory("baseline", "resident", 4096, 900),
+            Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
+        ),
     )
     steps, _, models, *told = export_marks(report, 1000, tmp_path)[1:]
     assert read_export(steps)[1] == [["500", "400", "0", "steady", "10", "3", "sdpa"]]
@@ -83,7 +88,7 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
         ["1", None, "paged"],
         ["2", None, "sdpa"],
     ]
-    spans, gauges, requests, tokens, results = (read_export(file)[1] for file in told)
+    spans, gauges, requests, tokens, results, memory = (read_export(file)[1] for file in told)
     assert spans == [["500", "10", "admit"]]
     assert gauges == [["900", "used_blocks", "7.000000000", "count", "workload"]]
     assert requests == [
@@ -94,6 +99,10 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
     assert results == [
         ["0", "error", "0.00000025000000000000", "", "neither", ""],
         ["0", "ttft", None, "ns", "lower", "no request"],
+    ]
+    assert memory == [
+        ["-100", "baseline", "resident", "4096", ""],
+        ["-100", "baseline", "mlx_active", None, "MLX is not loaded"],
     ]
 
 
@@ -111,4 +120,4 @@ def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path, read_export:
 def test_tables_count_on_from_the_recorders_own(tmp_path: Path) -> None:
     files = export_marks(REPORT, 0, tmp_path, first=119)
     places = [file.read_text().partition("table[")[2].partition("]")[0] for file in files]
-    assert places == [str(place) for place in range(119, 128)]
+    assert places == [str(place) for place in range(119, 129)]

@@ -183,6 +183,21 @@ def test_blocks_end_when_somebody_asks(
     assert len(told().blocks) == 3
 
 
+def test_blocks_end_when_there_is_nothing_left_to_do(
+    counter: Counter, account: Account, told: Told, spec: Spec
+) -> None:
+    """A block that was cut short is not marked: it cannot be compared."""
+    step = replace(counter.step(), exhausted=lambda: counter.calls.count("wait") >= 7)
+    loop = Loop(step, account, Stop(), last=25_000_000)  # a block is two steps
+    measure(loop, spec)
+    assert counter.calls.count("wait") == 7
+    assert [(block.recorded, block.steps) for block in told().blocks] == [
+        (True, 2),
+        (False, 2),
+        (False, 2),
+    ]
+
+
 def test_steps_that_would_take_too_long_are_not_compared(
     loop: Loop, counter: Counter, told: Told, spec: Spec
 ) -> None:

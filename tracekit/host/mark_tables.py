@@ -97,8 +97,18 @@ RESULTS = ExportTable(
         ("reason", "Why Not", "string"),
     ),
 )
+MEMORY_PROFILE = ExportTable(
+    "host-memory-profile",
+    _columns(
+        ("timestamp", "Time", "event-time"),
+        ("phase", "Phase", "string"),
+        ("what", "What", "string"),
+        ("bytes", "Bytes", "uint64"),
+        ("reason", "Why Not", "string"),
+    ),
+)
 
 MARKS = (
     *(PHASES, STEPS, SPECIALIZATIONS, STEP_MODEL),
-    *(SPANS, GAUGES, REQUESTS, REQUEST_TOKENS, RESULTS),
+    *(SPANS, GAUGES, REQUESTS, REQUEST_TOKENS, RESULTS, MEMORY_PROFILE),
 )

@@ -9,6 +9,7 @@ from tracekit.host.export_writer import ExportTable, write_export
 from tracekit.host.mark_tables import (
     GAUGES,
     MARKS,
+    MEMORY_PROFILE,
     PHASES,
     REQUEST_TOKENS,
     REQUESTS,
@@ -94,6 +95,11 @@ class Marks:
             value = None if one.value is None else float(one.value)
             yield self._prepared, name, value, one.unit, one.better, one.reason
 
+    def memory_profile(self) -> Rows:
+        """Yield the rows of `host-memory-profile`."""
+        for one in self.report.memory:
+            yield one.at - self.origin, one.phase, one.what, one.bytes, one.reason
+
     @property
     def _prepared(self) -> int:
         end = self.report.phases[0].end if self.report.phases else None
@@ -139,6 +145,7 @@ def export_marks(
         (REQUESTS, marks.requests()),
         (REQUEST_TOKENS, marks.request_tokens()),
         (RESULTS, marks.results()),
+        (MEMORY_PROFILE, marks.memory_profile()),
     )
     files: list[Path] = []
     wanted = [(table, rows) for table, rows in tables if table in only]

@@ -81,11 +81,14 @@ class Loop:
         for request in told.requests:
             mark("request", **vars(request))
 
-    def run_unrecorded(self, steps: int) -> None:
-        """Make `steps` steps and tell nobody."""
-        submit, wait = self.step.submit, self.step.wait
-        for _ in range(steps):
+    def run_unrecorded(self, steps: int) -> int:
+        """Make up to `steps` steps and tell nobody; return how many there were left to make."""
+        submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
+        for made in range(steps):
+            if exhausted():
+                return made
             wait(submit())
+        return steps
 
     def look(self) -> bool:
         """Mark the pipelines that are new since the last look; return whether there are any."""

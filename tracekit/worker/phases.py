@@ -16,6 +16,7 @@ from tracekit.told import Work
 from tracekit.worker.account import Account
 from tracekit.worker.gpu_capture import capture_steps
 from tracekit.worker.loop import Loop, Stop
+from tracekit.worker.memory import BASELINE, note
 from tracekit.worker.overhead import budget, measure
 from tracekit.worker.spec import Spec
 from tracekit.workload import load
@@ -47,11 +48,12 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     deadline = _deadline(spec, end)
     step.begin()
     loop.run("steady", spec.repeats or _NEVER, deadline)
-    over = time.monotonic_ns()
+    account.mark("left", at=time.monotonic_ns())
+    note(account, "steady", thorough=True)
     tell_results(account, step.finish())
     loop.say(step.leave())
     if spec.measure_overhead and not stop.requested and not step.exhausted():
-        account.mark("phase", name="overhead", start=over)
+        account.mark("phase", name="overhead", start=time.monotonic_ns())
         measure(loop, spec)
 
 
@@ -72,6 +74,7 @@ def prepare(spec: Spec, account: Account) -> Step:
         thread=threading.get_native_id(),
         process=psutil.Process().name(),
     )
+    note(account, BASELINE)
     account.enter("prepare", "preparing")
     workload = load(spec.file)
     step = workload.make(spec.parameters)
@@ -81,12 +84,18 @@ def prepare(spec: Spec, account: Account) -> Step:
     account.mark("model", **{one.name: getattr(step, one.name) for one in fields(Work)})
     for variant, work in step.variants.items():
         account.mark("variant", **vars(work), variant=variant)
+    note(account, "prepare", thorough=True)
     return step
 
 
 def warm_up(spec: Spec, loop: Loop, end: int) -> None:
     """Step until `warmup` steps in a row brought no new pipeline; bounded in steps and time."""
     loop.account.enter("warm-up", "warming")
+    _calm_down(spec, loop, end)
+    note(loop.account, "warm-up")
+
+
+def _calm_down(spec: Spec, loop: Loop, end: int) -> None:
     now = time.monotonic_ns()
     deadline = now + min(_MOST_WARMUP, max(0, end - now) // 2)
     calm, most = 0, max(64, 8 * spec.warmup)
@@ -125,6 +134,7 @@ def wake_up(spec: Spec, loop: Loop) -> None:
     loop.account.enter("wake-up", "warming")
     affordable = _WAKE_UP // max(loop.last, 1)
     loop.run("wake-up", max(1, min(spec.warmup, affordable)), _NEVER)
+    note(loop.account, "wake-up")
 
 
 def stay(spec: Spec, stop: Stop) -> None:
