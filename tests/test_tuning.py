@@ -1,9 +1,12 @@
 from dataclasses import replace
 
+import mlx.core as mx
 import pytest
 
+from tracekit.attention import draw_problem
+from tracekit.attention.plan import THREADGROUP_BYTES, plan
 from tracekit.errors import UsageError
-from tracekit.tuning import THREADGROUP_MEMORY, Choice, Shape, merge_memory, suggest
+from tracekit.tuning import Choice, Shape, merge_memory, suggest
 
 SEED = Shape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)
 
@@ -16,16 +19,46 @@ def values(shape: Shape, cores: int | None = 10) -> dict[str, int | None]:
     return {one.name: one.value for one in suggest(shape, cores)}
 
 
-def test_a_shape_has_a_geometry() -> None:
+def test_a_shape_has_a_launch() -> None:
     assert values(SEED) == {
         "block_size": 32,
+        "hd_tile": 8,
         "heads_together": 2,
         "simdgroups": 8,
         "threadgroup": 256,
-        "threadgroup_memory": 8 * 2 * 130 * 4,
-        "hd_tile": 8,
+        "threadgroup_memory": 8 * (128 + 4) * 4,
         "partitions": 1,
     }
+
+
+@pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 256])
+@pytest.mark.parametrize("q_heads", [2, 16])
+@pytest.mark.parametrize("dtype", [mx.float16, mx.float32])
+def test_what_is_suggested_the_kernel_can_launch(
+    head_dim: int, q_heads: int, dtype: mx.Dtype
+) -> None:
+    shape = Shape(1, q_heads, 2, head_dim, 512, dtype.size)
+    found = values(shape)
+    block = found["block_size"]
+    assert block is not None
+    problem = draw_problem(
+        [512],
+        q_heads=q_heads,
+        kv_heads=2,
+        head_dim=head_dim,
+        block_size=block,
+        max_blocks=512 // block,
+        dtype=dtype,
+        seed=0,
+    )
+    launch = plan(
+        problem,
+        hd_tile=found["hd_tile"],
+        threadgroup=found["threadgroup"],
+        partitions=found["partitions"],
+    )
+    assert launch.heads == found["heads_together"]
+    assert merge_memory(head_dim, launch.heads, 8) <= THREADGROUP_BYTES
 
 
 @pytest.mark.parametrize(
@@ -46,9 +79,8 @@ def test_a_context_shorter_than_a_block_says_what_it_wastes() -> None:
     [
         (8, 1, "a kv head of its own"),
         (24, 3, "loaded once for all"),
-        (32, 4, "loaded once for all"),
-        (64, 4, "loaded 2 times"),
-        (56, 1, "loaded 7 times"),
+        (64, 8, "loaded once for all"),
+        (128, 8, "loaded 2 times"),
     ],
 )
 def test_query_heads_share_rows_as_far_as_registers_go(
@@ -59,35 +91,28 @@ def test_query_heads_share_rows_as_far_as_registers_go(
     assert words in found.why
 
 
-def test_the_merge_fits_into_a_threadgroups_memory() -> None:
-    found = suggested(replace(SEED, q_heads=32, head_dim=256))
-    assert found["simdgroups"].value == 4
-    assert "8 would need 32.2 KiB of 32 KiB to merge" in found["simdgroups"].why
-    assert found["threadgroup"].value == 128
-    assert found["threadgroup_memory"].value == merge_memory(256, 4, 4) <= THREADGROUP_MEMORY
-
-
-def test_a_head_that_no_threadgroup_can_merge_is_refused() -> None:
-    with pytest.raises(UsageError, match="32 KiB of a threadgroup's memory"):
-        suggest(replace(SEED, q_heads=32, head_dim=3000), 10)
-
-
-def test_short_contexts_have_few_simdgroups() -> None:
-    found = suggested(replace(SEED, context=5))["simdgroups"]
-    assert found.value == 1
-    assert "2 would have nothing to do" in found.why
-
-
 @pytest.mark.parametrize(
-    ("head_dim", "itemsize", "tile"),
-    [(128, 2, 8), (128, 4, 4), (80, 2, 8), (100, 2, 5), (96, 4, 4)],
+    ("context", "head_dim", "simdgroups", "at_once"),
+    [(5, 128, 1, 8), (20, 128, 2, 8), (64, 128, 8, 8), (64, 256, 8, 4), (64, 64, 4, 16)],
 )
-def test_a_lane_loads_sixteen_bytes_where_they_divide_a_head(
-    head_dim: int, itemsize: int, tile: int
+def test_short_contexts_have_few_simdgroups(
+    context: int, head_dim: int, simdgroups: int, at_once: int
 ) -> None:
-    found = suggested(replace(SEED, head_dim=head_dim, itemsize=itemsize))["hd_tile"]
-    assert found.value == tile
-    assert ("do not divide" in found.why) == (tile * itemsize < 16)
+    found = suggested(replace(SEED, context=context, head_dim=head_dim))
+    assert found["simdgroups"].value == simdgroups
+    assert found["threadgroup"].value == simdgroups * 32
+    assert f"tokens, {at_once} at a time" in found["simdgroups"].why
+    assert ("too little to do" in found["simdgroups"].why) == (simdgroups < 8)
+
+
+def test_a_lane_loads_sixteen_bytes_at_a_time() -> None:
+    assert suggested(SEED)["hd_tile"].why.startswith("one load of 16 bytes")
+    assert suggested(replace(SEED, itemsize=4))["hd_tile"].why.startswith("2 loads of 16 bytes")
+
+
+def test_a_head_that_the_kernel_has_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="no head size 100"):
+        replace(SEED, head_dim=100)
 
 
 @pytest.mark.parametrize(

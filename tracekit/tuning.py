@@ -1,24 +1,30 @@
-"""Where to begin tuning paged decode attention: a launch geometry for a shape, with reasons.
+"""Where to begin tuning paged decode attention: a launch for a shape, with the reasons.
 
-The rules are those of the kernels that are known to do well on Apple GPUs; what is best on one
+What can be launched is what the kernel can do, see `tracekit.attention.plan`. What is best on one
 machine only a measurement says.
 """
 
 from dataclasses import dataclass
 
+from tracekit.attention.plan import (
+    HD_TILES,
+    LANES,
+    LOADED_BYTES,
+    MOST_PARTITIONS,
+    SHORTEST_PARTITION,
+    THREADGROUP_BYTES,
+    heads_at_once,
+)
+from tracekit.attention.problem import check_head_dim, check_heads
 from tracekit.errors import UsageError
 from tracekit.units import percent, size
 
-THREADGROUP_MEMORY = 32 * 1024  # bytes that a threadgroup of any Apple GPU may have
-LANES = 32
 _BLOCK_SIZES = (64, 32, 16)
 _WASTE = 0.02  # of the pool
 _SIMDGROUPS = (8, 4, 2, 1)
-_HEADS_TOGETHER = (4, 3, 2, 1)
 _LOAD = 16  # bytes that a lane loads at once
-_TOKENS_AT_ONCE = 4  # that a simdgroup takes before it rescales its sums
 _GROUPS_A_CORE = 8
-_PARTITION = 256  # tokens, at least
+_FEWEST_LANES = 4  # that share a row
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,12 @@ class Shape:
     itemsize: int
 
     def __post_init__(self) -> None:
-        """Refuse a shape that no kernel could have."""
+        """Refuse a shape that the kernel could not have."""
         for name, value in vars(self).items():
             if value < 1:
                 raise UsageError(f"The {name} of a shape must be at least 1; it is {value}.")
-        if self.q_heads % self.kv_heads:
-            raise UsageError(
-                f"{self.q_heads} q heads cannot be shared out among {self.kv_heads} kv heads.",
-                hint="The number of q heads must be a multiple of the number of kv heads.",
-            )
+        check_heads(self.q_heads, self.kv_heads)
+        check_head_dim(self.head_dim)
 
     @property
     def group(self) -> int:
@@ -68,38 +71,39 @@ class Choice:
 
 
 def suggest(shape: Shape, cores: int | None) -> tuple[Choice, ...]:
-    """Return a launch geometry for a shape on a GPU with so many cores.
+    """Return a launch for a shape on a GPU with so many cores.
 
-    In order: `block_size` (tokens), `heads_together` (query heads of a threadgroup), `simdgroups`
-    and `threadgroup` (threads), `threadgroup_memory` (bytes, for the merge at the end), `hd_tile`
-    (elements that a lane loads at once), `partitions` (of a sequence's tokens).
+    In order: `block_size` (tokens), `hd_tile` (elements of a head that a lane owns),
+    `heads_together` (query heads of a threadgroup), `simdgroups` and `threadgroup` (threads),
+    `threadgroup_memory` (bytes, for the merge at the end), `partitions` (of a sequence's tokens).
     """
-    heads = _heads_together(shape)
-    assert heads.value is not None
-    simdgroups = _simdgroups(shape, heads.value)
-    assert simdgroups.value is not None
+    tile = HD_TILES[0]
+    heads = heads_at_once(shape.group, tile)
+    simdgroups, why = _simdgroups(shape, tile)
+    memory = merge_memory(shape.head_dim, heads, simdgroups)
     return (
         _block_size(shape),
-        heads,
-        simdgroups,
-        Choice("threadgroup", simdgroups.value * LANES, f"{LANES} threads for each simdgroup."),
+        _hd_tile(shape, tile),
+        Choice("heads_together", heads, _why_together(shape, heads)),
+        Choice("simdgroups", simdgroups, why),
+        Choice("threadgroup", simdgroups * LANES, f"{LANES} threads for each simdgroup."),
         Choice(
             "threadgroup_memory",
-            merge_memory(shape.head_dim, heads.value, simdgroups.value),
-            "the merge at the end: sums, and maximum and weight, of each head and simdgroup.",
+            memory,
+            f"{size(memory)} of {size(THREADGROUP_BYTES)}: the simdgroups' sums, a head at a time, "
+            "and the peak and weight of each head.",
         ),
-        _hd_tile(shape),
-        _partitions(shape, heads.value, cores),
+        _partitions(shape, heads, cores),
     )
 
 
 def merge_memory(head_dim: int, heads: int, simdgroups: int) -> int:
     """Return the bytes of threadgroup memory that merge the simdgroups' partial results.
 
-    Each simdgroup leaves, for each of its query heads, `head_dim` sums, a maximum and a total
-    weight, all in float32.
+    Each simdgroup leaves `head_dim` sums of one head at a time, and of each of its query heads a
+    peak and a total weight, all in float32.
     """
-    return simdgroups * heads * (head_dim + 2) * 4
+    return simdgroups * (head_dim + 2 * heads) * 4
 
 
 def _block_size(shape: Shape) -> Choice:
@@ -117,66 +121,61 @@ def _block_size(shape: Shape) -> Choice:
     )
 
 
-def _heads_together(shape: Shape) -> Choice:
+def _hd_tile(shape: Shape, tile: int) -> Choice:
+    loads = tile * shape.itemsize // _LOAD
+    how = "one load" if loads == 1 else f"{loads} loads"
+    return Choice(
+        "hd_tile",
+        tile,
+        f"{how} of {_LOAD} bytes for each lane and row; {HD_TILES[1]} leaves registers for half "
+        "as many q heads.",
+    )
+
+
+def _why_together(shape: Shape, heads: int) -> str:
     if shape.group == 1:
-        return Choice("heads_together", 1, "each q head has a kv head of its own.")
-    heads = next(one for one in _HEADS_TOGETHER if shape.group % one == 0)
-    why = f"{shape.group} q heads share a kv head: "
+        return "each q head has a kv head of its own."
+    shared = f"{shape.group} q heads share a kv head: "
     if heads == shape.group:
-        return Choice("heads_together", heads, why + "each row of K and V is loaded once for all.")
-    reads = shape.group // heads
-    why += (
+        return shared + "each row of K and V is loaded once for all."
+    reads = -(-shape.group // heads)
+    return shared + (
         f"all at once would need too many registers, so each row is loaded {reads} times, "
         "all but the first from cache."
     )
-    return Choice("heads_together", heads, why)
 
 
-def _simdgroups(shape: Shape, heads: int) -> Choice:
-    most = max(1, shape.context // _TOKENS_AT_ONCE)
-    fitting = [
-        one
-        for one in _SIMDGROUPS
-        if one <= most and merge_memory(shape.head_dim, heads, one) <= THREADGROUP_MEMORY
-    ]
-    if not fitting:
-        raise UsageError(
-            f"A head of {shape.head_dim} elements does not fit into the "
-            f"{size(THREADGROUP_MEMORY)} of a threadgroup's memory."
-        )
-    why = f"they share out a sequence's tokens, {_TOKENS_AT_ONCE} at a time"
-    if fitting[0] != _SIMDGROUPS[0]:
-        too_many = _SIMDGROUPS[_SIMDGROUPS.index(fitting[0]) - 1]
-        needed = merge_memory(shape.head_dim, heads, too_many)
-        why += (
-            f"; {too_many} would have nothing to do"
-            if too_many > most
-            else f"; {too_many} would need {size(needed)} of {size(THREADGROUP_MEMORY)} to merge"
-        )
-    return Choice("simdgroups", fitting[0], why + ".")
+def _simdgroups(shape: Shape, tile: int) -> tuple[int, str]:
+    at_once = _tokens_at_once(shape, tile)
+    busy = max(1, shape.context // at_once)
+    count = next(one for one in _SIMDGROUPS if one <= busy)
+    why = f"they share out a sequence's tokens, {at_once} at a time"
+    if count != _SIMDGROUPS[0]:
+        why += f"; {2 * count} would have too little to do"
+    return count, why + "."
 
 
-def _hd_tile(shape: Shape) -> Choice:
-    widest = max(1, _LOAD // shape.itemsize)
-    tile = next(one for one in range(widest, 0, -1) if shape.head_dim % one == 0)
-    why = f"{tile * shape.itemsize} bytes in one load of a lane"
-    if tile < widest:
-        why += f"; {widest} elements would be {_LOAD} bytes, but do not divide {shape.head_dim}"
-    return Choice("hd_tile", tile, why + ".")
+def _tokens_at_once(shape: Shape, tile: int) -> int:
+    """Return the tokens that a simdgroup has under way: rows side by side, times their depth."""
+    row_lanes = _FEWEST_LANES
+    while row_lanes * tile < shape.head_dim:
+        row_lanes *= 2
+    depth = max(1, LOADED_BYTES // (2 * tile * shape.itemsize))
+    return max(1, LANES // row_lanes) * depth
 
 
 def _partitions(shape: Shape, heads: int, cores: int | None) -> Choice:
     name = "partitions"
-    groups = shape.batch * shape.q_heads // heads
+    groups = shape.batch * shape.kv_heads * -(-shape.group // heads)
     if cores is None:
         return Choice(name, None, "how many are worth it depends on the number of GPU cores.")
     enough = _GROUPS_A_CORE * cores
     have = f"{groups} threadgroups without splitting, and {cores} cores want {enough}"
     if groups >= enough:
         return Choice(name, 1, f"{have}: the tokens of a sequence need not be split.")
-    most = max(1, shape.context // _PARTITION)
+    most = max(1, min(shape.context // SHORTEST_PARTITION, MOST_PARTITIONS))
     parts = min(most, -(-enough // groups))
     if parts == 1:
-        short = f"{shape.context} tokens are too few to split into parts of {_PARTITION}."
+        short = f"{shape.context} tokens are too few for parts of {SHORTEST_PARTITION}."
         return Choice(name, 1, f"{have}, but {short}")
     return Choice(name, parts, f"{have}; a second kernel merges the parts.")
