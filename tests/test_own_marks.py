@@ -126,3 +126,11 @@ def test_without_a_clock_a_programs_results_are_kept(recording: Recording) -> No
     assert told.startswith("What a monitor read could not be laid on the trace's time")
     assert len(Tables(recording.exports, frozenset())["results"]) == 2
     assert not (recording.exports / "host-gauges.xml").exists()
+
+
+def test_results_alone_have_no_times_to_speak_of(recording: Recording) -> None:
+    recording.journal_file.unlink()
+    recording.output_file.write_text(MLX)
+    recording.save_provenance(Provenance(clock={"origin": ORIGIN}))
+    assert export_own_marks(recording) == ()
+    assert Tables(recording.exports, frozenset())["results"]["value"].tolist() == [45.256, 128.0]

@@ -42,10 +42,10 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
         return _without_clock(recording, report)
     origin = int(clock["origin"])
     export_marks(report, origin, recording.exports, first=_place(recording), only=told)
+    subject = _subject(recording, report)
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
-    source = clock.get("source", "its clock")
-    said = f"{_subject(recording)} are laid on the trace's time by"
-    return (f"{said} {source}, good to {uncertainty:.1f} ms.",)
+    by = f"{clock.get('source', 'its clock')}, good to {uncertainty:.1f} ms"
+    return (f"{subject} are laid on the trace's time by {by}.",) if subject else ()
 
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
@@ -80,5 +80,8 @@ def _place(recording: Recording) -> int:
     return max(places, default=0) + 1
 
 
-def _subject(recording: Recording) -> str:
-    return "Phases and steps" if recording.journal_file.exists() else "A monitor's readings"
+def _subject(recording: Recording, report: WorkloadReport) -> str:
+    """Return what has times; empty for a program whose results are all that was told."""
+    if recording.journal_file.exists():
+        return "Phases and steps"
+    return "A monitor's readings" if report.gauges else ""
