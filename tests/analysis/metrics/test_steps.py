@@ -60,3 +60,12 @@ def test_a_workload_without_a_byte_model_has_no_bandwidth() -> None:
     model = pd.DataFrame({"bytes_unique": [0], "bytes_written": [0]})
     with pytest.raises(Unavailable, match="does not say how many bytes"):
         METRICS["memory_bandwidth"].measure(STEADY, model)
+
+
+@pytest.mark.parametrize("name", ["step_p50", "step_p99", "tokens_per_second"])
+def test_variants_that_are_compared_are_not_mixed(name: str) -> None:
+    mixed = STEADY.assign(variant=["paged", "paged", "sdpa"])
+    with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
+        METRICS[name].measure(mixed)
+    METRICS[name].measure(STEADY.assign(variant="paged"))
+    METRICS["step_rate"].measure(mixed)

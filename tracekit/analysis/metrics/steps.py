@@ -88,5 +88,9 @@ def _seconds(steady: pd.DataFrame) -> float:
 
 
 def _durations(steps: pd.DataFrame) -> np.ndarray:
-    starts, ends = spans(steady_steps(steps))
+    steady = steady_steps(steps)
+    names = variants(steady)
+    if len(names) > 1:
+        raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
+    starts, ends = spans(steady)
     return ends - starts
