@@ -190,3 +190,18 @@ def test_gauges_that_are_missing_cost_only_what_is_drawn_of_them(bare: Any, tabl
     context = requests.context(bare.result, less)
     assert context["charts"] == []
     assert context["latencies"][0].count == 1
+
+
+def test_what_ticks_spend_their_time_with(bare: Any, tables: Any, frame: Any) -> None:
+    did = [("decode", 0, 8), ("prefill", 8, 30), ("decode", 40, 4)]
+    spans = frame(
+        "spans",
+        [{"name": name, "start": at * MS, "duration": length * MS} for name, at, length in did],
+    )
+    groups = requests.context(bare.result, {**tables, "spans": spans})["spans"]
+    assert [(one.label, one.count, one.total) for one in groups] == [
+        ("prefill", 1, 30 * MS),
+        ("decode", 2, 12 * MS),
+    ]
+    assert "What ticks spend their time with" in page_of(bare, {**tables, "spans": spans})
+    assert "What ticks spend their time with" not in page_of(bare, tables)

@@ -136,3 +136,17 @@ def test_windows_before_the_trace_widen_the_axis(bare: Any) -> None:
     finding = Finding("r", Severity.NOTE, "m", "", (Evidence("steps", -5, 3),))
     line = timeline(bare.having(findings=(finding,)).result, {})
     assert (line.begin, line.end) == (-5, 3)
+
+
+def test_what_the_host_did_within_steps_has_a_track(host_run: Any, frame: Any) -> None:
+    did = [("admit", 620, 1), ("decode", 621, 7), ("decode", 641, 7)]
+    spans = frame(
+        "spans",
+        [{"name": name, "start": at * MS, "duration": length * MS} for name, at, length in did],
+    )
+    line = timeline(host_run.result, {**host_run.tables, "spans": spans})
+    names = [track.name for track in line.tracks]
+    assert names.index("Spans") == names.index("Steps") + 1
+    track = named(line, "Spans")
+    assert [track.texts[code] for code in track.codes.tolist()] == ["admit", "decode", "decode"]
+    assert track.note == "within steps, marked by the workload"

@@ -11,6 +11,7 @@ from tracekit.analysis.metrics.requests import LATENCIES, STATISTICS
 from tracekit.analysis.result import Result
 from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panels.work import by_time
 from tracekit.report.rows import rows
 from tracekit.units import count, duration, quantity
 
@@ -77,6 +78,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         return None
     requests, tokens = found.frame, rows(tables, "request_tokens").frame
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
+    did = rows(tables, "spans")
     known = {one.name: one for one in (*result.metrics, *result.results)}
     told = [known[name] for name in _RATES if name in known]
     states = requests["state"].value_counts()
@@ -97,6 +99,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         ],
         "parts": shown,
         "parts_absence": absence,
+        "spans": [] if did.absence else by_time(did.frame, "name", None),
         "charts": _charts(steps, gauges),
         "ticks": _ticks(steps),
         "width": WIDTH,
@@ -180,5 +183,5 @@ requests = Panel(
     "requests",
     "Requests",
     context,
-    reads=("requests", "request_tokens", "steps", "gauges"),
+    reads=("requests", "request_tokens", "steps", "gauges", "spans"),
 )

@@ -25,6 +25,7 @@ timeline = Panel(
     reads=(
         "phases",
         "steps",
+        "spans",
         "submissions",
         "gpu_intervals",
         "compiler_activity",

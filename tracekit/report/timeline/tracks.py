@@ -25,6 +25,7 @@ def timeline(result: Result, tables: Tables) -> Timeline:
     found = (
         _phases(tables),
         _steps(tables),
+        _spans(tables),
         _submissions(tables),
         *_device(tables),
         _idle(tables, steady),
@@ -83,6 +84,14 @@ def _steps(tables: Tables) -> Track | str:
     marks = in_trace(found.frame, found.frame["phase"].fillna("step"))
     handed = times("until handed over", marks.frame["submitted"])
     return _marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
+
+
+def _spans(tables: Tables) -> Track | str:
+    found = rows(tables, "spans")
+    if found.absence:
+        return ""
+    marks = in_trace(found.frame, found.frame["name"].fillna("span"))
+    return _marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
 
 
 def _marked(heading: Heading, marks: Marks, details: tuple[Detail, ...] = ()) -> Track | str:
