@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from tracekit.attention.dense_traffic import (
     DenseShape,
@@ -73,3 +75,30 @@ def test_the_guides_example_of_scores() -> None:
     naive, fused = naive_traffic(shape), dense_traffic(shape)
     assert naive.written - fused.written == naive.read - fused.read == 16 << 30
     assert naive.flops == fused.flops
+
+
+@given(
+    some.lists(some.integers(1, 40), min_size=1, max_size=5), some.integers(1, 12), some.booleans()
+)
+def test_pairs_are_the_cells_of_the_masks(lens: list[int], queries: int, causal: bool) -> None:
+    queries = min(queries, *lens)
+    shape = replace(RAGGED, lens=lens, longest=max(lens), queries=queries, causal=causal)
+    seen = sum(
+        key <= length - queries + query if causal else True
+        for length in lens
+        for query in range(queries)
+        for key in range(length)
+    )
+    assert shape.pairs == seen
+
+
+@given(some.lists(some.integers(1, 99), min_size=1, max_size=6), some.integers(1, 32))
+def test_no_way_needs_less_than_a_fused_kernel(lens: list[int], block_size: int) -> None:
+    shape = replace(RAGGED, lens=lens, longest=max(lens))
+    fused = dense_traffic(shape)
+    assert fused.unique <= fused.read
+    for other in (naive_traffic(shape), gathered_traffic(shape, block_size)):
+        assert other.unique > fused.unique
+        assert other.read > fused.read
+        assert other.written > fused.written
+        assert other.flops == fused.flops
