@@ -161,9 +161,7 @@ def _error(decoding: "Decoding", tolerance: float) -> float:
 def _found(
     decoding: "Decoding", max_tokens: int, tolerance: float
 ) -> Mapping[str, float | Measured]:
-    """Say what the steps since the steady phase began read, and what memory they took."""
-    import mlx.core as mx
-
+    """Say what the steps since the steady phase began read, and what memory one more takes."""
     spent = decoding.spent
     if not spent.steps:
         reason = "the sequences were full before the steady phase"
@@ -171,7 +169,6 @@ def _found(
     found = {
         "kv_read": Measured(spent.read, "bytes"),
         "kv_rate": Measured(spent.read / spent.time * 1e9, "bytes/s", "higher"),
-        "steady_extra_memory": Measured(mx.get_peak_memory() - spent.active, "bytes", "lower"),
     }
     return {**found, **_extra(decoding, max_tokens), "error_at_end": _error(decoding, tolerance)}
 

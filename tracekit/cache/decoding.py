@@ -23,13 +23,11 @@ class Spent:
     """What the steps since `Decoding.begin` took.
 
     Attributes:
-        active: Bytes of MLX's arrays when they began.
         steps: How many there were.
         read: Bytes of K and V that they attended to.
         time: Their time, in ns.
     """
 
-    active: int = 0
     steps: int = 0
     read: int = 0
     time: int = 0
@@ -100,8 +98,7 @@ class Decoding:
 
     def begin(self) -> None:
         """Count from here on."""
-        mx.reset_peak_memory()
-        self.spent = Spent(active=mx.get_active_memory())
+        self.spent = Spent()
 
     def extra_memory(self) -> int:
         """Make one more step, without growth; return the bytes it took beside what was held.

@@ -8,6 +8,7 @@ from tracekit.report.rows import rows
 
 _MARKS = "the workload's own marks, host clock"
 _LEVELS = "read now and then by a monitor or the workload, host clock"
+_NOTES = "noted by the workload's process itself between its phases"
 _MODEL = "what the workload says a step does, no measurement"
 _SIGNPOSTS = "the program's own signposts, on the trace's clock"
 _SAMPLES = "samples by the operating system, host clock"
@@ -24,6 +25,7 @@ _OF_TABLE = {
     "requests": _MARKS,
     "request_tokens": _MARKS,
     "results": _MARKS,
+    "memory_profile": _NOTES,
     "process_samples": _SAMPLES,
     "step_models": _MODEL,
 }

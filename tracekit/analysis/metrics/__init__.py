@@ -11,6 +11,7 @@ from tracekit.analysis.metrics.gpu import (
     start_latency_p99,
 )
 from tracekit.analysis.metrics.host import host_busy, host_cpu, host_idle_ratio, memory_peak
+from tracekit.analysis.metrics.memory import memory_growth, mlx_memory_peak
 from tracekit.analysis.metrics.requests import REQUEST_METRICS
 from tracekit.analysis.metrics.roofline import (
     bandwidth_share,
@@ -58,6 +59,8 @@ METRICS = listed(
     host_idle_ratio,
     host_cpu,
     memory_peak,
+    mlx_memory_peak,
+    memory_growth,
     *REQUEST_METRICS,
     *SERVING_METRICS,
 )

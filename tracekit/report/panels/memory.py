@@ -1,0 +1,86 @@
+"""The memory of the workload's process, phase by phase."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tracekit.analysis.result import Result
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.rows import rows
+from tracekit.report.sources import of_table
+
+_STEADY = "steady"
+_PEAKS = ("mlx_peak",)  # which are no levels, so they do not grow
+_MEANT = {
+    "resident": "of the process, by the operating system",
+    "mlx_active": "in MLX's arrays",
+    "mlx_peak": "most in MLX's arrays since the phase before",
+    "mlx_cache": "kept by MLX for arrays to come",
+    "footprint": "of the process, by vmmap",
+    "accelerator": "in regions of the GPU, by vmmap",
+}
+
+
+@dataclass(frozen=True)
+class Sort:
+    """One sort of memory: a level for each phase, None where there is none.
+
+    `growth` is the steady phase's level less the one before it.
+    """
+
+    name: str
+    meant: str
+    levels: tuple[int | None, ...]
+    growth: int | None
+
+
+def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+    """Lay the notes out as a table; None where nobody took any."""
+    found = rows(tables, "memory_profile")
+    if found.absence:
+        return None
+    notes = found.frame.sort_values("time", kind="stable")
+    phases = list(dict.fromkeys(notes["phase"].astype(str)))
+    sorts = [_sort(str(what), own, phases) for what, own in notes.groupby("what", sort=False)]
+    return {
+        "phases": phases,
+        "sorts": [one for one in sorts if any(level is not None for level in one.levels)],
+        "reasons": _reasons(notes),
+        "source": of_table(tables, "memory_profile"),
+    }
+
+
+def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:
+    known = {
+        str(phase): int(level)
+        for phase, level in zip(notes["phase"], notes["bytes"], strict=True)
+        if not pd.isna(level)
+    }
+    levels = tuple(known.get(phase) for phase in phases)
+    growth = None if what in _PEAKS else _growth(known, phases)
+    return Sort(what, _MEANT.get(what, ""), levels, growth)
+
+
+def _growth(known: Mapping[str, int], phases: list[str]) -> int | None:
+    if _STEADY not in known:
+        return None
+    before = [one for one in phases[: phases.index(_STEADY)] if one in known]
+    return known[_STEADY] - known[before[-1]] if before else None
+
+
+def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return which levels are not known, and why; what has one reason stands together."""
+    unknown = notes[notes["bytes"].isna()]
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for phase, what, reason in zip(
+        unknown["phase"], unknown["what"], unknown["reason"].fillna(""), strict=True
+    ):
+        grouped.setdefault((str(what), str(reason)), []).append(str(phase))
+    merged: dict[tuple[str, str], list[str]] = {}
+    for (what, reason), phases in grouped.items():
+        merged.setdefault((reason, ", ".join(phases)), []).append(what)
+    return [(f"{', '.join(whats)} ({where})", why) for (why, where), whats in merged.items()]
+
+
+memory = Panel("memory", "Memory", context, reads=("memory_profile",))
