@@ -50,3 +50,12 @@ def test_calls_add_up(one: list[int], other: list[int]) -> None:
     assert both.read == first.read + second.read
     assert both.flops == first.flops + second.flops
     assert both.written == first.written + second.written
+
+
+def test_partitions_write_sums_and_two_numbers_and_read_them_again() -> None:
+    sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 64, "block_size": 4, "itemsize": 2}
+    whole, parts = traffic([10, 0], **sizes), traffic([10, 0], partitions=3, **sizes)
+    partials = 2 * 4 * 3 * (64 + 2) * 4
+    assert parts.written - whole.written == partials
+    assert parts.read - whole.read == parts.unique - whole.unique == partials
+    assert parts.flops == whole.flops

@@ -17,10 +17,12 @@ from tracekit.attention.dense_traffic import (
     naive_traffic,
 )
 from tracekit.attention.lengths import context_lengths
-from tracekit.attention.metal import specializations
+from tracekit.attention.metal import paged_decode, specializations
 from tracekit.attention.naive import causal_mask, naive_attention
 from tracekit.attention.paged import attend, backend, paged_attention
+from tracekit.attention.plan import Kernel, Plan, plan
 from tracekit.attention.pool import draw_lengths, draw_problem
+from tracekit.attention.prewarm import prewarm
 from tracekit.attention.problem import Problem, check_heads
 from tracekit.attention.reference import as_float64, largest_error, reference
 from tracekit.attention.traffic import Traffic, traffic
@@ -29,7 +31,9 @@ __all__ = [
     "TOLERANCE",
     "DenseProblem",
     "DenseShape",
+    "Kernel",
     "Layout",
+    "Plan",
     "Problem",
     "Traffic",
     "accepted",
@@ -55,6 +59,9 @@ __all__ = [
     "naive_traffic",
     "padding_mask",
     "paged_attention",
+    "paged_decode",
+    "plan",
+    "prewarm",
     "reference",
     "sdpa",
     "specializations",

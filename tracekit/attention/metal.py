@@ -1,20 +1,43 @@
-"""The Metal kernel: how it is built, launched and named."""
+"""The Metal kernels: how they are built, launched and named."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import mlx.core as mx
 
+from tracekit.attention.plan import LANES, Plan, plan
 from tracekit.attention.problem import Problem, check_head_dim
+from tracekit.errors import ToolError
 from tracekit.shipped import shipped
 
-SIMDGROUPS = 8
-LANES = 32
+Factory = Callable[..., Any]
+
 _BODY = "// ---- body ----\n"
 _SMALL = 8  # MLX binds arrays of fewer elements as `constant`
-_INPUTS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
+_METAL = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
+_ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 
 _made: set[str] = set()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file of kernels/, and what its body takes and gives, beside `T`s."""
+
+    stem: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+_SOURCES = {
+    "grouped": _Source("paged_decode", _ARRAYS, ("out", "sums", "stats")),
+    "per-head": _Source("paged_decode_per_head", _ARRAYS, ("out",)),
+    "barriers": _Source("paged_decode_barriers", _ARRAYS, ("out",)),
+}
+_MERGE = _Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 
 def specializations() -> frozenset[str]:
@@ -22,22 +45,102 @@ def specializations() -> frozenset[str]:
     return frozenset(_made)
 
 
-def paged_decode(problem: Problem, *, scale: float, verbose: bool = False) -> mx.array:
-    """Launch `kernels/paged_decode.metal`: a threadgroup for each q head of each sequence.
+def paged_decode(
+    problem: Problem, *, scale: float, how: Plan | None = None, verbose: bool = False
+) -> mx.array:
+    """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
     `verbose` makes MLX print the source it generates. Without Metal this can be traced by
     `mx.export_function`, not run.
+
+    Raises:
+        UsageError: The kernels have no such head size.
+        ToolError: MLX has no Metal here.
     """
     check_head_dim(problem.head_dim)
-    tables = _padded(problem.block_tables.reshape(-1))
-    lens = _padded(problem.context_lens)
-    _made.add(specialization(problem))
+    how = plan(problem) if how is None else how
+    try:
+        out = _launch(problem, scale, how, verbose)
+    except RuntimeError as error:
+        if "Metal back-end" not in str(error):
+            raise
+        raise ToolError(
+            f"MLX cannot run a Metal kernel here: {error}",
+            hint="Choose no kernel: then MLX's own ops attend.",
+        ) from error
+    _made.update(specialization_names(problem, how))
+    return out
+
+
+def specialization_names(problem: Problem, how: Plan) -> tuple[str, ...]:
+    """Return the names of the kernels of a call: template values, then dtypes and classes.
+
+    Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
+    0.32.1: `s` follows the dtype of a scalar.
+    """
+    t = _METAL[problem.dtype]
+    inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
+    outputs = [t, "float", "float"] if how.kernel == "grouped" else [t]
+    decode = _name(_SOURCES[how.kernel], _template(problem, how), [*inputs, *outputs])
+    if how.partitions == 1:
+        return (decode,)
+    return decode, _name(_MERGE, _merge_template(problem), ["float", "float", "int32_ts", t])
+
+
+def _name(source: _Source, template: Sequence[tuple[str, Any]], types: Sequence[str]) -> str:
+    values = [_METAL.get(value) or str(value) for _, value in template]
+    return "_".join([f"custom_kernel_{source.stem}_", *values, *types])
+
+
+def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
+    group = problem.q_heads // problem.kv_heads
+    shape = [("T", problem.dtype), ("D", problem.head_dim), ("BLOCK", problem.block_size)]
+    if how.kernel == "barriers":
+        return [*shape, ("GROUP", group), ("THREADS", how.threadgroup)]
+    simdgroups = ("SIMDGROUPS", how.threadgroup // LANES)
+    if how.kernel == "per-head":
+        return [*shape, ("KV_HEADS", problem.kv_heads), ("GROUP", group), simdgroups]
+    sizes = [("HD_TILE", how.hd_tile), ("HEADS", how.heads), ("TOKENS", how.tokens)]
+    return [*shape, ("GROUP", group), *sizes, simdgroups]
+
+
+def _merge_template(problem: Problem) -> list[tuple[str, Any]]:
+    return [("T", problem.dtype), ("D", problem.head_dim)]
+
+
+def _launch(problem: Problem, scale: float, how: Plan, verbose: bool) -> mx.array:
+    split, group = how.partitions > 1, problem.q_heads // problem.kv_heads
+    rows = (problem.batch, problem.q_heads, how.partitions)
+    width = problem.q_heads
+    shapes: list[tuple[int, ...]] = [problem.q.shape]
+    if how.kernel == "grouped":
+        # What the number of partitions leaves unused is one element, so that there is one kernel.
+        width = problem.kv_heads * how.rereads(group)
+        stats = (max(_SMALL, 2 * prod(rows)),)
+        shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
+    tables = padded(problem.block_tables.reshape(-1))
     pages = [problem.k_pages, problem.v_pages]
-    (out,) = _kernel()(
-        inputs=[problem.q, *pages, tables, lens, problem.max_blocks, scale],
-        template=_template(problem),
-        grid=(SIMDGROUPS * LANES * problem.q_heads, problem.batch, 1),
-        threadgroup=(SIMDGROUPS * LANES, 1, 1),
+    out, *partial = _kernel(_SOURCES[how.kernel])(
+        inputs=[
+            *(problem.q, *pages, tables, padded(problem.context_lens)),
+            *(problem.max_blocks, scale),
+        ],
+        template=_template(problem, how),
+        grid=(how.threadgroup * width, problem.batch, how.partitions),
+        threadgroup=(how.threadgroup, 1, 1),
+        output_shapes=shapes,
+        output_dtypes=[problem.dtype, mx.float32, mx.float32][: len(shapes)],
+        verbose=verbose,
+    )
+    return _merged(problem, partial, how.partitions, verbose) if split else out
+
+
+def _merged(problem: Problem, partial: list[mx.array], partitions: int, verbose: bool) -> mx.array:
+    (out,) = _kernel(_MERGE)(
+        inputs=[*partial, partitions],
+        template=_merge_template(problem),
+        grid=(problem.head_dim * problem.q_heads, problem.batch, 1),
+        threadgroup=(problem.head_dim, 1, 1),
         output_shapes=[problem.q.shape],
         output_dtypes=[problem.dtype],
         verbose=verbose,
@@ -45,53 +148,24 @@ def paged_decode(problem: Problem, *, scale: float, verbose: bool = False) -> mx
     return out
 
 
-def specialization(problem: Problem) -> str:
-    """Return the kernel's name: template values, then dtypes and classes of its arguments.
-
-    Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
-    0.32.1: `s` follows the dtype of a scalar.
-    """
-    t = _METAL[problem.dtype]
-    values = [t, *(str(value) for _, value in _template(problem)[1:])]
-    inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
-    return "_".join(["custom_kernel_paged_decode_", *values, *inputs, t])
-
-
-_METAL = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
-
-
-def _template(problem: Problem) -> list[tuple[str, Any]]:
-    return [
-        ("T", problem.dtype),
-        ("D", problem.head_dim),
-        ("BLOCK", problem.block_size),
-        ("KV_HEADS", problem.kv_heads),
-        ("GROUP", problem.q_heads // problem.kv_heads),
-        ("SIMDGROUPS", SIMDGROUPS),
-    ]
-
-
-def _padded(flat: mx.array) -> mx.array:
-    """Make it long enough for `device` memory; a no-op for whom padded it before."""
+def padded(flat: mx.array) -> mx.array:
+    """Make an array long enough for `device` memory; a no-op for whom padded it before."""
     return flat if flat.size >= _SMALL else mx.pad(flat, (0, _SMALL - flat.size))
 
 
+def _kernel(source: _Source) -> Any:
+    # Looked up when it is called: whoever replaces MLX's factory gets kernels of their own.
+    return _built(mx.fast.metal_kernel, source)
+
+
 @cache
-def _kernel() -> Any:
-    text = (shipped("kernels") / "paged_decode.metal").read_text()
+def _built(factory: Factory, source: _Source) -> Any:
+    text = (shipped("kernels") / f"{source.stem}.metal").read_text()
     header, _, body = text.partition(_BODY)
-    return mx.fast.metal_kernel(
-        name="paged_decode",
-        input_names=[
-            "q",
-            "k_pages",
-            "v_pages",
-            "block_tables",
-            "context_lens",
-            "max_blocks",
-            "scale",
-        ],
-        output_names=["out"],
+    return factory(
+        name=source.stem,
+        input_names=list(source.inputs),
+        output_names=list(source.outputs),
         header=header,
         source=body,
     )

@@ -4,6 +4,7 @@ import mlx.core as mx
 
 from tracekit.attention.dense import gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
+from tracekit.attention.plan import Kernel, plan
 from tracekit.attention.problem import Problem
 
 
@@ -23,6 +24,10 @@ def paged_attention(
     *,
     scale: float,
     longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
 ) -> mx.array:
     """Attend from one new token of each sequence to all tokens of its context.
 
@@ -33,34 +38,66 @@ def paged_attention(
     Page numbers of used entries are not checked: they are on the device.
 
     Args:
-        q: `[batch, q_heads, head_dim]`, float16, bfloat16 or float32.
+        q: `[batch, q_heads, head_dim]`, float16, bfloat16 or float32. As the pages, it must
+            begin at a multiple of 16 bytes: every array does that is not a slice of another.
         k_pages: `[blocks, block_size, kv_heads, head_dim]`, row-contiguous, as `q` is.
         v_pages: As `k_pages`.
         block_tables: int32 `[batch, max_blocks]`; unused entries may hold anything.
         context_lens: int32 `[batch]` or longer. Pad it to at least 8 entries: MLX binds
             shorter arrays as constants, and so would compile a second kernel for them.
         scale: Factor of the scores, usually `head_dim ** -0.5`.
-        longest: The longest context, if it is known: without Metal it spares gathering the
-            rest of the table.
+        longest: The longest context, if it is known: on Metal it limits how many partitions
+            are made, elsewhere it spares gathering the rest of the table.
+        kernel: "grouped", "per-head" or "barriers", see `tracekit.attention.plan.Plan`. If this
+            or one of the following is given, a Metal kernel runs, or it is told why not.
+        hd_tile: Elements of a head that one lane owns, 8 or 16.
+        threadgroup: Threads of a threadgroup.
+        partitions: Parts that the tokens of a sequence are shared out to.
 
     Returns:
         `[batch, q_heads, head_dim]` in the dtype of `q`.
 
     Raises:
-        UsageError: The shapes or dtypes do not fit together.
+        UsageError: The shapes or dtypes do not fit together, or there is no such kernel.
+        ToolError: A kernel was asked for, and MLX has no Metal here.
     """
-    problem = Problem(q, k_pages, v_pages, block_tables, context_lens)
-    return attend(problem, scale=scale, longest=longest)
+    return attend(
+        Problem(q, k_pages, v_pages, block_tables, context_lens),
+        scale=scale,
+        longest=longest,
+        kernel=kernel,
+        hd_tile=hd_tile,
+        threadgroup=threadgroup,
+        partitions=partitions,
+    )
 
 
-def attend(problem: Problem, *, scale: float, longest: int | None = None) -> mx.array:
+def attend(
+    problem: Problem,
+    *,
+    scale: float,
+    longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
+) -> mx.array:
     """Do what `paged_attention` does with arrays that were checked before.
 
-    On Metal one dispatch of `kernels/paged_decode.metal` does all; elsewhere MLX's own ops
-    gather the pages and attend.
+    On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
+    elsewhere MLX's own ops gather the pages and attend, unless a kernel is asked for.
     """
-    if backend() == "metal":
-        return paged_decode(problem, scale=scale)
+    asked = (kernel, hd_tile, threadgroup, partitions) != (None, None, None, None)
+    if asked or backend() == "metal":
+        how = plan(
+            problem,
+            longest=longest,
+            kernel=kernel,
+            hd_tile=hd_tile,
+            threadgroup=threadgroup,
+            partitions=partitions,
+        )
+        return paged_decode(problem, scale=scale, how=how)
     return _gathered(problem, scale=scale, longest=longest)
 
 

@@ -32,6 +32,7 @@ def traffic(
     block_size: int,
     itemsize: int,
     rereads: int = 1,
+    partitions: int = 1,
     block_tables: Sequence[Sequence[int]] | None = None,
 ) -> Traffic:
     """Model one decode call over contexts of these lengths.
@@ -48,8 +49,9 @@ def traffic(
         head_dim: Elements of one head.
         block_size: Tokens of one page.
         itemsize: Bytes of an element.
-        rereads: How often each row of K and V is read: q_heads / kv_heads times by a kernel
-            that treats each q head by itself.
+        rereads: How often each row of K and V is read: `Plan.rereads` says it of a kernel.
+        partitions: Parts that each sequence's tokens are shared out to. Several write float32
+            sums, head_dim and two more for each q head, which a merge reads.
         block_tables: Pages of each sequence, which may share some; None if all are disjoint.
     """
     row = 2 * kv_heads * head_dim * itemsize
@@ -57,10 +59,11 @@ def traffic(
     rows = tokens if block_tables is None else _rows(context_lens, block_tables, block_size)
     query = len(context_lens) * q_heads * head_dim * itemsize
     tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
+    parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2) * (partitions > 1)
     return Traffic(
-        read=rereads * tokens * row + query + tables,
-        unique=rows * row + query + tables,
-        written=query,
+        read=rereads * tokens * row + query + tables + parts,
+        unique=rows * row + query + tables + parts,
+        written=query + parts,
         flops=4 * q_heads * head_dim * tokens,
     )
 

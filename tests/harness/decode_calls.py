@@ -1,0 +1,139 @@
+"""Decode calls for kernels that run on a CPU: arrays of numpy's, poisoned where nothing is read."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.attention import Plan, Problem, as_float64, reference
+from tracekit.attention.metal import paged_decode
+from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernels
+from tracekit.msl.generated import Generated, generated
+
+Array = NDArray[Any]
+
+KV_HEADS = 2
+UNMAPPED = 1_000_000
+BOUNDS = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A specialization, and the lengths it is run on."""
+
+    dtype: mx.Dtype
+    head_dim: int
+    block_size: int
+    group: int
+    lens: tuple[int, ...]
+    blocks: int
+
+
+@cache
+def drawn(case: Case) -> Problem:
+    """Draw a problem with NaN in unused rows, and pages that do not exist in unused entries."""
+    random = np.random.default_rng(0)
+    batch, block = len(case.lens), case.block_size
+    pool = (batch * case.blocks, block, KV_HEADS, case.head_dim)
+    pages = [random.normal(size=pool) for _ in range(2)]
+    tables = random.permutation(pool[0]).reshape(batch, case.blocks).astype(np.int32)
+    for sequence, length in enumerate(case.lens):
+        used = -(-length // block)
+        for one in pages:
+            one[tables[sequence, used:]] = np.nan
+            if length % block:
+                one[tables[sequence, used - 1], length % block :] = np.nan
+        tables[sequence, used:] = UNMAPPED
+    q = random.normal(size=(batch, case.group * KV_HEADS, case.head_dim))
+    lens = np.zeros(max(8, batch), np.int32)
+    lens[:batch] = case.lens
+    floats = [mx.array(one).astype(case.dtype) for one in (q, *pages)]
+    return Problem(*floats, mx.array(tables), mx.array(lens))
+
+
+@cache
+def expected(case: Case) -> NDArray[np.float64]:
+    problem = drawn(case)
+    floats = [as_float64(one) for one in (problem.q, problem.k_pages, problem.v_pages)]
+    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
+    return reference(*floats, tables, lens, scale=case.head_dim**-0.5)
+
+
+def traced(case: Case, how: Plan) -> tuple[Generated, ...]:
+    """Return the kernels of a call, in the text that MLX would compile."""
+    problem = drawn(case)
+
+    def call(*arrays: mx.array) -> mx.array:
+        return paged_decode(Problem(*arrays), scale=1.0, how=how)
+
+    pages = (problem.k_pages, problem.v_pages)
+    return generated(call, problem.q, *pages, problem.block_tables, problem.context_lens)
+
+
+def compiled(kernels: Iterable[Generated]) -> dict[str, Program]:
+    """Compile kernels together, by name.
+
+    In MLX's text the function's name holds the template's values. Under one name, kernels that
+    differ in nothing else share what the compiler does only once.
+    """
+    unique = {one.function: one for one in kernels}
+    texts = [
+        Kernel(
+            text=one.text.partition("template [[host_name")[0].replace(one.function, one.name),
+            function=one.name,
+            template=one.template,
+        )
+        for one in unique.values()
+    ]
+    return dict(zip(unique, compile_kernels(texts, checked=True), strict=True))
+
+
+def numpy_of(array: mx.array) -> Array:
+    """View the bits of bfloat16, which numpy lacks."""
+    return np.array(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
+
+
+def run(
+    case: Case,
+    how: Plan,
+    programs: Mapping[str, Program],
+    order: Order,
+    changes: Mapping[str, Array] | None = None,
+) -> tuple[NDArray[np.float64], Statistics]:
+    """Run a call's kernels; return the result, and what the first of them did."""
+    problem = drawn(case)
+    names = ("q", "k_pages", "v_pages", "block_tables", "context_lens")
+    rows = (problem.batch, problem.q_heads, how.partitions)
+    out = numpy_of(mx.full(problem.q.shape, mx.nan, problem.dtype))
+    given: dict[str, Any] = {name: numpy_of(getattr(problem, name)) for name in names}
+    given |= {
+        "max_blocks": problem.max_blocks,
+        "scale": case.head_dim**-0.5,
+        "partitions": how.partitions,
+        "sums": np.full((*rows, case.head_dim), np.nan, np.float32),
+        "stats": np.full((*rows, 2), np.nan, np.float32),
+        "out": out,
+        **(changes or {}),
+    }
+    statistics = [
+        programs[one.function].run(
+            {name.name: given[name.name] for name in programs[one.function].parameters
+             if name.kind == "buffer"},
+            grid=one.grid, threadgroup=one.threadgroup, order=order, seed=1,
+        )
+        for one in traced(case, how)
+    ]  # fmt: skip
+    result = mx.array(out).view(problem.dtype) if problem.dtype == mx.bfloat16 else mx.array(out)
+    return as_float64(result), statistics[0]
+
+
+def relative_error(case: Case, out: NDArray[np.float64]) -> float:
+    """Return the largest relative error of a sequence, in the 2-norm; NaN counts as inf."""
+    off = np.linalg.norm((out - expected(case)).reshape(len(case.lens), -1), axis=1)
+    size = np.linalg.norm(expected(case).reshape(len(case.lens), -1), axis=1)
+    relative = off / np.where(size > 0, size, 1.0)
+    return float(np.nan_to_num(relative, nan=np.inf).max())
