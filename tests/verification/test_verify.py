@@ -222,3 +222,30 @@ def test_kernels_are_mlxs_own_again_afterwards(row_sums: Write) -> None:
             output_shapes=[(1,)],
             output_dtypes=[mx.float32],
         )
+
+
+PARTLY = "if (lane < 40) sum = simd_sum(sum);"
+
+
+def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write) -> None:
+    file = row_sums("sum = simd_sum(sum);", PARTLY)
+    (strict,) = check_subjects(file, {"dtype": "float32"}, 0)
+    (lenient,) = check_subjects(file, {"dtype": "float32"}, 0, lenient=True)
+    assert [one.question for one in verify(strict).defects] == [Question.SYNCHRONISATION]
+    assert Question.SYNCHRONISATION not in {one.question for one in verify(lenient).defects}
+
+
+def test_what_a_users_code_raises_is_no_bug_of_ours(row_sums: Write) -> None:
+    file = row_sums("output_shapes=[(x.shape[0],)]", "output_shapes=[(x.shape[0],), (1,)]")
+    (subject,) = check_subjects(file, {"dtype": "float32"}, 0)
+    with pytest.raises(InputError, match="row-sums fails: ValueError"):
+        verify(subject)
+
+
+def test_a_kernel_of_a_module_beside_the_check_runs_here(row_sums: Write, tmp_path: Path) -> None:
+    whole = row_sums().read_text()
+    module, _, declared = whole.partition("@check(")
+    (tmp_path / "beside_the_check.py").write_text(module)
+    head = "from beside_the_check import *\nfrom beside_the_check import Check, check\n"
+    row_sums().write_text(f"{head}\n@check({declared}")
+    assert _judged(tmp_path / "row_sums.py").defects == ()

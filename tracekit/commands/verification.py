@@ -5,9 +5,11 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from tracekit.commands import kernel_options
 
 if TYPE_CHECKING:
     from tracekit.msl import Order
@@ -24,74 +26,25 @@ _OF_METAL = (
     *("constant", "define", "expect", "bound"),
 )
 
-Subject_ = Annotated[
-    str, typer.Argument(metavar="FILE|NAME", help="FILE.metal, FILE.py, a shipped kernel, or all.")
-]
-OrderName = Annotated[
-    Literal["all", "ascending", "descending", "random"],
-    typer.Option("--order", help="Order in which threads run."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of inputs and of the random order.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
-Function = Annotated[
-    str, typer.Option(metavar="NAME", help="FILE.metal: the kernel.  [default: the only one]")
-]
-Template = Annotated[
-    str, typer.Option(metavar="ARGS", help='FILE.metal: template arguments: "float16_t, 128".')
-]
-Buffers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--buffer",
-        metavar="NAME=WHAT",
-        help="FILE.metal: q=float16[16,128], n=int32=7, t=int32[8]=0:64, x=FILE.npy.",
-    ),
-]
-Grid = Annotated[str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads to launch.")]
-Threadgroup = Annotated[
-    str, typer.Option(metavar="X,Y,Z", help="FILE.metal: threads of a threadgroup.")
-]
-ThreadgroupMemory = Annotated[
-    list[str] | None,
-    typer.Option(metavar="INDEX=BYTES", help="FILE.metal: memory of [[threadgroup(INDEX)]]."),
-]
-Constants = Annotated[
-    list[str] | None,
-    typer.Option("--constant", metavar="INDEX=VALUE", help="FILE.metal: function constant."),
-]
-Defines = Annotated[
-    list[str] | None,
-    typer.Option("--define", metavar="NAME=TEXT", help="FILE.metal: macro before the text."),
-]
-Expected = Annotated[
-    list[str] | None,
-    typer.Option("--expect", metavar="NAME=FILE.npy", help="FILE.metal: what must come out."),
-]
-Bound = Annotated[
-    float | None,
-    typer.Option(
-        min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
-    ),
-]
-
 
 def verify_kernel(
     context: typer.Context,
-    subject: Subject_,
+    subject: kernel_options.FileOrName,
     *,
-    order: OrderName = "all",
-    seed: Seed = 0,
-    json: Json = False,
-    function: Function = "",
-    template: Template = "",
-    buffer: Buffers = None,
-    grid: Grid = "",
-    threadgroup: Threadgroup = "",
-    threadgroup_memory: ThreadgroupMemory = None,
-    constant: Constants = None,
-    define: Defines = None,
-    expect: Expected = None,
-    bound: Bound = None,
+    order: kernel_options.OrderName = "all",
+    seed: kernel_options.Seed = 0,
+    lenient: kernel_options.Lenient = False,
+    json: kernel_options.Json = False,
+    function: kernel_options.Function = "",
+    template: kernel_options.Template = "",
+    buffer: kernel_options.Buffers = None,
+    grid: kernel_options.Grid = "",
+    threadgroup: kernel_options.Threadgroup = "",
+    threadgroup_memory: kernel_options.ThreadgroupMemory = None,
+    constant: kernel_options.Constants = None,
+    define: kernel_options.Defines = None,
+    expect: kernel_options.Expected = None,
+    bound: kernel_options.Bound = None,
     **parameters: Any,
 ) -> None:
     """Run a Metal kernel on the CPU and judge it.
@@ -109,7 +62,7 @@ def verify_kernel(
     launch = Launch(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
         *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
-        *(tuple(expect or ()), bound),
+        *(tuple(expect or ()), bound, lenient),
     )
     orders = tuple(Order) if order == _ALL else (Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)
@@ -211,10 +164,10 @@ def _subjects(
     if subject.endswith(_METAL):
         yield metal_subject(Path(subject), launch, seed)
     elif subject.endswith(_PYTHON):
-        yield from check_subjects(Path(subject), given, seed)
+        yield from check_subjects(Path(subject), given, seed, lenient=launch.lenient)
     else:
         for name in shipped_names() if subject == _ALL else (subject,):
-            yield from check_subjects(shipped_check(name), given, seed)
+            yield from check_subjects(shipped_check(name), given, seed, lenient=launch.lenient)
 
 
 def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":

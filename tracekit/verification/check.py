@@ -163,8 +163,12 @@ def _execute(file: Path) -> Any:
         raise InputError(f"{file} is no file of Python.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    folder = str(file.parent.resolve())
+    sys.path.insert(0, folder)  # modules beside it, as for a program
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(f"The check {file} cannot be loaded: {error!r}.") from error
+    finally:
+        sys.path.remove(folder)
     return module

@@ -1,6 +1,7 @@
 """A check as a subject: its own code runs on this CPU, kernels and all."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ from tracekit.verification.comparison import arrays
 from tracekit.verification.subject import Answer, Launched, Subject
 
 
-def check_subjects(file: Path, given: Mapping[str, Any], seed: int) -> Iterator[Subject]:
+def check_subjects(
+    file: Path, given: Mapping[str, Any], seed: int, *, lenient: bool = False
+) -> Iterator[Subject]:
     """Return a subject for every case of the check in `file`, made when its turn comes.
 
-    Kernels that the file makes at its top run on the CPU as well.
+    Kernels that the file makes at its top run on the CPU as well. A `lenient` run lets some lanes
+    leave an operation of their simdgroup out, as Metal does.
     """
     with emulation():
         declared = load(file)
     for case in declared.cases(given):
-        yield check_subject(declared, case, seed)
+        yield check_subject(declared, case, seed, lenient=lenient)
 
 
-def check_subject(declared: Declared, case: Mapping[str, Any], seed: int) -> Subject:
+def check_subject(
+    declared: Declared, case: Mapping[str, Any], seed: int, *, lenient: bool = False
+) -> Subject:
     """Make the inputs of one case, and return what is to be verified of it.
 
     MLX's and numpy's generators start at `seed`, so that every run has the same inputs.
@@ -36,17 +42,13 @@ def check_subject(declared: Declared, case: Mapping[str, Any], seed: int) -> Sub
     """
     mx.random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
-    try:
-        with emulation():
-            check = declared.check(case)
-            expected = arrays(check.expected)
-    except TracekitError:
-        raise
-    except Exception as error:
-        raise InputError(f"The check {declared.name} fails: {error!r}.") from error
+    with emulation(), _blaming(declared):
+        check = declared.check(case)
+        expected = arrays(check.expected)
 
     def launch(order: Order, watched: bool) -> Answer:
-        with emulation(order=order, seed=seed, checked=watched) as log:
+        emulated = emulation(order=order, seed=seed, checked=watched, lenient=lenient)
+        with emulated as log, _blaming(declared):
             got = arrays(check.run())
         if not log.launches:
             raise InputError(
@@ -61,3 +63,14 @@ def check_subject(declared: Declared, case: Mapping[str, Any], seed: int) -> Sub
 def _launched(log: Log) -> Iterator[Launched]:
     for one in log.launches:
         yield Launched(f"{one.name}.metal", one.function, one.template, one.text, one.statistics)
+
+
+@contextmanager
+def _blaming(declared: Declared) -> Generator[None]:
+    """Tell what a user's own code raises as a mistake of the check, not as a bug of ours."""
+    try:
+        yield
+    except TracekitError:
+        raise
+    except Exception as error:
+        raise InputError(f"The check {declared.name} fails: {error!r}.") from error

@@ -32,6 +32,7 @@ class Launch:
         defines: `NAME=TEXT` of macros.
         expected: `NAME=FILE.npy` of buffers.
         bound: Largest error allowed, relative; None to choose it by the buffer's dtype.
+        lenient: Whether some lanes may leave an operation of their simdgroup out, as Metal lets.
     """
 
     function: str = ""
@@ -44,6 +45,7 @@ class Launch:
     defines: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     bound: float | None = None
+    lenient: bool = False
 
 
 def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
@@ -91,6 +93,7 @@ class _Runs:
             threadgroup=triple(self.launch.threadgroup, "--threadgroup"),
             order=order,
             seed=self.seed,
+            lenient=self.launch.lenient,
             threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
         )
         told = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
