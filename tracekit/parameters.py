@@ -30,3 +30,10 @@ OrderOfSteps = Annotated[
     Literal["abba", "abab"],
     typer.Option(help="Order of the compared steps; abba cancels a steady drift."),
 ]
+KernelOfPaged = Annotated[
+    Literal["grouped", "per-head", "barriers"] | None,
+    typer.Option(
+        help="Metal kernel: grouped loads a row of K and V once for the q heads that share it, "
+        "per-head once for each, barriers as well, with three barriers a token."
+    ),
+]

@@ -2,8 +2,10 @@
 
 # ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tracekit.parameters import (
     ActiveBlocks,
@@ -11,20 +13,23 @@ from tracekit.parameters import (
     BlockSize,
     Dtype,
     HeadDim,
+    KernelOfPaged,
     KvHeads,
     MaxBlocks,
     QHeads,
     Ragged,
     Seed,
 )
+from tracekit.told import Measured
 from tracekit.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import Problem
+    from tracekit.attention import Plan, Problem
 
 SHORT = 7
+NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
 
 @workload
@@ -40,6 +45,16 @@ def paged(
     dtype: Dtype = "float16",
     ragged: Ragged = False,
     seed: Seed = 0,
+    kernel: KernelOfPaged = None,
+    hd_tile: Annotated[
+        int | None, typer.Option(min=8, max=16, help="Elements of a head of one lane: 8 or 16.")
+    ] = None,
+    tg_size: Annotated[
+        int | None, typer.Option(min=32, max=1024, help="Threads of a threadgroup.")
+    ] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Parts that a sequence is shared out to.")
+    ] = None,
 ) -> Step:
     """Decode one token for each of several sequences with paged attention.
 
@@ -49,7 +64,7 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.attention import check_heads, context_lengths, draw_problem
+    from tracekit.attention import backend, check_heads, context_lengths, draw_problem, plan
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -64,17 +79,26 @@ def paged(
         dtype=getattr(mx, dtype),
         seed=seed,
     )
-    return _step(problem, lens)
+    how = plan(
+        problem,
+        longest=max(lens),
+        kernel=kernel,
+        hd_tile=hd_tile,
+        threadgroup=tg_size,
+        partitions=partitions,
+    )
+    asked = (kernel, hd_tile, tg_size, partitions) != (None, None, None, None)
+    return _step(problem, lens, how if asked or backend() == "metal" else None)
 
 
-def _step(problem: "Problem", lens: Sequence[int]) -> Step:
+def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
+    """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
     import mlx.core as mx
 
-    from tracekit.attention import attend, backend, specializations, submitting, traffic
+    from tracekit.attention import backend, specializations, submitting, traffic
 
-    scale, longest, device = problem.head_dim**-0.5, max(lens), backend()
-
-    submit = submitting(lambda: attend(problem, scale=scale, longest=longest))
+    ready = _prewarmed(problem, how)
+    submit = submitting(_attention(problem, how, max(lens)))
     model = traffic(
         lens,
         q_heads=problem.q_heads,
@@ -82,27 +106,58 @@ def _step(problem: "Problem", lens: Sequence[int]) -> Step:
         head_dim=problem.head_dim,
         block_size=problem.block_size,
         itemsize=problem.dtype.size,
-        rereads=problem.q_heads // problem.kv_heads if device == "metal" else 1,
+        rereads=how.rereads(problem.q_heads // problem.kv_heads) if how else 1,
+        partitions=how.partitions if how else 1,
     )
+    # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
+    counted = how is not None and problem.block_tables.size > SHORT
     return Step(
         submit=submit,
         wait=mx.eval,
-        backend=device,
+        backend=backend(),
         tokens=problem.batch,
         bytes_read=model.read,
         bytes_unique=model.unique,
         bytes_written=model.written,
         flops=model.flops,
-        # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
-        dispatches=1 if device == "metal" and problem.block_tables.size > SHORT else None,
+        dispatches=how.dispatches if how and counted else None,
         specializations=specializations,
-        results={"max_error": _error(problem, submit(), scale)},
+        results={"max_error": _error(problem, submit()), "specializations": ready},
     )
 
 
-def _error(problem: "Problem", out: "mx.array", scale: float) -> float:
+def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callable[[], mx.array]":
+    from tracekit.attention import attend, paged_decode
+
+    scale = problem.head_dim**-0.5
+    if how is None:
+        return lambda: attend(problem, scale=scale, longest=longest)
+    return lambda: paged_decode(problem, scale=scale, how=how)
+
+
+def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
+    """Make every specialization of the model before the hot path; say how many there are."""
+    from tracekit.attention import prewarm
+    from tracekit.attention.prewarm import BLOCK_SIZES
+
+    if how is None:
+        return Measured(None, "count", reason=NO_METAL)
+    names = prewarm(
+        q_heads=problem.q_heads,
+        kv_heads=problem.kv_heads,
+        head_dim=problem.head_dim,
+        dtype=problem.dtype,
+        block_sizes=sorted({*BLOCK_SIZES, problem.block_size}),
+        kernel=how.kernel,
+        threadgroup=how.threadgroup,
+    )
+    return Measured(len(names), "count")
+
+
+def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
     from tracekit.attention import accepted, largest_error
 
-    error = largest_error(problem, out, scale=scale, sequences={0, problem.batch - 1})
+    scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
+    error = largest_error(problem, out, scale=scale, sequences=checked)
     return accepted(error, problem.dtype, "Paged attention")

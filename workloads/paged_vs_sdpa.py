@@ -14,6 +14,7 @@ from tracekit.parameters import (
     BlockSize,
     Dtype,
     HeadDim,
+    KernelOfPaged,
     KvHeads,
     MaxBlocks,
     OrderOfSteps,
@@ -27,7 +28,7 @@ from tracekit.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import DenseProblem, DenseShape, Problem, Traffic
+    from tracekit.attention import DenseProblem, DenseShape, Plan, Problem, Traffic
 
     Attend = Callable[[], mx.array]
 
@@ -55,6 +56,7 @@ def paged_vs_sdpa(
         ),
     ] = "sdpa",
     order: OrderOfSteps = "abba",
+    kernel: KernelOfPaged = None,
 ) -> Step:
     """Compare paged attention with MLX's own, step by step in turn.
 
@@ -65,10 +67,12 @@ def paged_vs_sdpa(
 
     from tracekit.attention import (
         DenseShape,
+        backend,
         check_heads,
         context_lengths,
         dense_problem,
         draw_problem,
+        plan,
     )
 
     check_heads(q_heads, kv_heads)
@@ -86,28 +90,31 @@ def paged_vs_sdpa(
     )
     dense = dense_problem(problem, lens)
     shape = DenseShape(lens, dense.longest, q_heads, kv_heads, head_dim, problem.dtype.size)
-    return _step(problem, dense, shape, against, order)
+    how = plan(problem, longest=dense.longest, kernel=kernel)
+    chosen = how if kernel or backend() == "metal" else None
+    return _step(problem, dense, shape, chosen, against=against, order=order)
 
 
 def _step(
     problem: "Problem",
     dense: "DenseProblem",
     shape: "DenseShape",
+    how: "Plan | None",
+    *,
     against: Against,
     order: Literal["abba", "abab"],
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import attend, backend, contender, specializations
-
-    device, longest = backend(), max(dense.lens)
+    from tracekit.attention import attend, backend, contender, paged_decode, specializations
 
     def paged() -> "mx.array":
-        return attend(problem, scale=dense.scale, longest=longest)
+        if how is None:
+            return attend(problem, scale=dense.scale, longest=dense.longest)
+        return paged_decode(problem, scale=dense.scale, how=how)
 
     other = _baseline(problem, dense, against)
-    metal = device == "metal"
-    models = _models(problem, dense, shape, against, metal=metal)
+    models = _models(problem, shape, how, against)
     results = _parity(dense, paged(), other(), against)
     turns = Turns(
         contender("paged", paged, models[0], tokens=problem.batch),
@@ -115,7 +122,7 @@ def _step(
         order,
         mx.eval,
     )
-    return alternate(turns, backend=device, results=results, specializations=specializations)
+    return alternate(turns, backend=backend(), results=results, specializations=specializations)
 
 
 def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
@@ -142,20 +149,29 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
 
 
 def _models(
-    problem: "Problem", dense: "DenseProblem", shape: "DenseShape", against: Against, *, metal: bool
+    problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
-    from tracekit.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
+    from tracekit.attention import (
+        backend,
+        dense_traffic,
+        gathered_traffic,
+        naive_traffic,
+        traffic,
+    )
 
-    rereads = shape.q_heads // shape.kv_heads if metal else 1
+    group = shape.q_heads // shape.kv_heads
     paged = traffic(
-        dense.lens,
+        shape.lens,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
         block_size=problem.block_size,
         itemsize=shape.itemsize,
-        rereads=rereads,
+        rereads=how.rereads(group) if how else 1,
+        partitions=how.partitions if how else 1,
     )
+    # MLX's vector kernels read a row once for each q head
+    rereads = group if backend() == "metal" else 1
     if against == "naive":
         return paged, naive_traffic(shape)
     if against == "gather-sdpa":

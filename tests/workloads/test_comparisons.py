@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.attention import DenseProblem
 from tracekit.errors import ToolError, UsageError
+from tracekit.msl.emulation import emulation
 from tracekit.step import measured
 from tracekit.workload import Step, find
 
@@ -71,6 +72,18 @@ def test_variants_say_what_each_of_them_does() -> None:
         "gather-sdpa": (dense + 32 * ROW + 4 * 4, OUT + 32 * ROW),
         "naive": (dense + scores, OUT + scores),
     }
+
+
+def test_a_kernel_is_compared_in_place_of_mlx_ops() -> None:
+    with emulation() as log:
+        step = prepare("paged-vs-sdpa", **DECODE, kernel="grouped", dtype="float32")
+        assert run(step, 2) == ["paged", "sdpa"]
+    assert {launch.name for launch in log.launches} == {"paged_decode"}
+    assert len(step.specializations()) >= 1
+    assert 0 < (results(step)["max_error_paged"] or 0) < 1e-5
+    if not mx.metal.is_available():
+        with pytest.raises(ToolError, match="cannot run a Metal kernel here"):
+            prepare("paged-vs-sdpa", **DECODE, kernel="grouped")
 
 
 def test_after_the_steady_phase_it_says_how_much_faster_paged_is() -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.errors import ToolError, UsageError
+from tracekit.msl.emulation import emulation
+from tracekit.step import measured
 from tracekit.workload import Step, find
 
 SMALL = {
@@ -65,6 +67,11 @@ def test_ragged_lengths_are_drawn_by_the_seed() -> None:
         pytest.param({"max_blocks": 65536, "block_size": 1024, "batch": 4096}, "GB", id="size"),
         pytest.param({"batch": 0}, "--batch must be at least 1", id="bound"),
         pytest.param({"dtype": "int8"}, "--dtype cannot be 'int8'", id="dtype"),
+        pytest.param({"hd_tile": 12}, "There is no HD_TILE of 12", id="tile"),
+        pytest.param({"tg_size": 100}, "threadgroup of 100 threads", id="threadgroup"),
+        pytest.param({"tg_size": 2048}, "--tg-size must be at most 1024", id="threads"),
+        pytest.param({"partitions": 0}, "--partitions must be at least 1", id="partitions"),
+        pytest.param({"kernel": "barriers", "partitions": 2}, "nor partitions", id="kernel"),
     ],
 )
 def test_parameters_that_contradict_each_other_are_one_sentence(
@@ -88,7 +95,45 @@ def test_defaults_are_the_guides_bench_line() -> None:
         "dtype": "float16",
         "ragged": False,
         "seed": 0,
+        "kernel": None,
+        "hd_tile": None,
+        "tg_size": None,
+        "partitions": None,
     }
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_a_kernel_that_cannot_run_here_is_refused() -> None:
+    with pytest.raises(ToolError, match="MLX cannot run a Metal kernel here"):
+        prepare(kernel="grouped")
+    assert "no Metal" in measured(prepare().results)["specializations"].reason
+
+
+def test_every_specialization_of_the_model_is_made_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The Metal source, run on this CPU."""
+    monkeypatch.setattr(sys.modules["tracekit.attention.prewarm"], "BLOCK_SIZES", ())
+    with emulation():
+        step = prepare(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
+        made = step.specializations()
+        out = step.submit()
+        step.wait(out)
+    assert measured(step.results)["specializations"].value == 3  # two tiles, and the merge
+    assert step.specializations() == made
+    assert sum("paged_decode__float_64_16" in name for name in made) >= 2
+    assert step.dispatches == 1
+    # 2 q heads share a row of K and V, which this kernel loads once for both
+    assert step.bytes_read == step.bytes_unique
+    assert (measured(step.results)["max_error"].value or 1) < 1e-5
+
+
+def test_a_kernel_a_head_reads_every_row_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tracekit.attention.prewarm"], "BLOCK_SIZES", ())
+    with emulation():
+        step = prepare(kernel="barriers", dtype="float32")
+    row = 2 * 2 * 64 * 4
+    assert step.bytes_read - step.bytes_unique == 2 * 16 * row
 
 
 def test_listing_it_loads_no_mlx() -> None:
