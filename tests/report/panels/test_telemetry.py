@@ -1,0 +1,100 @@
+"""The panel of clock, power and heat: there where a monitor was read, and nowhere else."""
+
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.result import Result
+from tracekit.recording import Provenance
+from tracekit.report import render
+from tracekit.report.panels.telemetry import HEIGHT, WIDTH, telemetry
+
+SECOND = 10**9
+RESULT = Result(Provenance())
+READ = [
+    (0, "gpu_clock", 444e6, "Hz", "macmon"),
+    (1, "gpu_clock", 1.4e9, "Hz", "macmon"),
+    (2, "gpu_clock", 1.2e9, "Hz", "macmon"),
+    (3, "gpu_clock", 1.3e9, "Hz", "macmon"),
+    (1, "cpu_power", 2.0, "W", "macmon"),
+    (2, "blocks", 7.0, "count", "workload"),
+]
+
+
+@pytest.fixture
+def tables(frame: Any) -> dict[str, pd.DataFrame]:
+    names = ("time", "name", "value", "unit", "source")
+    gauges = [dict(zip(names, (at * SECOND, *rest), strict=True)) for at, *rest in READ]
+    phases = [
+        {"start": 0, "duration": SECOND, "name": "warm-up"},
+        {"start": SECOND, "duration": 2 * SECOND, "name": "steady"},
+    ]
+    return {"gauges": frame("gauges", gauges), "phases": frame("phases", phases)}
+
+
+def levels(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    shown = telemetry.context(RESULT, tables)
+    assert shown is not None
+    return {one.name: one for one in shown["levels"]}
+
+
+def test_numbers_are_of_the_steady_window(tables: dict[str, pd.DataFrame]) -> None:
+    clock = levels(tables)["gpu_clock"]
+    assert (clock.low, clock.median, clock.high) == ("1.20 GHz", "1.30 GHz", "1.40 GHz")
+    assert clock.count == 3
+
+
+def test_the_gpu_stands_first_and_the_workloads_gauges_nowhere(
+    tables: dict[str, pd.DataFrame],
+) -> None:
+    assert list(levels(tables)) == ["gpu_clock", "cpu_power"]
+
+
+def test_without_phases_all_of_the_run_counts(tables: dict[str, pd.DataFrame]) -> None:
+    del tables["phases"]
+    assert levels(tables)["gpu_clock"].low == "444 MHz"
+    shown = telemetry.context(RESULT, tables)
+    assert shown is not None
+    assert shown["steady"] is False
+
+
+def test_the_line_goes_from_the_first_to_the_last_reading(tables: dict[str, pd.DataFrame]) -> None:
+    path = levels(tables)["gpu_clock"].path
+    points = re.findall(r"L([\d.]+) ([\d.]+)", path)
+    assert path.startswith(f"M0.0 {HEIGHT}L")
+    assert [float(x) for x, _ in points] == pytest.approx([0, 333.3, 666.7, WIDTH, WIDTH])
+    heights = [HEIGHT - float(y) for _, y in points[:-1]]
+    assert heights == pytest.approx([19.0, 60, 51.4, 55.7], abs=0.1)
+
+
+def test_one_reading_of_nought_can_be_drawn(frame: Any) -> None:
+    one = {"time": 5, "name": "gpu_power", "value": 0.0, "unit": "W", "source": "macmon"}
+    power = levels({"gauges": frame("gauges", [one])})["gpu_power"]
+    assert power.path == f"M0.0 {HEIGHT}L0.0 60.0L0.0 {HEIGHT}Z"
+    assert power.low == power.high == "0 W"
+
+
+def test_very_many_readings_are_thinned(frame: Any) -> None:
+    many = [
+        {"time": at, "name": "gpu_power", "value": 1.0, "unit": "W", "source": "macmon"}
+        for at in range(5000)
+    ]
+    assert levels({"gauges": frame("gauges", many)})["gpu_power"].path.count("L") < 500
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_without_a_monitor_there_is_no_panel(tables: dict[str, pd.DataFrame], kept: int) -> None:
+    own = tables["gauges"][tables["gauges"]["source"] == "workload"].head(kept)
+    assert telemetry.context(RESULT, {**tables, "gauges": own}) is None
+    assert telemetry.context(RESULT, {}) is None
+
+
+def test_the_page_shows_it(tables: dict[str, pd.DataFrame]) -> None:
+    early = tables["phases"].assign(start=[0, 20 * SECOND])
+    page = render(RESULT, {**tables, "phases": early}, redact=str)
+    assert "Clock, power and heat" in page
+    assert "by macmon beside the run" in page
+    assert "no reading lies in the steady window" in page
+    assert "Clock, power and heat" not in render(RESULT, {}, redact=str)
