@@ -1,4 +1,4 @@
-"""Arrays for the parameters of a kernel: by name, of the right type, where the engine finds them."""
+"""Arrays for the parameters of a kernel: by name, of the right type, at an even address."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -15,9 +15,7 @@ _POINTER = re.compile(
     rf"(?P<second>(?:(?:const|volatile)\s+)*)(?P<type>(?!const\b|constexpr\b){_TYPE})"
     r"(?P<third>(?:\s+const)?)\s*\*(?P<tail>(?:\s*\b(?:__restrict__|__restrict|restrict)\b)*)"
 )
-_REFERENCE = re.compile(
-    rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s+const)?\s*&"
-)
+_REFERENCE = re.compile(rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s+const)?\s*&")
 _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 
 
@@ -51,10 +49,11 @@ def _pointer(found: re.Match[str]) -> str:
 
 def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
     """Turn `reinterpret_cast<device T*>(x)` into a cast that a class can have."""
-    before = re.search(r"\breinterpret_cast\s*<\s*$", code[: found.start()])
+    start = max(0, found.start() - 80)
+    before = re.search(r"\breinterpret_cast\s*<\s*$", code[start : found.start()])
     after = re.match(r"\s*(?:const\s*)?>", code[found.end() :])
     if before and after:
-        yield Edit(before.start(), found.start(), "(")
+        yield Edit(start + before.start(), found.start(), "(")
         yield Edit(found.end(), found.end() + after.end(), ")")
 
 
@@ -85,6 +84,11 @@ def _values(code: str) -> Iterator[Edit]:
     for found in re.finditer(r"\bauto\s+\w+\s*=(?!=)", code):
         end = code.find(";", found.end())
         first = code[found.end() : end]
-        if end > 0 and "{" not in first and "\n#" not in first and first.count("(") == first.count(")"):
+        if (
+            end > 0
+            and "{" not in first
+            and "\n#" not in first
+            and first.count("(") == first.count(")")
+        ):
             yield Edit(found.end(), found.end(), "tracekit::value(")
             yield Edit(end, end, ")")

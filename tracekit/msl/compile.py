@@ -46,7 +46,9 @@ def compile_kernels(
     found = find_compiler(compiler)
     groups = _shared_out(kernels)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = pool.map(lambda group: _compiled([kernels[i] for i in group], checked, found), groups)
+        made = pool.map(
+            lambda group: _compiled([kernels[i] for i in group], checked, found), groups
+        )
         programs = {
             at: program
             for group, some in zip(groups, made, strict=True)
@@ -68,7 +70,9 @@ def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
 def _compiled(kernels: Sequence[Kernel], checked: bool, compiler: Compiler) -> list[Program]:
     made = unit(kernels, checked=checked)
     engine = kept("o", "engine", compiler, lambda path: _compile_engine(compiler, path))
-    path = kept("so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path))
+    path = kept(
+        "so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path)
+    )
     library = load(path)
     return [
         Program(

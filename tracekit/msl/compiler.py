@@ -16,10 +16,10 @@ SHIM = Path(__file__).parent / "shim"
 _NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))
 _PATIENCE = 300  # s, for one file
 _FLAGS = (
-    "-std=c++20 -fPIC -pthread -w -fvisibility=hidden -U_FORTIFY_SOURCE -fno-strict-aliasing "
-    "-fwrapv -ffp-contract=off -fno-math-errno -fno-stack-protector "
-    "-fno-diagnostics-show-caret -ftabstop=1"
-).split()
+    *("-std=c++20", "-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-U_FORTIFY_SOURCE"),
+    *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
+    *("-fno-stack-protector", "-fno-diagnostics-show-caret", "-ftabstop=1"),
+)
 _OPTIMIZED = "-O1"
 _HINT = "Install g++ 12 or clang 16 or newer."
 
@@ -39,7 +39,8 @@ class Compiler:
     @property
     def flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
-        return (*_FLAGS, _OPTIMIZED, *_machine_flags(), *self._rounding())
+        probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
+        return (*_FLAGS, _OPTIMIZED, *probes, *_machine_flags(), *self._rounding())
 
     def _rounding(self) -> tuple[str, ...]:
         """Have every half operation rounded, where the compiler would keep floats in between."""

@@ -81,9 +81,7 @@ def _kept(piece: str) -> str:
 
 def without_strings(text: str) -> str:
     """Turn what stands in quotes into blanks, so that only code is left to search."""
-    return re.sub(
-        r'"(?:\\.|[^"\\\n])*"', lambda found: '"' + " " * (len(found[0]) - 2) + '"', text
-    )
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
 
 
 def blank(piece: str) -> str:

@@ -142,9 +142,13 @@ def _run(
     offered |= dict(zip(given["output_names"], outputs, strict=True))
     taken = {one.name: offered[one.name] for one in program.parameters if one.kind == "buffer"}
     statistics = program.run(
-        taken, grid=source.grid, threadgroup=source.threadgroup, order=emulator.order,
-        seed=emulator.seed, lenient=emulator.lenient,
-    )  # fmt: skip
+        taken,
+        grid=source.grid,
+        threadgroup=source.threadgroup,
+        order=emulator.order,
+        seed=emulator.seed,
+        lenient=emulator.lenient,
+    )
     emulator.log.launches.append(
         Launch(
             source.name,

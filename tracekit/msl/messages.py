@@ -30,7 +30,9 @@ def located(words: str, files: Sequence[tuple[str, Edited]], texts: Sequence[str
         number, line = int(found[1]), int(found[3])
         name, text = files[number]
         if found[2] != "metal":
-            return f"{name}, where the kernel is called" if found[2] == "call" else f"{name}, its end"
+            return (
+                f"{name}, where the kernel is called" if found[2] == "call" else f"{name}, its end"
+            )
         column = text.column(line, int(found[4] or 1))
         shown = shown or _excerpt(texts[number], line, column)
         return f"{name}:{line}:{column}" if found[4] else f"{name}:{line}"

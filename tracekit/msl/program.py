@@ -1,9 +1,10 @@
 """A compiled kernel, and running it on arrays."""
 
+import ctypes
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -159,8 +160,6 @@ def _processors() -> int:
 
 
 def _sizes(sizes: Mapping[int, int]) -> Any:
-    import ctypes  # noqa: PLC0415
-
     count = max(sizes, default=-1) + 1
     return (ctypes.c_size_t * max(1, count))(*(sizes.get(at, 0) for at in range(count)))
 
@@ -177,6 +176,3 @@ def _check_sizes(grid: Triple, threadgroup: Triple) -> None:
             f"A threadgroup of {x} x {y} x {z} has {x * y * z} threads; "
             f"Metal allows {MOST_THREADS} at most."
         )
-
-
-Callback = Callable[[], int]

@@ -65,7 +65,7 @@ def memory_of(array: mx.array) -> tuple[Array, tuple[int, ...]]:
         if not count:
             return np.empty(0, dtype), strides
         raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(view.buf)
-        return np.frombuffer(raw, dtype), strides
+        return np.frombuffer(memoryview(raw), dtype), strides
     finally:
         release(ctypes.byref(view))
 

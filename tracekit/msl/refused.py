@@ -9,12 +9,12 @@ from tracekit.msl.signature import BUILTINS
 _UNKNOWN = {
     r"\btexture\w*\s*<|\bdepth\w*\s*<\s*(?:float|half)": "textures",
     r"\bsampler\b": "samplers",
-    r"\bsimdgroup_(?:float|half|bfloat)\d+x\d+|\bsimdgroup_matrix\b|\bmake_filled_simdgroup_matrix":
-        "simdgroup matrices",
+    r"\bsimdgroup_(?:float|half|bfloat)\d+x\d+|\b\w*simdgroup_matrix\b": "simdgroup matrices",
     r"\bsimdgroup_async_copy|\bsimdgroup_event\b|\b__metal_simdgroup\w*": "asynchronous copies",
     r"\b(?:float|half)[234]x[234]\b": "matrices",
     r"\bimageblock\b": "imageblocks",
-    r"\b(?:visible|intersection)_function_table\b|\braytracing::": "function tables and ray tracing",
+    r"\b(?:visible|intersection)_function_table\b": "function tables",
+    r"\braytracing::": "ray tracing",
     r"\bmpp::|\btensor\s*<|\bcooperative_tensor\b": "tensors",
     r"\bcommand_buffer\b|\bcompute_command\b": "commands from the GPU",
     r"\bstage_in\b": "stage_in",
@@ -23,10 +23,11 @@ _UNKNOWN = {
     r"\bgoto\b": "goto",
     r"\bos_log\b": "logging",
 }  # fmt: skip
-_ATTRIBUTES = BUILTINS | set(
-    "buffer threadgroup function_constant host_name kernel max_total_threads_per_threadgroup "
-    "maybe_unused nodiscard fallthrough likely unlikely deprecated clang user id unroll".split()
-)
+_ATTRIBUTES = BUILTINS | {
+    *("buffer", "threadgroup", "function_constant", "host_name", "kernel", "user", "id"),
+    *("max_total_threads_per_threadgroup", "maybe_unused", "nodiscard", "fallthrough"),
+    *("likely", "unlikely", "deprecated", "clang", "unroll"),
+}
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*([^\n]*)", re.MULTILINE)
 _SYSTEM = re.compile(r"<(?:metal_\w+|simd/[\w.]+|metal\w*|TargetConditionals\.h)>")
 
@@ -44,7 +45,9 @@ def refuse_unknown(code: str, original: str, file: str) -> None:
     for pattern, what in _UNKNOWN.items():
         found = re.search(pattern, code)
         if found:
-            _refuse(file, code, found.start(), f"{what} cannot be run on a CPU", found[0].strip())
+            _refuse(
+                file, code, found.start(), f"{what} cannot be run on a CPU", words=found[0].strip()
+            )
     for found in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
         for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", found[1]):
             if word not in _ATTRIBUTES:
@@ -58,7 +61,7 @@ def refuse_unknown(code: str, original: str, file: str) -> None:
 
 
 def _refuse(
-    file: str, code: str, offset: int, what: str, words: str = "", hint: str = ""
+    file: str, code: str, offset: int, what: str, *, words: str = "", hint: str = ""
 ) -> None:
     line, column = place(code, offset)
     quoted = f" ({words})" if words else ""

@@ -5,7 +5,9 @@ edit. Everything else is left to the C++ compiler and the header files in `shim`
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from tracekit.errors import UsageError
 from tracekit.msl.checked import checked_pointers
@@ -63,10 +65,13 @@ class _Covered:
     """Which characters edits replace."""
 
     def __init__(self, edits: list[Edit]) -> None:
-        self._spans = sorted((one.start, one.end) for one in edits if one.end > one.start)
+        spans = sorted((one.start, one.end) for one in edits if one.end > one.start)
+        self._starts = [start for start, _ in spans]
+        self._ends = list(accumulate((end for _, end in spans), max))
 
     def __contains__(self, offset: int) -> bool:
-        return any(start <= offset < end for start, end in self._spans)
+        at = bisect_right(self._starts, offset) - 1
+        return at >= 0 and offset < self._ends[at]
 
 
 def _constants(code: str, kernel: Kernel) -> Iterator[Edit]:
@@ -85,7 +90,7 @@ def _constants(code: str, kernel: Kernel) -> Iterator[Edit]:
     if missing:
         raise UsageError(
             f"{kernel.file} needs function constants that have no value: {', '.join(missing)}.",
-            hint="Give each a value in `constants`, by its index.",
+            hint="Give each a value, by its index: `constants`, or --constant INDEX=VALUE.",
         )
 
 
@@ -94,7 +99,7 @@ def _literal(value: Constant) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return f"{value}ll"
-    return f"{value!r}" if value == value and abs(value) != float("inf") else f'__builtin_atof("{value}")'
+    return {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}.get(repr(value), repr(value))
 
 
 def _shared(code: str) -> Iterator[Edit]:
@@ -132,25 +137,25 @@ def _fields(code: str) -> set[str]:
 def _blank_words(text: str, code: str, covered: _Covered, file: str) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
     made = list(text)
-
-    def put(start: int, end: int, new: str = "") -> None:
-        made[start:end] = list(new.ljust(end - start)) if "\n" not in text[start:end] else list(
-            blank(text[start:end])
-        )
-
     for found in re.finditer(r"\[\[[^\[\]]*\]\]|\bkernel\b(?=\s+void\b)", code):
-        put(found.start(), found.end())
+        made[found.start() : found.end()] = blank(found[0])
     for found in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
         if found.start() in covered:
             continue
         if found[0] == "threadgroup":
-            _expect_pointer(code, found.end(), file)
-        has_const = re.search(r"\bconst(?:expr)?\s+$", code[: found.start()]) or re.match(
-            r"\s+const(?:expr)?\b", code[found.end() :]
-        )
-        is_const = found[0] == "constant" and not has_const
-        put(found.start(), found.end(), "const" if is_const else "")
+            _expect_pointer(code, found, file)
+        new = "const" if found[0] == "constant" and not _is_const(code, found) else ""
+        made[found.start() : found.end()] = new.ljust(len(found[0]))
     return "".join(made)
+
+
+def _is_const(code: str, found: re.Match[str]) -> bool:
+    """Say whether another `const` stands beside the word."""
+    before = code[max(0, found.start() - 80) : found.start()]
+    after = code[found.end() : found.end() + 80]
+    return bool(
+        re.search(r"\bconst(?:expr)?\s+$", before) or re.match(r"\s+const(?:expr)?\b", after)
+    )
 
 
 _POINTER = re.compile(
@@ -159,12 +164,11 @@ _POINTER = re.compile(
 )
 
 
-def _expect_pointer(code: str, offset: int, file: str) -> None:
+def _expect_pointer(code: str, found: re.Match[str], file: str) -> None:
     """Refuse a `threadgroup` that would silently become private to each thread."""
-    if not _POINTER.match(code, offset):
-        line, column = place(code, offset)
+    if not _POINTER.match(code, found.end()):
+        line, column = place(code, found.start())
         raise UsageError(
-            f"{file}:{line}:{column - len('threadgroup')}: this use of `threadgroup` is not "
-            "understood.",
+            f"{file}:{line}:{column}: this use of `threadgroup` is not understood.",
             hint="Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory.",
         )

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from tracekit.errors import UsageError
 
 BUILTINS = frozenset(
-    "thread_position_in_threadgroup threadgroup_position_in_grid threadgroups_per_grid "
-    "threads_per_threadgroup dispatch_threads_per_threadgroup threads_per_grid "
-    "thread_position_in_grid grid_origin grid_size thread_index_in_threadgroup "
-    "thread_index_in_simdgroup thread_index_in_quadgroup simdgroup_index_in_threadgroup "
-    "quadgroup_index_in_threadgroup simdgroups_per_threadgroup quadgroups_per_threadgroup "
-    "dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_execution_width".split()
+    {
+        *("thread_position_in_threadgroup", "thread_position_in_grid", "grid_origin", "grid_size"),
+        *("threadgroup_position_in_grid", "threadgroups_per_grid", "threads_per_grid"),
+        *("threads_per_threadgroup", "dispatch_threads_per_threadgroup"),
+        *("thread_index_in_threadgroup", "thread_index_in_simdgroup", "thread_index_in_quadgroup"),
+        *("simdgroup_index_in_threadgroup", "quadgroup_index_in_threadgroup"),
+        *("simdgroups_per_threadgroup", "quadgroups_per_threadgroup"),
+        *("dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup", "thread_execution_width"),
+    }
 )
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
 _SPACES = ("device", "constant", "threadgroup", "thread")
@@ -140,8 +143,9 @@ def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
             "the values that Metal gives to a thread.",
             hint=f"Its attributes are {attributes!r}." if attributes else "",
         )
-    index = re.search(rf"\b{'threadgroup' if space == 'threadgroup' else 'buffer'}\((\d+)\)",
-                      attributes)
+    index = re.search(
+        rf"\b{'threadgroup' if space == 'threadgroup' else 'buffer'}\((\d+)\)", attributes
+    )
     condition = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
     element = re.split(r"[*&]", plain)[0]
     element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", element)

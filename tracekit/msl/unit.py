@@ -1,11 +1,13 @@
 """One C++ file for several kernels: their texts, each in a namespace, and how to call them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracekit.errors import UsageError
 from tracekit.msl.edits import Edited, without_comments
 from tracekit.msl.kernel import Kernel
+from tracekit.msl.library import MOST_BUFFERS
 from tracekit.msl.rewrite import rewritten
 from tracekit.msl.signature import Parameter, instances_of, parameters_of
 
@@ -55,7 +57,7 @@ def unit(kernels: Sequence[Kernel], *, checked: bool) -> Unit:
     return Unit("\n".join(lines) + "\n", tuple(parameters), tuple(numbers), tuple(files))
 
 
-def _frozen(mapping: Mapping[object, object] | Mapping[int, object] | Mapping[str, object]) -> object:
+def _frozen(mapping: Mapping[int, object] | Mapping[str, object]) -> object:
     return tuple(sorted((str(key), repr(value)) for key, value in mapping.items()))
 
 
@@ -78,10 +80,10 @@ def _resolved(kernel: Kernel) -> tuple[Kernel, str]:
 
 def _check_numbers(parameters: Sequence[Parameter], file: str) -> None:
     numbers = [one.index for one in parameters if one.kind == "buffer"]
-    if len(set(numbers)) < len(numbers) or any(number >= 64 for number in numbers):  # noqa: PLR2004
+    if len(set(numbers)) < len(numbers) or any(number >= MOST_BUFFERS for number in numbers):
         raise UsageError(
             f"{file}: buffers are numbered {', '.join(map(str, sorted(numbers)))}; "
-            "each needs a number of its own, below 64."
+            f"each needs a number of its own, below {MOST_BUFFERS}."
         )
 
 
@@ -89,7 +91,7 @@ def _body(kernel: Kernel, text: str, number: int) -> list[str]:
     macros = {*_macros(text), *(name.partition("(")[0] for name in kernel.defines)}
     return [
         *(f'#pragma push_macro("{name}")' for name in sorted(macros)),
-        *(f"#undef {name}\n#define {name} {value}" for name, value in _defines(kernel)),
+        *(_define(name, value) for name, value in kernel.defines.items()),
         f"namespace kernel_{number} {{ using namespace metal;",
         f'#line 1 "{number}.metal"',
         text,
@@ -99,21 +101,15 @@ def _body(kernel: Kernel, text: str, number: int) -> list[str]:
     ]
 
 
-def _defines(kernel: Kernel) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in kernel.defines.items() if "(" not in name] + [
-        (name, value) for name, value in kernel.defines.items() if "(" in name
-    ]
+def _define(name: str, value: str) -> str:
+    return f"#undef {name.partition('(')[0]}\n#define {name} {value}"
 
 
 def _macros(text: str) -> set[str]:
-    import re  # noqa: PLC0415
-
     return set(re.findall(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", text, re.MULTILINE))
 
 
-def _call(
-    kernel: Kernel, parameters: Sequence[Parameter], number: int, text: int
-) -> list[str]:
+def _call(kernel: Kernel, parameters: Sequence[Parameter], number: int, text: int) -> list[str]:
     function = f"{kernel.function}<{kernel.template}>" if kernel.template else kernel.function
     kind = "tracekit::type_at_t<{}, A>"
     values = [_argument(one, kind.format(at)) for at, one in enumerate(parameters)]
@@ -127,9 +123,11 @@ def _call(
         f"static constexpr tracekit::Parameter parameters[] = {{{', '.join(described) or '{}'}}};",
         "}; }",
         '#line 1 "unit"',
-        f'extern "C" __attribute__((visibility("default"))) const tracekit::Entry '
-        f"{ENTRY.format(number)} = {{kernel_{text}::called_{number}::body, "
-        f"kernel_{text}::called_{number}::parameters}};",
+        (
+            f'extern "C" __attribute__((visibility("default"))) const tracekit::Entry '
+            f"{ENTRY.format(number)} = {{kernel_{text}::called_{number}::body, "
+            f"kernel_{text}::called_{number}::parameters}};"
+        ),
     ]
 
 

@@ -1,7 +1,6 @@
-// Stacks for the threads of a threadgroup, each with a page below it that nobody may touch.
+// Stacks for the threads of a threadgroup, each with room below it that nobody may touch.
 #pragma once
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <mutex>
 #include <vector>
@@ -11,6 +10,7 @@
 namespace tracekit {
 
 constexpr size_t STACK = 64 * 1024;
+constexpr size_t GUARD = 256 * 1024;  // pages that are never there; a private array may jump far
 
 class Stacks {
  public:
@@ -19,16 +19,15 @@ class Stacks {
 
   // Makes sure of `count` stacks; false where the system has no room for them.
   bool grow(unsigned count) {
-    const size_t guard = size_t(sysconf(_SC_PAGESIZE));
     while (lowest_.size() < count) {
       constexpr unsigned batch = 32;
-      void* start = mmap(nullptr, batch * (guard + STACK), PROT_READ | PROT_WRITE,
+      void* start = mmap(nullptr, batch * (GUARD + STACK), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
       if (start == MAP_FAILED) return false;
       for (unsigned i = 0; i < batch; ++i) {
-        char* lowest = static_cast<char*>(start) + i * (guard + STACK);
-        if (mprotect(lowest, guard, PROT_NONE) != 0) return false;
-        lowest_.push_back(lowest + guard);
+        char* lowest = static_cast<char*>(start) + i * (GUARD + STACK);
+        if (mprotect(lowest, GUARD, PROT_NONE) != 0) return false;
+        lowest_.push_back(lowest + GUARD);
       }
     }
     return true;
@@ -36,7 +35,7 @@ class Stacks {
   char* top(unsigned index) const { return lowest_[index] + STACK; }
   bool is_below(unsigned index, const void* address) const {
     const char* at = static_cast<const char*>(address);
-    return at < lowest_[index] && at >= lowest_[index] - sysconf(_SC_PAGESIZE);
+    return at < lowest_[index] && at >= lowest_[index] - GUARD;
   }
 
  private:

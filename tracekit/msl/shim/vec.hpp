@@ -32,6 +32,10 @@ template <class A>
 constexpr int width = 1;
 template <class T, int N>
 constexpr int width<vec<T, N>> = N;
+template <class T, int N, int... I>
+struct part;
+template <class T, int N, int... I>
+constexpr int width<part<T, N, I...>> = sizeof...(I);
 
 // A part of a vector: its value, and a way back.
 template <class T, int N, int... I>

@@ -1,0 +1,62 @@
+"""Small Metal kernels for tests: a body becomes a kernel over one-dimensional grids."""
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernel
+
+Array = NDArray[Any]
+
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="there is no C++ compiler here"
+)
+
+PLACES = """\
+    uint i [[thread_position_in_grid]],
+    uint t [[thread_index_in_threadgroup]],
+    uint g [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint simdgroup [[simdgroup_index_in_threadgroup]]"""
+
+
+def kernel(body: str, parameters: str, *, before: str = "", **options: Any) -> Kernel:
+    """Make a kernel `k` of its parameters and its body, which knows i, t, g, lane, simdgroup."""
+    text = f"{before}kernel void k({parameters},\n{PLACES}) {{\n{body}\n}}\n"
+    return Kernel(text, "k", **options)
+
+
+def compiled(body: str, parameters: str, *, checked: bool = False, **options: Any) -> Program:
+    """Compile such a kernel."""
+    return compile_kernel(kernel(body, parameters, **options), checked=checked)
+
+
+def run(
+    body: str,
+    parameters: str,
+    buffers: Mapping[str, Array | float],
+    *,
+    threads: int,
+    threadgroup: int = 32,
+    order: Order = Order.ASCENDING,
+    checked: bool = False,
+    **options: Any,
+) -> Statistics:
+    """Compile such a kernel and run it over `threads` threads."""
+    program = compiled(body, parameters, checked=checked, **options)
+    sizes = {"grid": (threads, 1, 1), "threadgroup": (threadgroup, 1, 1)}
+    return program.run(buffers, order=order, **sizes)
+
+
+def one_output(
+    body: str, a: Array, *, threads: int | None = None, kind: str = "float", **options: Any
+) -> Array:
+    """Run a body that reads `a` and writes `out`, both of a type; return `out`, NaN before."""
+    parameters = f"const device {kind}* a, device {kind}* out"
+    out = np.full_like(a, np.nan)
+    run(body, parameters, {"a": a, "out": out}, threads=threads or a.size, **options)
+    return out
