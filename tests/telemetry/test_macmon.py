@@ -39,7 +39,7 @@ def test_a_line_of_the_documented_form_is_read_whole() -> None:
         Reading("gpu_active", 0.875, "ratio"),
         Reading("gpu_power", 17.25, "W"),
         Reading("cpu_power", 2.5, "W"),
-        Reading("ram_power", 1.25, "W"),
+        Reading("memory_power", 1.25, "W"),
         Reading("system_power", 31.5, "W"),
         Reading("gpu_temperature", 36.25, "°C"),
         Reading("cpu_temperature", 43.5, "°C"),

@@ -17,7 +17,7 @@ END = b"\n"
 _FIELDS = (
     Field("gpu_power", "gpu_power", "W"),
     Field("cpu_power", "cpu_power", "W"),
-    Field("ram_power", "ram_power", "W"),
+    Field("ram_power", "memory_power", "W"),
     Field("sys_power", "system_power", "W"),
     Field("temp/gpu_temp_avg", "gpu_temperature", "°C"),
     Field("temp/cpu_temp_avg", "cpu_temperature", "°C"),

@@ -52,6 +52,19 @@ def test_the_gpu_stands_first_and_the_workloads_gauges_nowhere(
     assert list(levels(tables)) == ["gpu_clock", "cpu_power"]
 
 
+def test_lines_are_drawn_of_the_gpu_and_of_all_where_there_is_none(
+    tables: dict[str, pd.DataFrame],
+) -> None:
+    shown = telemetry.context(RESULT, tables)
+    assert shown is not None
+    assert [one.name for one in shown["drawn"]] == ["gpu_clock"]
+    gauges = tables["gauges"]
+    cpu = {**tables, "gauges": gauges[gauges["name"] == "cpu_power"]}
+    shown = telemetry.context(RESULT, cpu)
+    assert shown is not None
+    assert [one.name for one in shown["drawn"]] == ["cpu_power"]
+
+
 def test_without_phases_all_of_the_run_counts(tables: dict[str, pd.DataFrame]) -> None:
     del tables["phases"]
     assert levels(tables)["gpu_clock"].low == "444 MHz"

@@ -13,6 +13,7 @@ from tracekit.units import duration, quantity
 
 WIDTH, HEIGHT = 1000, 60
 _MOST_POINTS = 400
+_DRAWN = ("gpu_", "thermal_")
 _KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 
@@ -39,10 +40,13 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     phases = rows(tables, "phases")
     steady = None if phases.absence else steady_window(phases.frame, phases.frame.iloc[:0])
     run = Window(int(read["time"].min()), int(read["time"].max()))
+    levels = [_level(name, own, run, steady) for name, own in _by_name(read)]
+    drawn = [one for one in levels if one.name.startswith(_DRAWN)]
     return {
         "sources": ", ".join(sorted({str(one) for one in read["source"]})),
         "steady": steady is not None,
-        "levels": [_level(name, own, run, steady) for name, own in _by_name(read)],
+        "levels": levels,
+        "drawn": drawn or levels,
         "ticks": [duration(at) for at in np.linspace(run.start, run.end, 5)],
         "width": WIDTH,
         "height": HEIGHT,
