@@ -92,7 +92,7 @@ def test_words_that_cannot_be_read_are_told(words: str) -> None:
 
 def test_a_file_without_an_array_is_told(tmp_path: Path) -> None:
     file = tmp_path / "q.npy"
-    with pytest.raises(InputError, match=r"q\.npy cannot be read as an array"):
+    with pytest.raises(InputError, match=r"q\.npy cannot be read: No such file"):
         buffer(f"q={file}", seed=0)
     file.write_bytes(b"no array")
     with pytest.raises(InputError, match=r"q\.npy cannot be read as an array"):

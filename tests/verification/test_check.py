@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -67,8 +68,14 @@ def test_a_file_without_one_check_is_told(tmp_path: Path, text: str, said: str) 
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no file of Python"):
+    with pytest.raises(InputError, match=r"nothing\.py cannot be read: No such file"):
         load(tmp_path / "nothing.py")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        load(tmp_path / "pipe.py")
 
 
 def test_what_returns_no_check_is_told(tmp_path: Path) -> None:

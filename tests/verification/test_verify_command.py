@@ -104,8 +104,8 @@ def test_a_shipped_kernel_is_known_by_name(tracekit: Run) -> None:
     [
         ([], 2, "Missing argument"),
         (["nothing"], 2, "There is no kernel 'nothing'"),
-        (["nothing.py"], 3, "no file of Python"),
-        (["nothing.metal"], 3, "cannot be read as text"),
+        (["nothing.py"], 3, "nothing.py cannot be read"),
+        (["nothing.metal"], 3, "nothing.metal cannot be read"),
         (["rmsnorm-linear", "--grid", "1"], 2, "--grid is for a FILE.metal"),
         (["rmsnorm-linear", "--order", "sideways"], 2, "--order"),
         (["rmsnorm-linear", "--dtype", "int8"], 2, "--dtype"),

@@ -11,6 +11,7 @@ import psutil
 from numpy.typing import NDArray
 
 from tracekit.errors import InputError, UsageError
+from tracekit.input_file import open_input
 
 Array = NDArray[Any]
 
@@ -95,7 +96,8 @@ def buffer(words: str, *, seed: int) -> Buffer:
 def load_array(file: Path) -> Array:
     """Read an array of numbers; raise InputError where the file holds none."""
     try:
-        array: Any = np.load(file, allow_pickle=False)
+        with open_input(file) as opened:
+            array: Any = np.load(opened, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{file} cannot be read as an array of numpy: {error}.") from error
     if not isinstance(array, np.ndarray) or str(array.dtype) not in (*DTYPES, "float64"):

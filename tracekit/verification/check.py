@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from tracekit.errors import InputError, UsageError
+from tracekit.input_file import open_input
 
 _MARK = "__tracekit_check__"
 _SHIPPED = Path(__file__).parent / "checks"
@@ -157,9 +158,10 @@ def _shipped_files() -> Iterator[Path]:
 
 
 def _execute(file: Path) -> Any:
+    open_input(file).close()
     name = f"tracekit.verified.{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None or not file.is_file():
+    if spec is None or spec.loader is None:
         raise InputError(f"{file} is no file of Python.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.errors import InputError, UsageError
+from tracekit.input_file import open_input
 from tracekit.msl import Kernel, Order, Program, compile_kernel
 from tracekit.msl.edits import without_comments
 from tracekit.msl.signature import kernels_of
@@ -15,6 +16,7 @@ from tracekit.verification.words import constant, pairs, triple, whole
 
 BOUNDS = {"float16": 2e-3, "bfloat16": 2e-2}
 _BOUND = 1e-5
+_LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refused
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,11 @@ class _Runs:
 
 
 def _kernel(file: Path, launch: Launch) -> Kernel:
+    with open_input(file) as opened:
+        content = opened.read(_LARGEST)
     try:
-        text = file.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
+        text = content.decode()
+    except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read as text: {error}.") from error
     constants = pairs(launch.constants, "--constant")
     return Kernel(
