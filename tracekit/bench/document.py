@@ -121,7 +121,8 @@ class Row:
     @property
     def tokens_per_s(self) -> float | None:
         """Tokens per second of whole steps."""
-        return self.tokens * 1e9 / self.macro.summary.median if self.macro else None
+        took = self.macro.summary.median if self.macro else 0
+        return self.tokens * 1e9 / took if took else None
 
     @property
     def intensity(self) -> float | None:

@@ -9,6 +9,7 @@ import psutil
 
 from tracekit.attention import Problem, backend, draw_lengths, draw_problem, gathered, padding_mask
 from tracekit.bench.shape import Shape
+from tracekit.errors import UsageError
 from tracekit.triad import last_cache
 
 LARGEST_SYSTEM_CACHE = 96 << 20
@@ -63,9 +64,19 @@ class Inputs:
         """Return how many inputs of `size` bytes should rotate: 2 to 8, as far as memory goes.
 
         `copies` is how often each of them is kept, in different layouts.
+
+        Raises:
+            UsageError: Not even one fits in the memory that is free.
         """
+        free = psutil.virtual_memory().available
+        if size * copies > free:
+            raise UsageError(
+                f"The inputs take {size * copies / 1e9:.1f} GB in {copies} layouts; "
+                f"{free / 1e9:.1f} GB are free.",
+                hint="Take smaller sizes, or fewer of them.",
+            )
         wanted = math.ceil(_TIMES_CACHE * (self.cache.bytes or LARGEST_SYSTEM_CACHE) / size)
-        fitting = int(psutil.virtual_memory().available * _SHARE / (size * copies))
+        fitting = int(free * _SHARE / (size * copies))
         return max(1, min(_MOST_SETS, max(2, wanted), fitting))
 
     @cached_property

@@ -3,9 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import mlx.core as mx
 
 from tracekit.bench.schedule import calls_of, in_turn, rounds_of
 from tracekit.bench.subject import Prepared, Subject
@@ -46,7 +43,7 @@ class Runner:
         """Evaluate a chain of calls that is built before; return nanoseconds of a call."""
         built = self.prepared.chain(self.calls)
         begun = clock()
-        _evaluate(built)
+        self.prepared.step.wait(built)
         return (clock() - begun) / self.calls
 
     def step(self, clock: Clock) -> float:
@@ -106,10 +103,3 @@ def describe(error: Exception) -> str:
     """Return what an error says, in a line, with its kind."""
     text = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {text}"
-
-
-def _evaluate(built: Any) -> None:
-    if isinstance(built, list | tuple):
-        mx.eval(*built)
-    else:
-        mx.eval(built)

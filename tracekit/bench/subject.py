@@ -40,7 +40,7 @@ class Prepared:
     Attributes:
         step: One call as the workload makes it, with what it reads, writes and computes.
         chain: Build so many calls, each one fed with the result of the one before, over
-            rotating inputs; what it returns is still to be evaluated.
+            rotating inputs; what it returns is still to be evaluated, by the step's `wait`.
         working_set: Bytes that the rotating inputs take together.
         sets: How many inputs rotate.
         sequence: Tokens of the longest context, or rows.

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.attention import backend
@@ -120,7 +120,7 @@ def tune(
     rows |= {one.subject.name: _row(one, shape) for one in runners if one.micro or one.failure}
     return Tuning(
         shape=shape,
-        ranked=_ranked([rows[name] for name in by_name if name in rows], by_name),
+        ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(one for one in rows.values() if one.micro is None),
         suggested=_suggested(shape),
         without_meaning="" if backend() == "metal" else MEANINGLESS,
@@ -146,7 +146,8 @@ def _row(runner: Runner, shape: Shape) -> Row:
     return finished(runner, Inputs(shape, cache_here()), GpuClock())
 
 
-def _ranked(rows: Iterable[Row], by_name: dict[str, Candidate]) -> tuple[Ranked, ...]:
+def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
+    """Order rows by their median, quickest first, and compare each with the quickest in pairs."""
     timed = sorted((one for one in rows if one.micro), key=_took)
     if not timed:
         return ()

@@ -129,9 +129,6 @@ def _prepared(
 SUBJECTS = (
     Subject("append", "cache", "append", "a row for each sequence, into its page", _append),
     Subject(
-        "append-run", "cache", "append-run", "the rows of a prompt, into their pages", _append_run
-    ),
-    Subject(
         "append-concat",
         "cache",
         "append",
@@ -139,4 +136,5 @@ SUBJECTS = (
         _append_concat,
         naive=True,
     ),
+    Subject("append-run", "cache", "append-run", "a prompt's rows, into its pages", _append_run),
 )

@@ -13,9 +13,9 @@ from tracekit.norm import (
     Traffic,
     compiled,
     draw_problem,
+    error_of,
     fused_kernel,
     kernel_traffic,
-    relative_error,
     separate,
     separate_traffic,
 )
@@ -89,7 +89,7 @@ def _prepared(
         working_set=len(problems) * cost.unique,
         sets=len(problems),
         sequence=first.rows,
-        error=relative_error(first, op(first)),
+        error=error_of(first, op(first)),
         chained=first.dims == first.outputs,
     )
 

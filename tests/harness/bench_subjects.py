@@ -1,0 +1,53 @@
+"""Subjects whose times are literal: they put a clock forward by what they take."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.bench import Prepared, Subject
+from tracekit.step import Step
+
+
+@dataclass
+class Hand:
+    """A clock that only subjects move, and the names of those that moved it."""
+
+    now: int = 0
+    calls: list[str] = field(default_factory=list)
+
+    def read(self) -> int:
+        """Return the time in nanoseconds."""
+        return self.now
+
+
+def literal_subject(
+    hand: Hand,
+    name: str,
+    takes: int,
+    *,
+    naive: bool = False,
+    family: str = "decode",
+    fails_after: int | None = None,
+    error: Callable[[], BaseException] = lambda: RuntimeError("the kernel is broken"),
+) -> Subject:
+    """Return a subject whose calls take `takes` nanoseconds of the hand's time.
+
+    After `fails_after` steps it raises what `error` makes.
+    """
+    steps: list[int] = []
+
+    def submit() -> int:
+        if fails_after is not None and len(steps) >= fails_after:
+            raise error()
+        steps.append(1)
+        hand.calls.append(name)
+        return 1
+
+    def wait(calls: int) -> None:
+        hand.now += calls * takes
+
+    def prepare(_: Any) -> Prepared:
+        step = Step(submit=submit, wait=wait, backend="cpu", tokens=4, bytes_unique=1000, flops=10)
+        return Prepared(step, lambda calls: calls, 1000, 2, 16, error=0.5)
+
+    return Subject(name, "attention", family, "literal", prepare, naive=naive)
