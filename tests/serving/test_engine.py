@@ -105,9 +105,12 @@ def test_what_is_not_complete_at_the_end_is_told_as_unfinished(rig: Make) -> Non
 
 
 def test_an_arrival_that_was_due_but_not_seen_counts_as_unfinished(rig: Make) -> None:
-    one = rig([(0, 4, 9), (5, 4, 9)], prefill=20 * MS).begin()
+    one = rig([(0, 4, 9), (5, 4, 9), (900, 4, 9)], prefill=20 * MS).begin()
     one.tick()
-    assert one.engine.finish()["arrivals_after_the_end"].value == 1
+    results = one.engine.finish()
+    assert results["arrivals_after_the_end"].value == 1
+    assert results["arrival_lateness_max"].value == 15 * MS
+    one.clock.time += 1_000 * MS
     assert sorted(request.number for request in one.engine.leave().requests) == [0, 1]
 
 

@@ -88,6 +88,7 @@ class Engine:
         self._levels: dict[str, float] = {}
         self._limits = dict(limits or {})
         self._lateness: list[int] = []
+        self._unseen: list[Sequence] = []
 
     def begin(self) -> None:
         """Let the schedule start now."""
@@ -132,8 +133,14 @@ class Engine:
         return Told(**vars(self._tick))
 
     def finish(self) -> dict[str, float | Measured]:
-        """End the run; say how late arrivals were seen, and how many were still to come."""
+        """End the run; say how late arrivals were seen, and how many were still to come.
+
+        Who was due and had not been seen yet is seen now, and will be told as unfinished.
+        """
+        now = self._clock.now()
         self._closed = True
+        self._unseen = self._due(now)
+        self._lateness += [now - one.scheduled for one in self._unseen]
         left = float(len(self._coming))
         results: dict[str, float | Measured] = {
             "arrivals_after_the_end": Measured(left, "count", "neither")
@@ -146,12 +153,10 @@ class Engine:
 
     def leave(self) -> Told:
         """Tell of the requests that were to arrive and are not complete."""
-        now = self._clock.now()
         self._tick = Tick()
-        due = self._due(now)
-        open_ones = (*self._scheduler.active, *self._scheduler.waiting, *due)
+        open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
         self._tick.requests += [_told(one, "unfinished") for one in open_ones]
-        self._read_levels(now)
+        self._read_levels(self._clock.now())
         return self.tell()
 
     def _idle(self, now: int) -> bool:

@@ -1,0 +1,97 @@
+"""Runs whose every moment can be worked out by hand, from the schedule to the metrics."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis import serving
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.metrics import METRICS
+
+MS = 1_000_000
+Tables = dict[str, pd.DataFrame]
+
+
+def tables_of(rig: Any) -> Tables:
+    """Lay what an engine told on the time of its run, as a recording's tables do."""
+    requests, tokens = [], []
+    for number, one in sorted(rig.requests.items()):
+        known = one.tokens or (None, None)
+        first, last = (None if at is None else at - one.scheduled for at in (known[0], known[-1]))
+        at = one.scheduled - rig.begun
+        requests.append((at, number, one.state, first, last, len(one.tokens)))
+        tokens += [(at - rig.begun, number, index) for index, at in enumerate(one.tokens)]
+    gauges = [(one.at - rig.begun, one.name, one.value) for told in rig.told for one in told.gauges]
+    names = ["start", "number", "state", "first_token", "last_token", "produced"]
+    integers = dict.fromkeys(("first_token", "last_token", "produced"), "Int64")
+    return {
+        "requests": pd.DataFrame(requests, columns=names).astype(integers),
+        "request_tokens": pd.DataFrame(tokens, columns=["time", "request", "index"]),
+        "gauges": pd.DataFrame(gauges, columns=["time", "name", "value"]),
+    }
+
+
+def test_an_unloaded_server_takes_just_its_ticks(rig: Callable[..., Any]) -> None:
+    # one piece of a prompt, 4 ms; then three decode steps of 2 ms
+    one = tables_of(rig([(0, 8, 4), (100, 8, 4), (200, 8, 4)], prefill=4 * MS, decode=2 * MS).run())
+    requests, tokens = one["requests"], one["request_tokens"]
+    assert serving.first_token_times(requests).tolist() == pytest.approx([4e6] * 3, abs=2_000)
+    assert serving.times_per_token(requests).tolist() == [2e6] * 3
+    assert serving.gaps_between_tokens(requests, tokens).tolist() == [2e6] * 9
+    assert serving.whole_times(requests).tolist() == pytest.approx([10e6] * 3, abs=2_000)
+
+
+def test_prompts_queue_one_behind_the_other(rig: Callable[..., Any]) -> None:
+    # four come at once: the k-th waits for k pieces, and for the decode steps beside them
+    one = tables_of(rig([(0, 8, 1)] * 4, prefill=10 * MS).run())
+    assert serving.first_token_times(one["requests"]).tolist() == [10e6, 20e6, 30e6, 40e6]
+    assert METRICS["ttft_mean"].measure(one["requests"], one["request_tokens"]) == 25e6
+    assert METRICS["ttft_p50"].measure(one["requests"], one["request_tokens"]) == 25e6
+
+
+def test_a_prompt_beside_it_makes_a_gap_between_two_tokens(rig: Callable[..., Any]) -> None:
+    one = tables_of(rig([(0, 8, 6), (5, 16, 1)], prefill=10 * MS, decode=1 * MS).run())
+    gaps = serving.gaps_between_tokens(one["requests"], one["request_tokens"])
+    assert gaps.tolist() == [11e6, 11e6, 1e6, 1e6, 1e6]
+
+
+def test_with_one_slot_the_second_waits_for_all_of_the_first(rig: Callable[..., Any]) -> None:
+    one = rig([(0, 8, 5), (1, 8, 5)], slots=1, prefill=4 * MS, decode=2 * MS).run()
+    table = tables_of(one)["requests"]
+    assert serving.whole_times(table).tolist() == [12e6, 23e6]
+    assert one.requests[1].admitted - one.begun == 12 * MS
+
+
+def test_a_stalled_loop_shows_in_every_latency_that_it_touched(rig: Callable[..., Any]) -> None:
+    """Ten requests come while the loop stands still; a closed loop would have asked one."""
+    one = rig([(0, 8, 2), *((10 * n, 8, 1) for n in range(1, 11))], slots=16, prefill=1 * MS)
+    one.begin()
+    one.tick()
+    one.clock.time += 500 * MS
+    while not one.engine.exhausted():
+        one.tick()
+    first = serving.first_token_times(tables_of(one)["requests"])
+    assert first[0] == 1e6
+    assert (first[1:] > 400e6).all()
+    assert METRICS["ttft_p50"].measure(tables_of(one)["requests"], pd.DataFrame()) > 400e6
+
+
+def test_levels_over_the_run_are_worked_out(rig: Callable[..., Any]) -> None:
+    limits = {("limit_blocks", "count"): 32.0, ("limit_active_sequences", "count"): 4.0}
+    one = tables_of(rig([(0, 8, 4), (0, 8, 4)], limits=limits, prefill=4 * MS).run())
+    gauges = one["gauges"]
+    # both take three blocks; prefill, prefill + decode, decode, decode: done; decode: done
+    assert METRICS["block_occupancy_peak"].measure(one["requests"], gauges) == 6 / 32
+    assert METRICS["queue_peak"].measure(one["requests"], gauges) == 0
+    times, values = serving.readings(gauges, "used_blocks")
+    assert values.tolist() == [6, 3, 0]
+    assert times.tolist() == [0, 14 * MS, 16 * MS]
+
+
+def test_nobody_waited_where_nobody_came(rig: Callable[..., Any]) -> None:
+    one = rig([(90_000, 8, 1)])
+    one.run(until=one.clock.time + 100 * MS)
+    with pytest.raises(Unavailable, match="serves no requests"):
+        METRICS["queue_peak"].measure(tables_of(one)["requests"], tables_of(one)["gauges"])
