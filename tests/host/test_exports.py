@@ -146,7 +146,7 @@ def test_a_damaged_bundle_is_told(recorder: HostRecorder, recording: Recording) 
 INTERVALS = """\
 <?xml version="1.0"?>
 <trace-query-result>
-<node xpath='//trace-toc[1]/run[1]/data[1]/table[11]'><schema name="host-intervals">\
+<node xpath='//trace-toc[1]/run[1]/data[1]/table[12]'><schema name="host-intervals">\
 <col><mnemonic>start</mnemonic><name>Start</name>\
 <engineering-type>start-time</engineering-type></col>\
 <col><mnemonic>duration</mnemonic><name>Duration</name>\

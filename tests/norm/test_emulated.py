@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tracekit.msl import Order, emulation
-from tracekit.norm import Problem, draw_problem, fused_kernel, kernel_traffic, relative_error
+from tracekit.norm import Problem, draw_problem, error_of, fused_kernel, kernel_traffic
 from tracekit.norm.metal import specialization_name, tile_of
 
 pytestmark = [
@@ -50,7 +50,7 @@ def test_it_agrees_with_float64_in_every_order_of_threads(
         with emulation(order=order, seed=1):
             outs.append(fused_kernel(problem))
     assert (outs[0].shape, outs[0].dtype) == ((sizes[0], sizes[2]), dtype)
-    assert relative_error(problem, outs[0]) < MOST[dtype]
+    assert error_of(problem, outs[0]) < MOST[dtype]
     assert all(mx.array_equal(outs[0], out) for out in outs)
 
 
@@ -87,16 +87,16 @@ def test_arrays_so_small_that_mlx_would_bind_them_as_constants(
 ) -> None:
     problem = draw_problem(rows, dims, outputs, dtype=mx.float32)
     with emulation(checked=True):
-        assert relative_error(problem, fused_kernel(problem)) < MOST[mx.float32]
+        assert error_of(problem, fused_kernel(problem)) < MOST[mx.float32]
 
 
 def test_eps_counts_where_rows_are_small() -> None:
     drawn = draw_problem(2, 33, 5, dtype=mx.float32)
     small = Problem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
     with emulation():
-        assert relative_error(small, fused_kernel(small)) < MOST[mx.float32]
+        assert error_of(small, fused_kernel(small)) < MOST[mx.float32]
         other = Problem(small.x, small.gain, small.weight, eps=1e-6)
-        assert relative_error(other, fused_kernel(small)) > 0.1
+        assert error_of(other, fused_kernel(small)) > 0.1
 
 
 def test_what_is_no_number_stays_in_its_row() -> None:
@@ -140,5 +140,5 @@ def test_a_kernel_broken_on_purpose_is_wrong_in_some_order(
                 return real(**{**given, "source": broken(given["source"])})
 
             patch.setattr(mx.fast, "metal_kernel", factory)
-            errors.append(relative_error(problem, fused_kernel(problem)))
+            errors.append(error_of(problem, fused_kernel(problem)))
     assert max(errors) > 0.01

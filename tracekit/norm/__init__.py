@@ -3,7 +3,7 @@
 from tracekit.norm.metal import fused_kernel, kernel_traffic, specializations
 from tracekit.norm.ops import compiled, separate
 from tracekit.norm.problem import Problem, draw_problem
-from tracekit.norm.reference import reference, relative_error
+from tracekit.norm.reference import error_of, reference
 from tracekit.norm.traffic import Traffic, fused_traffic, separate_traffic
 
 __all__ = [
@@ -11,11 +11,11 @@ __all__ = [
     "Traffic",
     "compiled",
     "draw_problem",
+    "error_of",
     "fused_kernel",
     "fused_traffic",
     "kernel_traffic",
     "reference",
-    "relative_error",
     "separate",
     "separate_traffic",
     "specializations",

@@ -4,6 +4,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.agreement import relative_error
 from tracekit.norm.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -15,12 +16,10 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
     return (x / rms * gain) @ weight.T
 
 
-def relative_error(problem: Problem, out: mx.array) -> float:
-    """Return the largest error of `out`, as a part of the largest result; NaN counts as inf."""
+def error_of(problem: Problem, out: mx.array) -> float:
+    """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
     x, gain, weight = (_as_float64(one) for one in (problem.x, problem.gain, problem.weight))
-    expected = reference(x, gain, weight, problem.eps)
-    error = np.abs(_as_float64(out) - expected).max() / np.abs(expected).max()
-    return float(np.nan_to_num(error, nan=np.inf))
+    return relative_error(_as_float64(out), reference(x, gain, weight, problem.eps))
 
 
 def _as_float64(array: mx.array) -> Floats:
