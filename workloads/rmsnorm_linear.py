@@ -48,9 +48,10 @@ def rmsnorm_linear(
 def _step(problem: "Problem", order: Literal["abba", "abab"], bound: float) -> Step:
     import mlx.core as mx
 
+    from tracekit.attention import backend
     from tracekit.norm import separate, separate_traffic, specializations
 
-    metal = mx.default_device() != mx.Device(mx.cpu) and mx.metal.is_available()
+    metal = backend() == "metal"
     moved = separate_traffic(
         problem.rows, problem.dims, problem.outputs, itemsize=problem.dtype.size
     )
@@ -63,8 +64,7 @@ def _step(problem: "Problem", order: Literal["abba", "abab"], bound: float) -> S
     if not metal:
         results["fused_speedup"] = Measured(None, "x", "higher", NEEDS_METAL)
     turns = Turns(subject, baseline, order, mx.eval)
-    backend = "metal" if metal else "cpu"
-    return alternate(turns, backend=backend, results=results, specializations=specializations)
+    return alternate(turns, backend=backend(), results=results, specializations=specializations)
 
 
 def _fused(problem: "Problem") -> Contender:
