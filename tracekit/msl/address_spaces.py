@@ -61,8 +61,8 @@ def _constructors() -> Iterator[str]:
     """Return macros for `float4(a, b)`, which C++ for OpenCL lacks."""
     for scalar in _SCALARS.split():
         for lanes in (2, 3, 4):
-            name = f"{scalar}{lanes}"
-            yield f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)"
+            for name in (f"{scalar}{lanes}", f"packed_{scalar}{lanes}"):
+                yield f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)"
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -78,7 +78,8 @@ def _referred(text: str, found: re.Match[str], file: str) -> str:
     """Turn `threadgroup float a[4], b;` into references, and go on in the same column."""
     kind, names = found["type"], found["names"].replace("\n", " ")
     made = "".join(
-        f"threadgroup {kind} (&{name}){sizes} = tracekit_threadgroup<{kind}{sizes}>(); "
+        f"threadgroup {kind} TRACEKIT_NAMED (&{name}){sizes} = "
+        f"tracekit_threadgroup<{kind}{sizes}>(); "
         for name, sizes in _DECLARATOR.findall(names)
     )
     begin, end = text.rfind("\n", 0, found.end()) + 1, text.find("\n", found.end())

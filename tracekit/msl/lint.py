@@ -37,7 +37,13 @@ _UNKNOWN = re.compile(
     r"use of undeclared identifier|unknown type name|no template named|no type named"
     r"|no member named '\w+' in namespace|invalid conversion between ext-vector|undefined template"
 )
-_POINTERS = re.compile(r"'[^']*\b(?:device|threadgroup|constant|thread)\b[^']*[*&\[]")
+_MIXED = re.compile(
+    r"address space|use of type 'double'"
+    r"|'[^']*\b(?:device|threadgroup|constant|thread)\b[^']*[*&\[]"
+)
+_BROKEN = re.compile(
+    r"expected |extraneous |unterminated |missing |invalid suffix|unmatched |indirection requires"
+)
 _GOOD = "void f(device float* a, threadgroup float* b) { b[0] = a[0]; }"
 _BAD = "void f(device float* a, threadgroup float* b) { a = b; }"
 
@@ -58,8 +64,8 @@ class Lint:
     Attributes:
         clang: The program that was asked.
         defects: What Metal would refuse as well.
-        unknown: What may be due to names that the declarations of Metal's library lack: clang
-            could not judge the lines that use them.
+        unknown: What may be due to names and conversions that the declarations of Metal's
+            library lack: clang could not judge these lines.
     """
 
     clang: str
@@ -115,9 +121,11 @@ def find_clang() -> str:
 
 
 def _certain(one: Complaint, text: str, *, missing: bool) -> bool:
-    """Say whether Metal would complain as well, and not just the lack of a name be felt."""
+    """Say whether Metal would complain as well, and not just what its library has be missed."""
     inside = 1 <= one.line <= text.count("\n") + 1
-    return inside and (not missing or bool(_POINTERS.search(one.message)))
+    sure = _MIXED.search(one.message) or (not missing and _BROKEN.match(one.message))
+    # clang gives a temporary object no address space, and then no method; Metal does
+    return inside and bool(sure) and "default address space" not in one.message
 
 
 def _unfit(clang: str) -> str:

@@ -123,7 +123,7 @@ def address_spaces(launches: Sequence[Launched]) -> Verdict:
             first, *lines = excerpt(one.text, found.defects)
             return defect(question, f"{one.file}:{first}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
-    return unknown(question, f"clang lacks: {doubts[0]}") if doubts else passed(question, clang)
+    return unknown(question, f"clang cannot judge all: {doubts[0]}") if doubts else passed(question, clang)
 
 
 def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:

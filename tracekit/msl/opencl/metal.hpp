@@ -16,6 +16,8 @@
 #define __METAL_VERSION__ 310
 #define __HAVE_BFLOAT__ 1
 #define alignas(...)
+// Stands between a type and a parenthesis, so that no macro takes both.
+#define TRACEKIT_NAMED
 #define is_function_constant_defined(name) true
 #define INFINITY __builtin_inff()
 #define HUGE_VALF __builtin_inff()
@@ -205,11 +207,12 @@ TRACEKIT_LANES(simd)
 TRACEKIT_LANES(quad)
 
 template <class T> struct atomic { T value; };
-typedef atomic<int> atomic_int;
-typedef atomic<uint> atomic_uint;
-typedef atomic<ulong> atomic_ulong;
-typedef atomic<bool> atomic_bool;
-typedef atomic<float> atomic_float;
+// OpenCL has types of these names.
+#define atomic_int atomic<int>
+#define atomic_uint atomic<uint>
+#define atomic_ulong atomic<ulong>
+#define atomic_bool atomic<bool>
+#define atomic_float atomic<float>
 #define TRACEKIT_ATOMIC(space)                                                          \
   template <class T> T atomic_load_explicit(const volatile space atomic<T>*, memory_order); \
   template <class T, class V> void atomic_store_explicit(volatile space atomic<T>*, V, memory_order); \
