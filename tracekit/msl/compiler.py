@@ -18,10 +18,10 @@ _PATIENCE = 300  # s, for one file
 _FLAGS = (
     *("-std=c++20", "-fPIC", "-pthread", "-w", "-fvisibility=hidden", "-U_FORTIFY_SOURCE"),
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
-    *("-fno-stack-protector", "-fno-diagnostics-show-caret", "-ftabstop=1"),
+    *("-fno-stack-protector", "-ftabstop=1"),
 )
 _OPTIMIZED = "-O1"
-_HINT = "Install g++ 12 or clang 16 or newer."
+_HINT = "Install g++ 12 (on arm64 13) or clang 16, or newer."
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,19 @@ class Compiler:
     def flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
-        return (*_FLAGS, _OPTIMIZED, *probes, *_machine_flags(), *self._rounding())
+        plain = "-fno-caret-diagnostics" if self._is_clang else "-fno-diagnostics-show-caret"
+        return (*_FLAGS, _OPTIMIZED, plain, *probes, *_machine_flags(), *self._rounding())
+
+    @property
+    def _is_clang(self) -> bool:
+        return "clang" in self.version
 
     def _rounding(self) -> tuple[str, ...]:
         """Have every half operation rounded, where the compiler would keep floats in between."""
         if platform.machine() not in {"x86_64", "AMD64"}:
             return ()
-        if "clang" in self.version:
-            return ("-ffloat16-excess-precision=none",)
+        if self._is_clang:
+            return ("-Xclang", "-ffloat16-excess-precision=none")
         major = re.search(r"\) (\d+)\.", self.version)
         return ("-fexcess-precision=16",) if major and int(major[1]) >= 13 else ()  # noqa: PLR2004
 

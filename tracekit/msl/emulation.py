@@ -158,7 +158,7 @@ def _run(
             source.grid,
             source.threadgroup,
             statistics,
-        )  # fmt: skip
+        )
     )
     return [
         as_mlx(array, dtype) for array, dtype in zip(outputs, call["output_dtypes"], strict=True)

@@ -58,7 +58,8 @@ class Instance:
 
 def kernels_of(code: str) -> list[str]:
     """Return the names of the kernel functions that a text without comments defines."""
-    found = re.finditer(r"(?:\[\[\s*kernel\s*\]\]|\bkernel\b)[^;{}()]*?\bvoid\s+(\w+)\s*\(", code)
+    attributes = r"\[\[[^\[\]]*\bkernel\b[^\[\]]*\]\](?:\s*\[\[[^\[\]]*\]\])*"
+    found = re.finditer(rf"(?:{attributes}|\bkernel\b)\s*\bvoid\s+(\w+)\s*\(", code)
     return [one[1] for one in found if body_follows(code, one.end() - 1)]
 
 
