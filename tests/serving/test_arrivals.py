@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.errors import UsageError
@@ -64,6 +64,10 @@ def test_a_ramp_climbs_linearly_and_then_holds() -> None:
     assert ((arrivals <= 2.1).sum(), (arrivals <= 4.05).sum()) == (5, 20)
 
 
+def test_a_ramp_shorter_than_a_nanosecond_is_none() -> None:
+    assert drawn(Rate(5.0, ramp=2.2e-308)) == drawn(Rate(5.0))
+
+
 def test_a_spike_replaces_the_rate_for_its_time() -> None:
     rate = Rate(4.0, spikes=(Spike(at=2.0, length=0.5, rate=40.0),))
     assert rate.expected(10.0) == pytest.approx(9.5 * 4 + 20)
@@ -78,6 +82,7 @@ def test_a_spike_within_the_ramp_interrupts_it() -> None:
     assert rate.expected(7.0) == pytest.approx(13.5 + 6.5)
 
 
+@settings(deadline=None)
 @given(
     st.floats(0.5, 50),
     st.floats(0, 5),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.errors import UsageError
@@ -37,6 +37,7 @@ def test_lognormal_lengths_have_the_median_and_the_spread_they_name() -> None:
     assert np.log(drawn).std() == pytest.approx(0.6, rel=0.02)
 
 
+@settings(deadline=None)
 @given(
     st.tuples(st.integers(1, 5_000), st.integers(1, 5_000), st.integers(1, 5_000)).map(sorted),
     st.integers(0, 99),

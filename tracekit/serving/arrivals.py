@@ -80,7 +80,7 @@ class Rate:
     @cached_property
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Where linear pieces start, their rate there, its slope, and the requests before."""
-        bounds = {0.0, self.ramp, *(at for one in self.spikes for at in (one.at, one.end))}
+        bounds = {0.0, self._climb, *(at for one in self.spikes for at in (one.at, one.end))}
         starts = np.array(sorted(bounds))
         pieces = [self._piece(float(at)) for at in starts]
         rates, slopes = (np.array(column) for column in zip(*pieces, strict=True))
@@ -92,9 +92,14 @@ class Rate:
         for one in self.spikes:
             if one.at <= start < one.end:
                 return one.rate, 0.0
-        if start < self.ramp:
-            return self.level * start / self.ramp, self.level / self.ramp
+        if start < self._climb:
+            return self.level * start / self._climb, self.level / self._climb
         return self.level, 0.0
+
+    @property
+    def _climb(self) -> float:
+        """The ramp; none where it is shorter than times are told apart."""
+        return self.ramp if self.ramp * _SECOND >= 1 else 0.0
 
 
 def draw_arrivals(

@@ -30,7 +30,7 @@ _LEVELS = (
     ("used_blocks", "Blocks", "in use", "blocks", "device"),
 )
 _RATES = (
-    *("request_rate_offered", "request_rate_served", "goodput", "slo_attainment"),
+    *("offered_load", "request_rate_offered", "request_rate_served", "goodput", "slo_attainment"),
     *("tokens_per_second", "steady_token_rate", "tick_spikes"),
     *("block_occupancy_mean", "block_occupancy_peak", "queue_peak"),
 )
