@@ -24,6 +24,12 @@ def _commands() -> list[list[str]]:
     return [shlex.split(line)[3:] for line in text.splitlines() if line]
 
 
+def _without_clang(text: str) -> list[str]:
+    """Leave out what depends on the clang of a machine, and what the page leaves out."""
+    lines = text.splitlines()
+    return [line for line in lines if "address spaces" not in line and "…" not in line]
+
+
 @pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -36,10 +42,8 @@ def test_the_check_of_the_page_finds_its_missing_barrier(tracekit: Run) -> None:
     file.write_text(check)
     ran = tracekit(*command)
     assert ran.code == 1
-    shown = _blocks("text")[0].splitlines()
-    assert [line for line in shown if "…" not in line and "address spaces" not in line] == [
-        line for line in ran.out.splitlines() if "address spaces" not in line
-    ][: len(shown) - 2]
+    shown = _without_clang(_blocks("text")[0])
+    assert _without_clang(ran.out)[: len(shown)] == shown
     assert BARRIER in PAGE.read_text()
     file.write_text(check.replace("    if (lane == 0) {", f"    {BARRIER}\n    if (lane == 0) {{"))
     assert tracekit(*command).code == 0
@@ -52,6 +56,6 @@ def test_the_kernel_of_the_page_leaves_its_buffer(tracekit: Run) -> None:
     command = next(one for one in _commands() if one[1] == file.name)
     ran = tracekit(*command)
     assert ran.code == 1
-    shown = _blocks("text")[1].splitlines()[:-1]
-    assert ran.out.splitlines()[: len(shown)] == shown
+    shown = _without_clang(_blocks("text")[1])
+    assert _without_clang(ran.out)[: len(shown)] == shown
     assert tracekit(*(one.replace("=0:5", "=0:4") for one in command)).code == 0

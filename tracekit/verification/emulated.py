@@ -11,9 +11,10 @@ import numpy as np
 from tracekit.errors import InputError, TracekitError
 from tracekit.msl import Order
 from tracekit.msl.emulation import Log, emulation
+from tracekit.msl.generated import generated
 from tracekit.verification.check import Declared, load
 from tracekit.verification.comparison import arrays
-from tracekit.verification.subject import Answer, Launched, Subject
+from tracekit.verification.subject import Answer, Launched, Source, Subject
 
 
 def check_subjects(
@@ -57,12 +58,20 @@ def check_subject(
             )
         return Answer(got, tuple(_launched(log)))
 
-    return Subject(declared.name, case, launch, expected, check.bound, check.loaded)
+    def sources() -> tuple[Source, ...]:
+        with _blaming(declared):
+            kernels = generated(check.run)
+        return tuple(
+            Source(f"{one.name}.metal", one.function, one.template, one.text) for one in kernels
+        )
+
+    return Subject(declared.name, case, launch, sources, expected, check.bound, check.loaded)
 
 
 def _launched(log: Log) -> Iterator[Launched]:
     for one in log.launches:
-        yield Launched(f"{one.name}.metal", one.function, one.template, one.text, one.statistics)
+        source = Source(f"{one.name}.metal", one.function, one.template, one.text)
+        yield Launched(source, one.statistics)
 
 
 @contextmanager

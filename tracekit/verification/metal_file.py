@@ -11,7 +11,7 @@ from tracekit.msl.edits import without_comments
 from tracekit.msl.signature import kernels_of
 from tracekit.verification.buffers import Buffer, buffer, load_array
 from tracekit.verification.comparison import arrays
-from tracekit.verification.subject import Answer, Launched, Subject
+from tracekit.verification.subject import Answer, Launched, Source, Subject
 from tracekit.verification.words import constant, pairs, triple, whole
 
 BOUNDS = {"float16": 2e-3, "bfloat16": 2e-2}
@@ -68,6 +68,7 @@ def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
         name=f"{file.name} {kernel.function}",
         parameters={},
         launch=runs.run,
+        sources=lambda: (runs.source,),
         expected=arrays([load_array(Path(one)) for one in expected.values()]),
         bound=_bound(launch, [bound[name] for name in expected]),
     )
@@ -99,9 +100,12 @@ class _Runs:
             threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
         )
         told = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
+        return Answer(arrays(told), (Launched(self.source, statistics),))
+
+    @property
+    def source(self) -> Source:
         kernel = self.kernel
-        launched = Launched(kernel.file, kernel.function, kernel.template, kernel.text, statistics)
-        return Answer(arrays(told), (launched,))
+        return Source(kernel.file, kernel.function, kernel.template, kernel.text)
 
     def _written(self, program: Program) -> list[str]:
         """Return the buffers that the kernel may write to; refuse those that are missing."""

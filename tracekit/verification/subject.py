@@ -12,21 +12,27 @@ from tracekit.verification.comparison import Array
 
 
 @dataclass(frozen=True)
-class Launched:
-    """One launch of a kernel.
+class Source:
+    """A kernel as text.
 
     Attributes:
         file: What messages call the text.
         function: Name of the kernel in its text.
         template: Its template arguments as text; "" for none.
-        text: The text that was compiled.
-        statistics: What was counted.
+        text: The text that is compiled.
     """
 
     file: str
     function: str
     template: str
     text: str
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch of a kernel, and what was counted."""
+
+    source: Source
     statistics: Statistics
 
 
@@ -39,6 +45,7 @@ class Answer:
 
 
 Launch = Callable[[Order, bool], Answer]
+Sources = Callable[[], tuple[Source, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +56,7 @@ class Subject:
         name: What it is called in the report.
         parameters: Which case of it this is.
         launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
+        sources: Returns the kernels that would run, without running them.
         expected: What must come out; empty where that is not known.
         bound: The largest error allowed, as a share of the largest magnitude expected.
         loaded: Bytes that must be loaded of buffers, by their names.
@@ -57,6 +65,7 @@ class Subject:
     name: str
     parameters: Mapping[str, Any]
     launch: Launch
+    sources: Sources
     expected: tuple[Array, ...] = ()
     bound: float = 0.0
     loaded: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -6,7 +6,7 @@ Watched accesses come first: a kernel that leaves its buffers must not run unwat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tracekit.errors import KernelError, ToolError
+from tracekit.errors import InputError, KernelError, ToolError
 from tracekit.msl import Order
 from tracekit.msl.lint import excerpt, find_clang, lint
 from tracekit.verification.comparison import (
@@ -16,7 +16,7 @@ from tracekit.verification.comparison import (
     require_shapes,
     within_bound,
 )
-from tracekit.verification.subject import Answer, Launched, Subject
+from tracekit.verification.subject import Answer, Launched, Source, Subject
 from tracekit.verification.verdict import (
     Moved,
     Question,
@@ -70,10 +70,19 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     told = head if question is Question.COMPILES else f"{head.rstrip(':')} (order {order})"
     found = defect(question, told, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
-    verdicts = [found if one is question else unknown(one, why) for one in Question]
+    known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
     if question is not Question.COMPILES:
-        verdicts[0] = passed(Question.COMPILES)
+        known[Question.COMPILES] = passed(Question.COMPILES)
+    verdicts = [known.get(one, unknown(one, why)) for one in Question]
     return Verification(subject.name, subject.parameters, (), tuple(verdicts))
+
+
+def _of_sources(subject: Subject) -> Verdict:
+    """Judge the address spaces of kernels that did not run, if they can be had as texts."""
+    try:
+        return address_spaces(subject.sources())
+    except InputError as error:
+        return unknown(Question.ADDRESS_SPACES, error.message)
 
 
 def _judged(
@@ -82,7 +91,7 @@ def _judged(
     """Compare what came out of a subject that ran to its end in every order."""
     verdicts = [
         passed(Question.COMPILES, _count(watched.launches, "kernel")),
-        address_spaces(watched.launches),
+        address_spaces([one.source for one in watched.launches]),
         passed(Question.SYNCHRONISATION, _met(watched.launches)),
         passed(Question.BOUNDS, "every access to a buffer was watched"),
         passed(Question.ENDS),
@@ -105,31 +114,35 @@ def _judged(
 def _told(
     subject: Subject, watched: Answer, verdicts: Sequence[Verdict], moved: tuple[Moved, ...]
 ) -> Verification:
-    kernels = tuple(one.function for one in watched.launches)
+    kernels = tuple(one.source.function for one in watched.launches)
     return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
 
 
-def address_spaces(launches: Sequence[Launched]) -> Verdict:
-    """Let clang judge each text that was launched, if there is a clang that can."""
+def address_spaces(sources: Sequence[Source]) -> Verdict:
+    """Let clang judge each text, if there is a clang that can."""
     question = Question.ADDRESS_SPACES
     try:
         clang = find_clang()
     except ToolError as error:
         return unknown(question, error.message)
     doubts: list[str] = []
-    for one in {(one.text, one.function, one.template): one for one in launches}.values():
+    for one in dict.fromkeys(sources):
         found = lint(one.text, one.function, one.template)
         if found.defects:
             first, *lines = excerpt(one.text, found.defects)
             return defect(question, f"{one.file}:{first}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
-    return unknown(question, f"clang cannot judge all: {doubts[0]}") if doubts else passed(question, clang)
+    return (
+        unknown(question, f"clang cannot judge all: {doubts[0]}")
+        if doubts
+        else passed(question, clang)
+    )
 
 
 def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
     """Return the bytes that each launch moved of each buffer, in the order of launches."""
     return tuple(
-        Moved(one.function, name, moved.loaded, moved.stored, moved.touched)
+        Moved(one.source.function, name, moved.loaded, moved.stored, moved.touched)
         for one in launches
         for name, moved in one.statistics.traffic.items()
     )
@@ -160,5 +173,5 @@ def _met(launches: Sequence[Launched]) -> str:
 
 
 def _count(launches: Sequence[Launched], noun: str) -> str:
-    number = len({one.function for one in launches})
+    number = len({one.source.function for one in launches})
     return f"{number} {noun}{'s' if number != 1 else ''}"
