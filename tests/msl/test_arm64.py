@@ -36,7 +36,7 @@ MAIN = """
 #include "launch.hpp"
 extern "C" int tracekit_run(const tracekit::Entry*, const tracekit::Request*, tracekit::Counts*,
                             char*, size_t);
-static int go_on() { return 0; }
+static int stop = 0;
 int main() {
   static float a[130], out[130];
   for (int i = 0; i < 130; ++i) a[i] = i % 5;
@@ -45,7 +45,7 @@ int main() {
   for (int i = 0; i < 2; ++i) buffers[i].touched = touched[i];
   for (int order = 0; order < 3; ++order) {
     tracekit::Request request{{130, 1, 1}, {64, 1, 1}, order, 2, 1, 0, 2, 0,
-                              buffers, nullptr, go_on};
+                              buffers, nullptr, &stop};
     static tracekit::Counts counts;
     char message[4096];
     const int status = tracekit_run(&tracekit_entry_0, &request, &counts, message, sizeof(message));

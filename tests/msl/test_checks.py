@@ -1,5 +1,9 @@
 """What goes wrong in a kernel is said, with its place; nothing ends the process."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -118,6 +122,31 @@ def test_an_access_out_of_bounds_has_its_place(line: str, says: str) -> None:
     assert " at k.metal:8:" in message
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("room[t + 1] = a[i];", "index 64 of threadgroup memory with 64 elements by thread 63"),
+        ("out[i] = room[int(t) - 1];", "index -1 of threadgroup memory with 64 elements"),
+        ("table[1][a[2] > 1.0 ? 3 : 0] = 0;", "index 3 of threadgroup memory with 3 elements"),
+        ("table[2][0] = 0;", "index 2 of threadgroup memory with 2 elements"),
+    ],
+)
+def test_an_index_beyond_threadgroup_memory_has_its_place(line: str, says: str) -> None:
+    body = f"threadgroup float room[64], table[2][3];\n  {line}"
+    message = failure(body, checked=True)
+    assert says in message
+    assert f"\n    8 |   {line}\n" in message
+
+
+def test_a_pointer_of_the_name_of_an_array_is_not_one() -> None:
+    before = "float last(threadgroup float* room, int n) { return room[n]; }\n"
+    body = """threadgroup float room[64]; room[t] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = last(room + 32, 31 - int(t) / 2);"""
+    out = one_output(body, A, threadgroup=64, before=before, checked=True)
+    assert out.tolist() == [63 - n // 2 for n in range(64)]
+
+
 def test_an_unchecked_access_far_outside_ends_the_launch_only() -> None:
     message = failure("out[i + 1000000000000] = 1;")
     assert "access of memory that is not there" in message
@@ -169,6 +198,20 @@ def test_a_kernel_that_never_ends_is_stopped(body: str) -> None:
     sizes = {"grid": (64, 1, 1), "threadgroup": (64, 1, 1)}
     with pytest.raises(KernelError, match=r"did not end within 0\.05 s"):
         program.run({"a": A, "out": out}, **sizes, patience=0.05)
+
+
+def test_an_interrupt_ends_a_launch() -> None:
+    program = compiled("while (a[0] == 0) out[i] += 1;", BOTH)
+    out = np.zeros_like(A)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            program.run({"a": A, "out": out}, grid=(64, 1, 1), threadgroup=(64, 1, 1), patience=60)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(

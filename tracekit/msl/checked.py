@@ -1,7 +1,7 @@
 """Rewriting for checked programs: pointers to buffers become ones that know their buffer."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracekit.errors import UsageError
 from tracekit.msl.edits import Edit, place
@@ -77,6 +77,22 @@ def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
             yield Edit(sign, sign + 1, "(")
             yield Edit(found.start(2), found.start(2) + 1, "+(")
             yield Edit(end, end + 1, "))")
+
+
+def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
+    """Check every index into an array of these names: `a[i]` becomes `a[within(a, i)]`."""
+    words = "|".join(sorted(set(names)))
+    for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[)", code) if words else ():
+        array, opening = found[0].strip(), found.end()
+        while opening > 0:
+            end = closing(code, opening)
+            if end < 0:
+                break
+            yield Edit(opening + 1, opening + 1, f"tracekit::within({array}, ")
+            yield Edit(end, end, ")")
+            array += "[0]"
+            following = re.compile(r"\s*\[").match(code, end + 1)
+            opening = following.end() - 1 if following else 0
 
 
 def _values(code: str) -> Iterator[Edit]:

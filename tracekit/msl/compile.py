@@ -44,11 +44,14 @@ def compile_kernels(
     are those of `compile_kernel`.
     """
     found = find_compiler(compiler)
+    engine = _engine(found)
     groups = _shared_out(kernels)
+
+    def compiled(group: Sequence[int]) -> list[Program]:
+        return _compiled([kernels[at] for at in group], found, engine, checked=checked)
+
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = pool.map(
-            lambda group: _compiled([kernels[i] for i in group], checked, found), groups
-        )
+        made = pool.map(compiled, groups)
         programs = {
             at: program
             for group, some in zip(groups, made, strict=True)
@@ -67,9 +70,10 @@ def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def _compiled(kernels: Sequence[Kernel], checked: bool, compiler: Compiler) -> list[Program]:
+def _compiled(
+    kernels: Sequence[Kernel], compiler: Compiler, engine: Path, *, checked: bool
+) -> list[Program]:
     made = unit(kernels, checked=checked)
-    engine = kept("o", "engine", compiler, lambda path: _compile_engine(compiler, path))
     path = kept(
         "so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path)
     )
@@ -85,8 +89,13 @@ def _compiled(kernels: Sequence[Kernel], checked: bool, compiler: Compiler) -> l
     ]  # fmt: skip
 
 
-def _compile_engine(compiler: Compiler, path: Path) -> None:
-    compiler.run("-O2", "-c", str(SHIM / "engine.cpp"), "-o", str(path), folder=path.parent)
+def _engine(compiler: Compiler) -> Path:
+    """Return the engine, which is compiled once and linked to every kernel."""
+
+    def make(path: Path) -> None:
+        compiler.run("-O2", "-c", str(SHIM / "engine.cpp"), "-o", str(path), folder=path.parent)
+
+    return kept("o", "engine", compiler, make)
 
 
 def _compile(
@@ -94,15 +103,17 @@ def _compile(
 ) -> None:
     source = path.with_suffix(".cpp")
     source.write_text(made.text)
+    optimized = "-O2" if made.checked else "-O1"  # checks are small functions to be inlined
+    files = [source.name, str(engine), "-o", path.name]
     try:
-        compiler.run("-shared", source.name, str(engine), "-o", path.name, folder=path.parent)
+        compiler.run(optimized, "-shared", *files, folder=path.parent)
     except ToolError as error:
         texts = [""] * len(made.files)
         for kernel, text in zip(kernels, made.texts, strict=True):
             texts[text] = kernel.text
-        files = ", ".join(dict.fromkeys(name for name, _ in made.files))
+        names = ", ".join(dict.fromkeys(name for name, _ in made.files))
         words = compiler_words(error.message, made.files, texts)
         raise KernelError(
-            f"{compiler.path} cannot compile {files}:\n{words}",
+            f"{compiler.path} cannot compile {names}:\n{words}",
             hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",
         ) from error

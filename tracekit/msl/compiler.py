@@ -20,7 +20,6 @@ _FLAGS = (
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-stack-protector", "-ftabstop=1"),
 )
-_OPTIMIZED = "-O1"
 _HINT = "Install g++ 12 (on arm64 13) or clang 16, or newer."
 
 
@@ -41,7 +40,7 @@ class Compiler:
         """What every file is compiled with."""
         probes = ("-fstack-clash-protection",) if sys.platform == "linux" else ()
         plain = "-fno-caret-diagnostics" if self._is_clang else "-fno-diagnostics-show-caret"
-        return (*_FLAGS, _OPTIMIZED, plain, *probes, *_machine_flags(), *self._rounding())
+        return (*_FLAGS, plain, *probes, *_machine_flags(), *self._rounding())
 
     @property
     def _is_clang(self) -> bool:

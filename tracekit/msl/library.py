@@ -3,12 +3,11 @@
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
+from threading import Thread
 from typing import ClassVar
 
 MOST_BUFFERS = 64
 _ROOM = 4096
-
-ShouldStop = ctypes.CFUNCTYPE(c_int)
 
 
 class Buffer(ctypes.Structure):
@@ -43,7 +42,7 @@ class Request(ctypes.Structure):
         ("argument_count", c_uint),
         ("buffers", POINTER(Buffer)),
         ("argument_bytes", POINTER(c_size_t)),
-        ("should_stop", ShouldStop),
+        ("stop", POINTER(c_int)),
     )
 
 
@@ -86,8 +85,18 @@ class Library:
         """Return one of its kernels."""
         return Entry.in_dll(self._library, name)
 
-    def run(self, entry: Entry, request: Request) -> tuple[Counts, str]:
-        """Launch; return what was counted, and why it failed or ""."""
+    def run(self, entry: Entry, request: Request, patience: float) -> tuple[Counts, str]:
+        """Launch; return what was counted, and why it failed or ""; "stopped" after `patience`."""
         counts, message = Counts(), ctypes.create_string_buffer(_ROOM)
-        self._run(entry, request, counts, message, _ROOM)
+        stop = c_int(0)
+        request.stop = ctypes.pointer(stop)
+        arguments = (entry, request, counts, message, _ROOM)
+        # In a thread of its own, so that this one can be interrupted.
+        launch = Thread(target=self._run, args=arguments)
+        launch.start()
+        try:
+            launch.join(patience)
+        finally:
+            stop.value = 1
+            launch.join()
         return counts, message.value.decode(errors="replace")

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from tracekit.errors import KernelError, UsageError
 from tracekit.msl.binding import Bound, bind
 from tracekit.msl.edits import Edited
 from tracekit.msl.kernel import Kernel
-from tracekit.msl.library import Buffer, Counts, Entry, Library, Request, ShouldStop
+from tracekit.msl.library import Buffer, Counts, Entry, Library, Request
 from tracekit.msl.messages import located, named
 from tracekit.msl.signature import Parameter
 from tracekit.msl.statistics import Order, Statistics, Traffic
@@ -89,16 +88,14 @@ class Program:
         _check_sizes(grid, threadgroup)
         bound = bind(self.parameters, self._entry, buffers, checked=self.checked,
                      constants=self.kernel.constants, text=self.kernel.text)  # fmt: skip
-        stop = _Stop(patience)
         sizes = threadgroup_bytes or {}
         request = Request(
             grid, threadgroup, list(Order).index(order), workers or _processors(),
             seed % 2**64, lenient, len(bound.table), max(sizes, default=-1) + 1,
-            (Buffer * len(bound.table))(*bound.table), _sizes(sizes), ShouldStop(stop),
+            (Buffer * len(bound.table))(*bound.table), _sizes(sizes),
         )  # fmt: skip
-        counts, message = self._library.run(self._entry, request)
+        counts, message = self._library.run(self._entry, request, patience)
         bound.write_back()
-        stop.raise_if_interrupted()
         if message:
             raise self._error(message, patience)
         return self._statistics(counts, bound)
@@ -132,25 +129,6 @@ class Program:
             counts.barriers, counts.simd_operations, counts.threadgroup_bytes, counts.switches,
             traffic, counts.partial_simd_operations,
         )  # fmt: skip
-
-
-class _Stop:
-    """Asked ten times a second during a launch: shall it stop?"""
-
-    def __init__(self, patience: float) -> None:
-        self._end = time.monotonic() + patience
-        self._raised: BaseException | None = None
-
-    def __call__(self) -> int:
-        try:
-            return int(time.monotonic() > self._end)
-        except BaseException as error:  # noqa: BLE001 - Ctrl-C, while the engine runs
-            self._raised = error
-            return 1
-
-    def raise_if_interrupted(self) -> None:
-        if self._raised is not None:
-            raise self._raised
 
 
 def _processors() -> int:

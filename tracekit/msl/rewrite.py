@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from tracekit.errors import UsageError
-from tracekit.msl.checked import checked_pointers
+from tracekit.msl.checked import checked_indices, checked_pointers
 from tracekit.msl.edits import Edit, Edited, blank, edited, place, without_comments, without_strings
 from tracekit.msl.kernel import Constant, Kernel
 from tracekit.msl.refused import refuse_unknown
@@ -56,6 +56,7 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
     ]
     if checked:
         edits += checked_pointers(code, kernel.file)
+        edits += checked_indices(code, _shared_names(code))
     covered = _Covered(edits)
     blanked = _blank_words(text, code, covered, kernel.file)
     return edited(blanked, edits)
@@ -111,6 +112,11 @@ def _shared(code: str) -> Iterator[Edit]:
             made += f"auto& {name} = tracekit::shared<{kind}>({number}); "
             number += 1
         yield Edit(found.start(), found.end(), made.rstrip())
+
+
+def _shared_names(code: str) -> Iterator[str]:
+    for found in _SHARED.finditer(code):
+        yield from (name for name, sizes in _DECLARATOR.findall(found["names"]) if sizes)
 
 
 def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:

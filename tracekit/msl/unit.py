@@ -23,12 +23,14 @@ class Unit:
         parameters: Of each kernel, in the order in which they were given.
         texts: Of each kernel, the number of its text.
         files: What messages call a text, and the text as rewritten, by its number.
+        checked: Whether accesses are checked.
     """
 
     text: str
     parameters: tuple[tuple[Parameter, ...], ...]
     texts: tuple[int, ...]
     files: tuple[tuple[str, Edited], ...]
+    checked: bool
 
 
 def unit(kernels: Sequence[Kernel], *, checked: bool) -> Unit:
@@ -54,7 +56,7 @@ def unit(kernels: Sequence[Kernel], *, checked: bool) -> Unit:
         parameters.append(read)
         numbers.append(texts[identity])
         lines += _call(kernel, read, number, texts[identity])
-    return Unit("\n".join(lines) + "\n", tuple(parameters), tuple(numbers), tuple(files))
+    return Unit("\n".join(lines) + "\n", tuple(parameters), tuple(numbers), tuple(files), checked)
 
 
 def _frozen(mapping: Mapping[int, object] | Mapping[str, object]) -> object:

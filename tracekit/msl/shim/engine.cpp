@@ -135,9 +135,9 @@ static void run_workers(Launch& launch) {
     });
   }
   std::unique_lock<std::mutex> lock(mutex);
-  while (!changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return left == 0; })) {
+  while (!changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return left == 0; })) {
     lock.unlock();
-    if (launch.request.should_stop()) launch.fail("stopped");
+    if (__atomic_load_n(launch.request.stop, __ATOMIC_RELAXED) != 0) launch.fail("stopped");
     if (launch.stopping) {
       for (auto& one : threads) pthread_kill(one.native_handle(), WAKE);
     }

@@ -20,7 +20,7 @@ struct Request {
   unsigned buffer_count, argument_count;
   const Buffer* buffers;
   const size_t* argument_bytes;  // of each [[threadgroup(i)]]
-  int (*should_stop)();
+  const int* stop;  // set to 1 by the caller to end the launch
 };
 
 struct Counts {

@@ -217,6 +217,19 @@ struct pointer {
   }
 };
 
+// An index into an array that threads share; of anything else, it is left as it is.
+template <class T, size_t N>
+ptrdiff_t within(T (&)[N], const Index& i) {
+  if (i.number < 0 || size_t(i.number) >= N) {
+    fail(i.site, "index %td of threadgroup memory with %zu elements by thread %u", i.number, N,
+         here->index);
+  }
+  return i.number;
+}
+template <class A, class I>
+  requires(!std::is_array_v<A>)
+I within(const A&, I i) { return i; }
+
 // What `auto` takes: the value, not the way to it.
 template <class A>
 auto value(A&& from) { return static_cast<A&&>(from); }
