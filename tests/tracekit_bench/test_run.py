@@ -45,8 +45,8 @@ def test_quick_calls_are_chained_and_their_time_divided() -> None:
 def test_subjects_take_turns_forwards_and_backwards() -> None:
     hand = Hand()
     bench(hand, *(literal_subject(hand, name, 10_000_000) for name in "ABC"))
-    warm = 3 * (EFFORT.warmup + 1)
-    assert "".join(hand.calls[:warm]) == "AAABBBCCC"
+    warm = 3 * EFFORT.warmup
+    assert "".join(hand.calls[:warm]) == "AABBCC"
     assert "".join(hand.calls[warm:]) == "ABCCBA" * 4
 
 
@@ -126,7 +126,7 @@ def test_one_that_fails_on_its_way_keeps_its_samples() -> None:
     hand = Hand()
     done = bench(
         hand,
-        literal_subject(hand, "broken", 10_000_000, fails_after=3 + 2),
+        literal_subject(hand, "broken", 10_000_000, fails_after=2 + 2),
         literal_subject(hand, "sound", 10_000_000),
     )
     broken, sound = done.rows
@@ -170,7 +170,7 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
         hand,
         literal_subject(hand, "first", 10_000_000, family="earlier"),
         literal_subject(hand, "second", 10_000_000),
-        literal_subject(hand, "third", 10_000_000, fails_after=3 + 1, error=KeyboardInterrupt),
+        literal_subject(hand, "third", 10_000_000, fails_after=2 + 1, error=KeyboardInterrupt),
         literal_subject(hand, "never", 10_000_000, family="later"),
     )
     assert done.interrupted

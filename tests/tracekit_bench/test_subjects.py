@@ -14,7 +14,7 @@ from tracekit.bench import SUBJECTS, Prepared, Shape, Subject, Unavailable, chos
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Cache, Inputs
 from tracekit.bench.subject import Launched
-from tracekit.bench.subjects.decode import Choice, paged
+from tracekit.bench.subjects.decode import Choice, paged, planned
 from tracekit.errors import UsageError
 from tracekit.step import Step
 
@@ -163,6 +163,22 @@ def test_whether_a_cache_holds_the_inputs(
 def test_a_launch_cannot_be_chosen_where_mlx_chooses() -> None:
     with pytest.raises(Unavailable, match="no Metal on this machine"):
         paged(inputs(), Choice(hd_tile=16))
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "choice", "said"),
+    [
+        (72, Choice(), "The Metal kernel has no head size 72; it has 64, 80, 96, 128, 256"),
+        (64, Choice(hd_tile=4), "There is no HD_TILE of 4; there are 8 and 16"),
+        (64, Choice("per-head", partitions=2), 'The kernel "per-head" has neither tiles'),
+    ],
+)
+def test_a_kernel_that_is_not_made_for_a_shape_says_so(
+    head_dim: int, choice: Choice, said: str
+) -> None:
+    with pytest.raises(Unavailable) as caught:
+        planned(inputs(head_dim=head_dim).problems[0], choice, 48)
+    assert str(caught.value).startswith(said)
 
 
 def prepared(there: Inputs, launch: Callable[[int], mx.array] | None) -> Prepared:

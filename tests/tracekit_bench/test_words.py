@@ -52,7 +52,12 @@ def test_gpu_time_has_a_column_only_where_there_is_one() -> None:
     assert head[4] == "GPU time"
     assert rows[0][0] == "paged (grouped)"
     assert rows[0][4] == "200 µs"
-    assert next(remarks(done)).startswith("GPU time is of the kernels alone")
+    said = list(remarks(done))
+    assert said[0].startswith("GPU time is of the kernels alone")
+    assert said[1] == (
+        "paged: decode takes 100 µs of the GPU; simdgroups of 32, at most 1024 threads in a "
+        "threadgroup, 2.12 KiB of its memory."
+    )
 
 
 def test_the_clock_is_said_in_a_sentence() -> None:

@@ -80,9 +80,10 @@ def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
     took = 0.0
     for _ in range(max(1, effort.warmup)):
         took = runner.step(clock)
-    runner.chained(clock)
+    one = runner.chained(clock)
     runner.calls = calls_of(took)
-    runner.cost = runner.chained(clock) * runner.calls + runner.step(clock)
+    chain = one if runner.calls == 1 else runner.chained(clock) * runner.calls
+    runner.cost = took + chain
 
 
 def _sample(runner: Runner, clock: Clock) -> None:

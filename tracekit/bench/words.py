@@ -21,6 +21,13 @@ def families(bench: Bench) -> Iterator[tuple[str, Table]]:
 def remarks(bench: Bench) -> Iterator[str]:
     """Yield what to know of the numbers: clocks, caches, what is not there."""
     yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
+    for row in bench.rows:
+        for one in row.dispatches:
+            yield (
+                f"{row.name}: {one.function} takes {duration(one.median)} of the GPU; simdgroups "
+                f"of {one.execution_width}, at most {one.most_threads} threads in a threadgroup, "
+                f"{size(one.threadgroup_memory)} of its memory."
+            )
     cached = [row for row in bench.rows if row.micro and row.residence == "cache"]
     if cached:
         yield (

@@ -21,8 +21,10 @@ from tracekit.attention import (
 )
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, Plan, plan
+from tracekit.attention.problem import check_head_dim
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.errors import UsageError
 from tracekit.step import Step
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
@@ -53,20 +55,29 @@ def paged(inputs: Inputs, choice: Choice = Choice()) -> Prepared:
             return attend(_asked(problems[number], q), scale=shape.scale, longest=inputs.longest)
 
         return _prepared(inputs, by_ops, copies=True)
-    how = plan(
-        problems[0],
-        longest=inputs.longest,
-        kernel=choice.kernel,
-        hd_tile=choice.hd_tile,
-        threadgroup=choice.threadgroup,
-        partitions=choice.partitions,
-    )
+    how = planned(problems[0], choice, inputs.longest)
 
     def by_kernel(q: mx.array, number: int) -> mx.array:
         return paged_decode(_asked(problems[number], q), scale=shape.scale, how=how)
 
     made = _prepared(inputs, by_kernel, how=how)
     return replace(made, launch=lambda number: by_kernel(problems[number].q, number))
+
+
+def planned(problem: Problem, choice: Choice, longest: int) -> Plan:
+    """Return how a kernel is launched; raise Unavailable where it is not made for the shape."""
+    try:
+        check_head_dim(problem.head_dim)
+        return plan(
+            problem,
+            longest=longest,
+            kernel=choice.kernel,
+            hd_tile=choice.hd_tile,
+            threadgroup=choice.threadgroup,
+            partitions=choice.partitions,
+        )
+    except UsageError as error:
+        raise Unavailable(error.message.rstrip(".")) from error
 
 
 def _asked(problem: Problem, q: mx.array) -> Problem:
