@@ -109,3 +109,14 @@ def test_an_interrupt_without_a_breach_ends_in_130() -> None:
     with pytest.raises(InterruptedRunError) as caught:
         command._end(Parity((), 0, emulated=False, backend="cpu", interrupted=True))
     assert caught.value.exit_code == 130
+
+
+@on_the_cpu
+def test_a_missing_compiler_is_no_breach(tracekit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CXX", "TRACEKIT_CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    ran = tracekit("parity", "--case", "float16-d64-b16-q8-kv2-one", "--emulate")
+    assert ran.code == 3
+    assert "compiler" in ran.err
+    assert ran.out == ""

@@ -11,6 +11,7 @@ import numpy as np
 from tracekit.agreement import BOUNDS, relative_error
 from tracekit.attention import Problem, as_float64, reference
 from tracekit.msl import emulation
+from tracekit.msl.compiler import find_compiler
 from tracekit.parity.cases import Case
 from tracekit.parity.implementations import Implementation
 from tracekit.recorder import Progress, quiet
@@ -103,7 +104,12 @@ def run_parity(
         seed: Seed of all contents.
         emulate: Run Metal kernels on the CPU.
         progress: Told the case.
+
+    Raises:
+        ToolError: Kernels are to be emulated, and there is no compiler.
     """
+    if emulate and any(one.kernel for one in implementations):
+        find_compiler()
     outcomes: list[Outcome] = []
     stopped = False
     try:
