@@ -70,12 +70,22 @@ def test_the_list_of_cases_runs_none(tracekit: Run) -> None:
     [
         ("--case float16-d64-b16", "The grid has no case 'float16-d64-b16'."),
         ("--subject pagd", "Did you mean paged?"),
+        ("-o parity.csv", "--output writes JSON; parity.csv ends in something else."),
     ],
 )
-def test_unknown_names_are_a_matter_of_usage(tracekit: Run, arguments: str, said: str) -> None:
+def test_a_wrong_command_line_is_a_matter_of_usage(
+    tracekit: Run, arguments: str, said: str
+) -> None:
     ran = tracekit("parity", *arguments.split())
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(tracekit: Run) -> None:
+    ran = tracekit("parity", "-o", "/proc/nowhere/parity.json")
+    assert ran.code == 3
+    assert "cannot be written" in ran.err
+    assert ran.out == ""
 
 
 @pytest.fixture
@@ -113,8 +123,7 @@ def test_an_interrupt_without_a_breach_ends_in_130() -> None:
 
 @on_the_cpu
 def test_a_missing_compiler_is_no_breach(tracekit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CXX", "TRACEKIT_CXX"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     ran = tracekit("parity", "--case", "float16-d64-b16-q8-kv2-one", "--emulate")
     assert ran.code == 3

@@ -54,6 +54,7 @@ def parity(
         console.table(("case", "lengths"), [(one.name, str(one.lens)) for one in cases])
         return
     chosen_ones = chosen(subject or [], emulate=emulate)
+    _check_output(output)
     with console.progress("parity") as progress:
         done = run_parity(
             cases,
@@ -84,6 +85,17 @@ def _show(done: "Parity", *, kernels: bool) -> None:
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")
     if done.worst is not None:
         console.show_hint(f"Nearest to its bound: {repeat(done.worst, done)}")
+
+
+def _check_output(output: Path | None) -> None:
+    from tracekit.bench import check_writable
+    from tracekit.errors import UsageError
+
+    if output is None:
+        return
+    if output.suffix != ".json":
+        raise UsageError(f"--output writes JSON; {output} ends in something else.")
+    check_writable(output)
 
 
 def _save(done: "Parity", output: Path) -> None:
