@@ -1,7 +1,9 @@
 """Compilers that are missing or fail, and what is kept of those that work."""
 
+import os
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,8 +73,8 @@ def folder(compiled_kernels: Path) -> Path:
     return compiled_kernels
 
 
-def libraries(folder: Path) -> dict[Path, float]:
-    return {path: path.stat().st_mtime for path in folder.glob("*.so")}
+def libraries(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_ino for path in folder.glob("*.so")}
 
 
 @needs_compiler
@@ -101,6 +103,22 @@ def test_a_damaged_library_is_made_again(folder: Path, damage: str) -> None:
     if damage == "no sum":
         made.with_name(f"{made.name}.sha256").unlink()
     assert answer(compile_kernel(one)) == [12 + len(damage)] * 4
+
+
+@needs_compiler
+def test_libraries_that_nobody_used_for_a_month_are_removed(folder: Path) -> None:
+    month = 31 * 24 * 3600
+    kept, forgotten = simple("out[i] = 15;"), simple("out[i] = 16;")
+    made: list[Path] = []
+    for one in (kept, forgotten):
+        before = set(folder.glob("*.so"))
+        compile_kernel(one)
+        made += set(folder.glob("*.so")) - before
+        os.utime(made[-1], (time.time() - month, time.time() - month))
+    compile_kernel(kept)
+    compile_kernel(simple("out[i] = 17;"))
+    assert [path.exists() for path in made] == [True, False]
+    assert answer(compile_kernel(forgotten)) == [16] * 4
 
 
 @needs_compiler

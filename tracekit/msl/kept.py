@@ -4,7 +4,9 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from tracekit.errors import RecordingError, ToolError
 from tracekit.msl.compiler import SHIM, Compiler
 from tracekit.msl.library import Library
 from tracekit.replacing import replacing
+
+_KEPT_FOR = 30 * 24 * 3600  # s without use
 
 
 def cache_folder() -> Path:
@@ -43,6 +47,7 @@ def kept(kind: str, text: str, compiler: Compiler, make: Callable[[Path], None])
     key = hashlib.sha256("\0".join([text, *_circumstances(compiler)]).encode()).hexdigest()[:40]
     path = cache_folder() / f"{key}.{kind}"
     if _is_whole(path):
+        _note_use(path)
         return path
     with tempfile.TemporaryDirectory(prefix="tracekit-kernel-") as folder:
         made = Path(folder) / path.name
@@ -71,11 +76,27 @@ def load(path: Path) -> Library:
         ) from error
 
 
+def _note_use(path: Path) -> None:
+    with suppress(OSError):
+        os.utime(path)
+        os.utime(_sum_of(path))
+
+
+def _forget_unused(folder: Path) -> None:
+    """Remove what was not used for a month: a changed kernel leaves its old library behind."""
+    oldest = time.time() - _KEPT_FOR
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+
+
 def _keep(path: Path, content: bytes) -> None:
     with replacing(path) as file:
         file.write(content)
     with replacing(_sum_of(path)) as file:
         file.write(hashlib.sha256(content).hexdigest().encode())
+    _forget_unused(path.parent)
 
 
 def _sum_of(path: Path) -> Path:
