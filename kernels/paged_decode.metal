@@ -3,9 +3,9 @@
 // tokens, and loads each row of K and V once for all of those heads.
 //
 // A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes. So a
-// simdgroup has SLOTS tokens side by side, and TOKENS of each slot under way at a time: while it
-// works on one tile, SLOTS * TOKENS tokens, it loads the next. Each slot has an online softmax of
-// its own in float32, simdgroups exchange scores by shuffles, and there is no barrier in the loop
+// simdgroup has SLOTS tokens side by side, and TOKENS of each slot under way at a time. Of such
+// a tile it loads V while it works on K, and K of the next while it works on V. Each slot has an online softmax of
+// its own in float32, its lanes add up scores by shuffles, and there is no barrier in the loop
 // over tokens. Slots are merged by shuffles, simdgroups through threadgroup memory, partitions
 // by paged_merge.metal.
 //
@@ -67,7 +67,8 @@ inline void unpack(uint4 bits, thread float* to, U type) {
 }
 
 // What one lane loads of ROWS rows, `apart` elements from each other: chunks of 16 bytes, WIDTH
-// chunks from each other, of which a row has CHUNKS; `column` is the first.
+// chunks from each other, of which a row has CHUNKS. The lane's first chunk, `column`, is at
+// `from`.
 template <int ROWS, int LOADS, int WIDTH, int CHUNKS, typename U>
 inline void load_rows(const device U* from, uint apart, int column, thread uint4* to) {
   constexpr int CHUNK = 16 / int(sizeof(U));
@@ -76,7 +77,7 @@ inline void load_rows(const device U* from, uint apart, int column, thread uint4
       uint4 bits = uint4(0);
       if (CHUNKS == LOADS * WIDTH || column + load * WIDTH < CHUNKS) {
         bits = *reinterpret_cast<const device uint4*>(
-            from + size_t(uint(row) * apart) + (column + load * WIDTH) * CHUNK);
+            from + (uint(row) * apart + load * WIDTH * CHUNK));
       }
       to[row * LOADS + load] = bits;
     }
@@ -123,16 +124,16 @@ const int table = sequence * max_blocks;
 const uint token_size = uint(kv_heads * D);
 const uint page_size = uint(BLOCK) * token_size;
 const uint apart = uint(SLOTS) * token_size;
-const size_t corner = size_t(kv_head * D) + uint(slot) * token_size;
+const size_t corner = size_t(kv_head * D + column * CHUNK);  // of this lane, in a row's heads
 
 uint4 keys[TOKENS * LOADS];
 uint4 values[TOKENS * LOADS];
 int tile = begin + simdgroup * TILE;
+size_t at = 0;
 if (tile < whole) {
-  const size_t at = size_t(uint(block_tables[table + tile / BLOCK])) * page_size +
-                    uint(tile) % uint(BLOCK) * token_size + corner;
+  at = size_t(uint(block_tables[table + uint(tile) / BLOCK])) * page_size +
+       (uint(tile) % BLOCK + slot) * token_size + corner;
   load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
-  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
 }
 
 // exp(x) = exp2(x log2(e)): the factor goes into the query once.
@@ -159,8 +160,9 @@ UNROLLED for (int head = 0; head < HEADS; ++head) {
 }
 
 while (tile < whole) {
+  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
   const int next = tile + STEP;
-  const int page = next < whole ? block_tables[table + next / BLOCK] : 0;
+  const int page = next < whole ? block_tables[table + uint(next) / BLOCK] : 0;
   float scores[HEADS][TOKENS];
   UNROLLED for (int i = 0; i < TOKENS; ++i) {
     float key[HD_TILE];
@@ -175,9 +177,9 @@ while (tile < whole) {
       scores[head][i] = score;
     }
   }
-  const size_t at = size_t(uint(page)) * page_size +
-                    uint(next) % uint(BLOCK) * token_size + corner;
   if (next < whole) {
+    at = size_t(uint(page)) * page_size +
+         (uint(next) % BLOCK + slot) * token_size + corner;
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
   }
 
@@ -236,9 +238,6 @@ while (tile < whole) {
       }
     }
   }
-  if (next < whole) {
-    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
-  }
   tile = next;
 }
 
@@ -249,8 +248,8 @@ for (int tokens = whole + simdgroup * SLOTS; tokens < end; tokens += SIMDGROUPS 
     rest[load] = uint4(0);
   }
   if (token < end) {
-    const size_t at = size_t(uint(block_tables[table + token / BLOCK])) * page_size +
-                      uint(token) % uint(BLOCK) * token_size + kv_head * D;
+    at = size_t(uint(block_tables[table + uint(token) / BLOCK])) * page_size +
+         uint(token) % BLOCK * token_size + corner;
     load_rows<1, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, rest);
     load_rows<1, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, rest + LOADS);
   }

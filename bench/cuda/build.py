@@ -1,0 +1,160 @@
+"""Compile every specialization of the attention kernels for an NVIDIA GPU, and say how to call it.
+
+    python bench/cuda/build.py FOLDER [--sweep]
+
+needs nvcc and MLX, not a GPU. FOLDER gets cubins and cases.json, which bench/kernel_gpu.py reads
+on the machine with the GPU.
+"""
+
+import argparse
+import itertools
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from translate import Translated, translate
+
+from tracekit.attention import Problem
+from tracekit.attention.metal import paged_decode
+from tracekit.attention.plan import Plan, heads_at_once, plan
+from tracekit.attention.problem import DTYPES, HEAD_DIMS
+from tracekit.msl.generated import Generated, generated
+
+FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]
+GROUPS = (1, 4, 2, 8, 3, 16, 7)
+KERNELS_OF_A_CUBIN = 32
+TABLE = ((16, 16, 8, 1024), (16, 32, 8, 2048))  # batch, q heads, kv heads, tokens
+
+
+class Modules:
+    """The kernels met so far, each once."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, Translated] = {}
+
+    def launches(self, problem: Problem, how: Plan) -> list[dict[str, Any]]:
+        """Trace a call, and return its launches as JSON."""
+
+        def call(*arrays: mx.array) -> mx.array:
+            return paged_decode(Problem(*arrays), scale=1.0, how=how)
+
+        pages = (problem.k_pages, problem.v_pages)
+        arrays = (problem.q, *pages, problem.block_tables, problem.context_lens)
+        return [self._launch(one) for one in generated(call, *arrays)]
+
+    def _launch(self, kernel: Generated) -> dict[str, Any]:
+        if kernel.function not in self.kernels:
+            self.kernels[kernel.function] = translate(kernel)
+        groups = [grid // size for grid, size in zip(kernel.grid, kernel.threadgroup, strict=True)]
+        return {
+            "kernel": kernel.name,
+            "entry": kernel.function,
+            "grid": groups,
+            "block": kernel.threadgroup,
+            "arguments": self.kernels[kernel.function].arguments,
+        }
+
+
+def described(
+    lens: list[int], heads: tuple[int, int], head_dim: int, block_size: int, dtype: mx.Dtype
+) -> tuple[Problem, dict[str, Any]]:
+    """Return a problem of zeros, and its sizes as JSON."""
+    q_heads, kv_heads = heads
+    batch, blocks = len(lens), -(-max(lens) // block_size)
+    pool = (batch * blocks, block_size, kv_heads, head_dim)
+    pages = mx.zeros(pool, dtype)
+    tables, lengths = mx.zeros((batch, blocks), mx.int32), mx.zeros((max(8, batch),), mx.int32)
+    problem = Problem(mx.zeros((batch, q_heads, head_dim), dtype), pages, pages, tables, lengths)
+    sizes = {"lens": lens, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    dtype_name = str(dtype).removeprefix("mlx.core.")
+    return problem, {**sizes, "block_size": block_size, "blocks": blocks, "dtype": dtype_name}
+
+
+def checks(modules: Modules) -> Iterator[dict[str, Any]]:
+    """Yield a ragged call of every specialization, in one partition and in several."""
+    grid = itertools.product(DTYPES, HEAD_DIMS, (16, 32, 64), (8, 16))
+    for number, (dtype, head_dim, block, tile) in enumerate(grid):
+        group = GROUPS[number % len(GROUPS)]
+        lens = [1, block - 1, block, block + 1, 0, 7 * block + 3, 12 * block]
+        problem, sizes = described(lens, (2 * group, 2), head_dim, block, dtype)
+        for partitions in (1, 3):
+            how = plan(problem, hd_tile=tile, partitions=partitions)
+            yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+        if tile == 8:
+            for kernel in ("per-head", "barriers"):
+                how = plan(problem, kernel=kernel)
+                yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+
+
+def timed(modules: Modules, *, sweep: bool) -> Iterator[dict[str, Any]]:
+    """Yield the calls whose time is compared: all variants, or what is chosen and the others."""
+    for batch, q_heads, kv_heads, tokens in TABLE:
+        problem, sizes = described([tokens] * batch, (q_heads, kv_heads), 128, 32, mx.float16)
+        plans = variants(problem) if sweep else chosen(problem)
+        for how in plans:
+            yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+
+
+def chosen(problem: Problem) -> Iterator[Plan]:
+    """Yield what `plan` chooses by itself, larger threadgroups, and the other kernels."""
+    own = plan(problem)
+    yield own
+    for threads, partitions in itertools.product((256, 384, 512), (1, 2, 4)):
+        how = plan(problem, threadgroup=threads, partitions=partitions)
+        if how != own:
+            yield how
+    yield plan(problem, kernel="per-head")
+    yield plan(problem, kernel="barriers")
+
+
+def variants(problem: Problem) -> Iterator[Plan]:
+    """Yield many ways to share the work out."""
+    group = problem.q_heads // problem.kv_heads
+    ways = itertools.product((8, 16), (1, 2, 4, 8), (128, 256, 512, 1024), (1, 2, 3, 4, 8))
+    for tile, tokens, threads, partitions in ways:
+        if tile * tokens <= 32 and not (threads == 1024 and tile * tokens > 16):
+            heads = heads_at_once(group, tile)
+            yield Plan("grouped", threads, partitions, tile, heads, tokens)
+
+
+def compiled(modules: Modules, folder: Path) -> dict[str, str]:
+    """Compile all kernels; return which cubin holds which."""
+    files: dict[str, str] = {}
+    kernels = list(modules.kernels.values())
+    for number, start in enumerate(range(0, len(kernels), KERNELS_OF_A_CUBIN)):
+        batch = kernels[start : start + KERNELS_OF_A_CUBIN]
+        source = folder / f"kernels{number}.cu"
+        source.write_text("\n".join(['#include "metal.cuh"', *(one.text for one in batch)]))
+        argv = ["nvcc", *FLAGS, "-I", str(Path(__file__).parent), str(source), "-o"]
+        done = subprocess.run(
+            [*argv, str(source.with_suffix(".cubin"))], check=True, capture_output=True, text=True
+        )
+        (folder / f"kernels{number}.log").write_text(done.stderr)
+        files.update({one.entry: source.with_suffix(".cubin").name for one in batch})
+    return files
+
+
+def main() -> None:
+    """Write cubins and cases.json."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sweep", action="store_true", help="time many variants; check none")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    modules = Modules()
+    cases = {
+        "checks": [] if options.sweep else list(checks(modules)),
+        "timed": list(timed(modules, sweep=options.sweep)),
+    }
+    files = compiled(modules, options.folder)
+    text = json.dumps({**cases, "cubins": files}, indent=1)
+    (options.folder / "cases.json").write_text(text)
+    print(f"{len(files)} kernels, {len(cases['checks'])} checks, {len(cases['timed'])} timed")
+
+
+if __name__ == "__main__":
+    main()
