@@ -41,13 +41,14 @@ class Choice:
     partitions: int | None = None
 
 
-def paged(inputs: Inputs, choice: Choice = Choice()) -> Prepared:
+def paged(inputs: Inputs, choice: Choice = Choice(), *, device: str | None = None) -> Prepared:
     """Attend through the table of pages, as `tracekit.attention.attend` does it here.
 
-    Where there is no Metal that is MLX's own operations, and only for the default choice.
+    Where there is no Metal that is MLX's own operations, and only for the default choice;
+    `device` is where MLX runs if it is not to be asked.
     """
     shape, problems = inputs.shape, inputs.problems
-    if backend() != "metal":
+    if (device or backend()) != "metal":
         if choice != Choice():
             raise Unavailable("it is a Metal kernel, and MLX finds no Metal on this machine")
 
