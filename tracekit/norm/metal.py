@@ -16,8 +16,8 @@ Factory = Callable[..., Any]
 
 LANES = 32
 SIMDGROUPS = 8
-COLUMNS = 4  # of the result, for each simdgroup
-MOST_ROWS = LANES // COLUMNS
+COLUMNS = 2  # of the result, for each simdgroup: few registers, so many threadgroups at a time
+MOST_ROWS = 8  # of x; a lane keeps a sum for each of them and each column
 
 _STEM = "rmsnorm_linear"
 _BODY = "// ---- body ----\n"
