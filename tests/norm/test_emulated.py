@@ -72,7 +72,7 @@ def test_it_moves_the_bytes_of_the_model_and_none_outside(
 
 
 def test_one_kernel_runs_by_the_name_that_is_told() -> None:
-    problem = draw_problem(3, 517, 31, dtype=mx.float16)
+    problem = draw_problem(3, 517, 13, dtype=mx.float16)
     with emulation() as log:
         fused_kernel(problem)
     assert [one.function for one in log.launches] == [specialization_name(problem)]
