@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from small_kernels import needs_compiler
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "metal-on-a-cpu.md"

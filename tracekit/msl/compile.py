@@ -44,14 +44,15 @@ def compile_kernels(
     are those of `compile_kernel`.
     """
     found = find_compiler(compiler)
-    engine = _engine(found)
     groups = _shared_out(kernels)
+    units = [unit([kernels[at] for at in group], checked=checked) for group in groups]
+    engine = _engine(found)
 
-    def compiled(group: Sequence[int]) -> list[Program]:
-        return _compiled([kernels[at] for at in group], found, engine, checked=checked)
+    def compiled(made: Unit, group: Sequence[int]) -> list[Program]:
+        return _compiled(made, [kernels[at] for at in group], found, engine)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = pool.map(compiled, groups)
+        made = pool.map(compiled, units, groups)
         programs = {
             at: program
             for group, some in zip(groups, made, strict=True)
@@ -71,9 +72,8 @@ def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
 
 
 def _compiled(
-    kernels: Sequence[Kernel], compiler: Compiler, engine: Path, *, checked: bool
+    made: Unit, kernels: Sequence[Kernel], compiler: Compiler, engine: Path
 ) -> list[Program]:
-    made = unit(kernels, checked=checked)
     path = kept(
         "so", made.text, compiler, lambda path: _compile(made, kernels, compiler, engine, path)
     )
@@ -81,7 +81,7 @@ def _compiled(
     return [
         Program(
             kernel, parameters, library, library.entry(ENTRY.format(at)), made.files[text],
-            number=text, checked=checked,
+            number=text, checked=made.checked,
         )
         for at, (kernel, parameters, text) in enumerate(
             zip(kernels, made.parameters, made.texts, strict=True)
