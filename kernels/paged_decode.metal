@@ -3,11 +3,11 @@
 // tokens, and loads each row of K and V once for all of those heads.
 //
 // A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes. So a
-// simdgroup has SLOTS tokens side by side, and TOKENS of each slot under way at a time. Of such
-// a tile it loads V while it works on K, and K of the next while it works on V. Each slot has an online softmax of
-// its own in float32, its lanes add up scores by shuffles, and there is no barrier in the loop
-// over tokens. Slots are merged by shuffles, simdgroups through threadgroup memory, partitions
-// by paged_merge.metal.
+// simdgroup has SLOTS tokens side by side, and takes TOKENS of each slot at a time. As soon as
+// the K of such a tile is used, that of the next is loaded in its place, and so with V. Each slot
+// has an online softmax of its own in float32, its lanes add up scores by shuffles, and there is
+// no barrier in the loop over tokens. Slots are merged by shuffles, simdgroups through
+// threadgroup memory, partitions by paged_merge.metal.
 //
 // MLX builds the kernel of the text after the line that says body; what stands before it
 // becomes the header. The body knows
@@ -128,12 +128,13 @@ const size_t corner = size_t(kv_head * D + column * CHUNK);  // of this lane, in
 
 uint4 keys[TOKENS * LOADS];
 uint4 values[TOKENS * LOADS];
+const size_t corner_of_slot = corner + uint(slot) * token_size;
 int tile = begin + simdgroup * TILE;
-size_t at = 0;
 if (tile < whole) {
-  at = size_t(uint(block_tables[table + uint(tile) / BLOCK])) * page_size +
-       (uint(tile) % BLOCK + slot) * token_size + corner;
+  const size_t at = size_t(uint(block_tables[table + uint(tile) / BLOCK])) * page_size +
+                    uint(tile) % BLOCK * token_size + corner_of_slot;
   load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
+  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
 }
 
 // exp(x) = exp2(x log2(e)): the factor goes into the query once.
@@ -160,7 +161,6 @@ UNROLLED for (int head = 0; head < HEADS; ++head) {
 }
 
 while (tile < whole) {
-  load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
   const int next = tile + STEP;
   const int page = next < whole ? block_tables[table + uint(next) / BLOCK] : 0;
   float scores[HEADS][TOKENS];
@@ -177,9 +177,9 @@ while (tile < whole) {
       scores[head][i] = score;
     }
   }
+  const size_t at = size_t(uint(page)) * page_size + uint(next) % BLOCK * token_size +
+                    corner_of_slot;
   if (next < whole) {
-    at = size_t(uint(page)) * page_size +
-         (uint(next) % BLOCK + slot) * token_size + corner;
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
   }
 
@@ -238,6 +238,9 @@ while (tile < whole) {
       }
     }
   }
+  if (next < whole) {
+    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
+  }
   tile = next;
 }
 
@@ -248,8 +251,8 @@ for (int tokens = whole + simdgroup * SLOTS; tokens < end; tokens += SIMDGROUPS 
     rest[load] = uint4(0);
   }
   if (token < end) {
-    at = size_t(uint(block_tables[table + uint(token) / BLOCK])) * page_size +
-         uint(token) % BLOCK * token_size + corner;
+    const size_t at = size_t(uint(block_tables[table + uint(token) / BLOCK])) * page_size +
+                      uint(token) % BLOCK * token_size + corner;
     load_rows<1, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, rest);
     load_rows<1, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, rest + LOADS);
   }
