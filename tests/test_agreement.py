@@ -2,10 +2,12 @@
 
 import math
 
+import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.agreement import BOUNDS, relative_error
+from tracekit.agreement import BOUNDS, accepted, as_float64, relative_error
+from tracekit.errors import ToolError
 
 
 def test_the_error_is_of_the_sequence_where_it_is_largest() -> None:
@@ -42,3 +44,28 @@ def test_arrays_of_two_shapes_do_not_compare() -> None:
 
 def test_the_bounds_are_those_that_are_promised() -> None:
     assert dict(BOUNDS) == {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+
+
+def test_an_error_is_accepted_up_to_the_bound_of_its_type() -> None:
+    assert accepted(0.002, mx.float16, "It") == 0.002
+    with pytest.raises(
+        ToolError, match=r"It is off by 0\.0021 of its .* float16 allows 0\.002\."
+    ) as half:
+        accepted(0.0021, mx.float16, "It")
+    with pytest.raises(ToolError, match="float32 allows 1e-05") as single:
+        accepted(math.inf, mx.float32, "It")
+    assert "MLX_ENABLE_TF32" in single.value.hint
+    assert "MLX_ENABLE_TF32" not in half.value.hint
+
+
+def test_two_results_may_be_twice_as_far_apart() -> None:
+    assert accepted(0.04, mx.bfloat16, "One against the other", results=2) == 0.04
+    with pytest.raises(ToolError, match=r"bfloat16 allows 0\.04"):
+        accepted(0.041, mx.bfloat16, "One against the other", results=2)
+
+
+@pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16], ids=str)
+def test_no_bit_is_lost_on_the_way_to_numpy(dtype: mx.Dtype) -> None:
+    exact = as_float64(mx.array([1.0, -0.3, 3e4]).astype(dtype))
+    assert exact.dtype == np.float64
+    assert mx.array(exact.astype(np.float32)).astype(dtype).tolist() == exact.tolist()

@@ -1,16 +1,16 @@
-"""Turns of two contenders, and what is said of them."""
+"""Turns of two variants, and what is said of them."""
 
 from typing import Any
 
 import pytest
 
-from tracekit.comparison import Contender, Order, Turns, alternate, compared
+from tracekit.comparison import Order, Turns, Variant, alternate, compared
 from tracekit.errors import InputError
 from tracekit.step import measured
 from tracekit.told import Measured, Work
 
-A = Contender("new", lambda: "a", Work(tokens=4, flops=7))
-B = Contender("old", lambda: "b", Work(tokens=4, flops=9))
+A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
+B = Variant("old", lambda: "b", Work(tokens=4, flops=9))
 
 
 def turns(order: Order = "abba") -> Turns:
@@ -39,7 +39,7 @@ def test_the_first_steady_step_is_the_subjects_whatever_the_warm_up_was() -> Non
 
 
 def test_a_step_says_whose_it_was_and_what_it_produced() -> None:
-    other = Contender("old", lambda: "b", Work(tokens=9))
+    other = Variant("old", lambda: "b", Work(tokens=9))
     of = Turns(A, other, "abba", lambda _: None)
     told = []
     for _ in range(3):
@@ -109,7 +109,7 @@ def test_without_a_pair_there_is_no_speedup(timed: list[tuple[str, int]]) -> Non
 
 
 def test_what_makes_no_tokens_has_no_rate_of_them() -> None:
-    silent = Contender("new", lambda: "a", Work())
+    silent = Variant("new", lambda: "a", Work())
     said = compared([("new", 5), ("old", 5)], silent, B)
     assert "tokens_per_second_new" not in said
     assert "tokens_per_second_old" in said

@@ -1,4 +1,4 @@
-"""Steps of two things in turn, in one recording, and how much faster one is than the other."""
+"""Steps of two variants in turn, in one recording, and how much faster one is than the other."""
 
 import statistics
 import time
@@ -15,7 +15,7 @@ Timed = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Contender:
+class Variant:
     """One of two things that are compared: its name, a step of it, and what that step does."""
 
     name: str
@@ -31,19 +31,19 @@ class Turns:
         subject: What is judged.
         baseline: What it is judged by.
         order: Which of them the steps are, over and over: "abba" or "abab", a the subject.
-        block: Waits for what a contender submitted.
+        block: Waits for what a variant submitted.
         timed: The steps so far: whose it was, and ns from building it until it was complete.
     """
 
-    subject: Contender
-    baseline: Contender
+    subject: Variant
+    baseline: Variant
     order: Order
     block: Callable[[Submitted], None]
     timed: list[Timed] = field(default_factory=list[Timed])
     _started: int = 0
 
     @property
-    def turn(self) -> Contender:
+    def turn(self) -> Variant:
         """Whose step comes next."""
         letter = self.order[len(self.timed) % len(self.order)]
         return self.subject if letter == "a" else self.baseline
@@ -94,7 +94,7 @@ def alternate(
     )
 
 
-def compared(timed: Sequence[Timed], subject: Contender, baseline: Contender) -> Results:
+def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Results:
     """Say how long steps of each took, and how much faster the subject is.
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
@@ -117,7 +117,7 @@ def compared(timed: Sequence[Timed], subject: Contender, baseline: Contender) ->
     }
 
 
-def _own(one: Contender, times: Sequence[int]) -> dict[str, Measured]:
+def _own(one: Variant, times: Sequence[int]) -> dict[str, Measured]:
     median = statistics.median(times) if times else None
     rate = one.work.tokens * len(times) / (sum(times) / 1e9) if times else None
     absent = f"the steady phase had no step of {one.name}"

@@ -40,7 +40,7 @@ def bubbles(
     """
     import mlx.core as mx
 
-    from tracekit.attention import backend
+    from tracekit.calls import backend
 
     left, right = (mx.random.normal((size, size), key=mx.random.key(one)) for one in (0, 1))
     mx.eval(left, right)

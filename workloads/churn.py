@@ -44,7 +44,7 @@ def churn(
     """
     import mlx.core as mx
 
-    from tracekit.attention import backend
+    from tracekit.calls import backend
 
     device = backend()
     data = mx.random.normal((size,), key=mx.random.key(0))

@@ -65,7 +65,8 @@ def _step(
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import backend, contender, dense_traffic, naive_traffic
+    from tracekit.attention import dense_traffic, naive_traffic
+    from tracekit.calls import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
     fast, naive = _fast(problem, layout), _naive(problem, layout)
@@ -76,8 +77,8 @@ def _step(
     for name, attend in (("flash", fast), ("naive", naive)):
         results |= _checked(problem, attend, name, layout)
     turns = Turns(
-        contender("flash", fast, dense_traffic(shape), tokens=tokens),
-        contender("naive", naive, naive_traffic(shape), tokens=tokens),
+        variant_of("flash", fast, dense_traffic(shape).work(tokens)),
+        variant_of("naive", naive, naive_traffic(shape).work(tokens)),
         order,
         mx.eval,
     )
@@ -128,7 +129,8 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.attention import accepted, largest_dense_error
+    from tracekit.agreement import accepted
+    from tracekit.attention import largest_dense_error
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

@@ -103,7 +103,8 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
-    from tracekit.attention import backend, specializations
+    from tracekit.attention import specializations
+    from tracekit.calls import backend
 
     took = decoding.prefill(prompt)
     decoding.wait(decoding.submit())
@@ -144,7 +145,7 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
 
 def _error(decoding: "Decoding") -> float:
     """Compare the last result with the reference; refuse a wrong one."""
-    from tracekit.attention import accepted
+    from tracekit.agreement import accepted
 
     what = f"Attention after {decoding.cache.length} tokens"
     return accepted(decoding.error(), decoding.sizes.dtype, what)

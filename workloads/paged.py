@@ -64,7 +64,8 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.attention import backend, check_heads, context_lengths, draw_problem, plan
+    from tracekit.attention import check_heads, context_lengths, draw_problem, plan
+    from tracekit.calls import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -93,12 +94,11 @@ def paged(
 
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
-    import mlx.core as mx
-
-    from tracekit.attention import backend, specializations, submitting, traffic
+    from tracekit.attention import specializations, traffic
+    from tracekit.calls import step_of
 
     ready = _prewarmed(problem, how)
-    submit = submitting(_attention(problem, how, max(lens)))
+    call = _attention(problem, how, max(lens))
     model = traffic(
         lens,
         q_heads=problem.q_heads,
@@ -111,18 +111,11 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     )
     # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
     counted = how is not None and problem.block_tables.size > SHORT
-    return Step(
-        submit=submit,
-        wait=mx.eval,
-        backend=backend(),
-        tokens=problem.batch,
-        bytes_read=model.read,
-        bytes_unique=model.unique,
-        bytes_written=model.written,
-        flops=model.flops,
-        dispatches=how.dispatches if how and counted else None,
+    return step_of(
+        call,
+        model.work(problem.batch, how.dispatches if how and counted else None),
         specializations=specializations,
-        results={"max_error": _error(problem, submit()), "specializations": ready},
+        results={"max_error": _error(problem, call()), "specializations": ready},
     )
 
 
@@ -156,7 +149,8 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
 
 def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
-    from tracekit.attention import accepted, largest_error
+    from tracekit.agreement import accepted
+    from tracekit.attention import largest_error
 
     scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
     error = largest_error(problem, out, scale=scale, sequences=checked)

@@ -28,7 +28,8 @@ from tracekit.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import DenseProblem, DenseShape, Plan, Problem, Traffic
+    from tracekit.attention import DenseProblem, DenseShape, Plan, Problem
+    from tracekit.traffic import Traffic
 
     Attend = Callable[[], mx.array]
 
@@ -67,13 +68,13 @@ def paged_vs_sdpa(
 
     from tracekit.attention import (
         DenseShape,
-        backend,
         check_heads,
         context_lengths,
         dense_problem,
         draw_problem,
         plan,
     )
+    from tracekit.calls import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -106,7 +107,8 @@ def _step(
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import attend, backend, contender, paged_decode, specializations
+    from tracekit.attention import attend, paged_decode, specializations
+    from tracekit.calls import backend, variant_of
 
     def paged() -> "mx.array":
         if how is None:
@@ -117,8 +119,8 @@ def _step(
     models = _models(problem, shape, how, against)
     results = _parity(dense, paged(), other(), against)
     turns = Turns(
-        contender("paged", paged, models[0], tokens=problem.batch),
-        contender(against, other, models[1], tokens=problem.batch),
+        variant_of("paged", paged, models[0].work(problem.batch)),
+        variant_of(against, other, models[1].work(problem.batch)),
         order,
         mx.eval,
     )
@@ -151,13 +153,8 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
 def _models(
     problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
-    from tracekit.attention import (
-        backend,
-        dense_traffic,
-        gathered_traffic,
-        naive_traffic,
-        traffic,
-    )
+    from tracekit.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
+    from tracekit.calls import backend
 
     group = shape.q_heads // shape.kv_heads
     paged = traffic(
@@ -183,9 +180,8 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    import numpy as np
-
-    from tracekit.attention import accepted, as_float64, largest_dense_error
+    from tracekit.agreement import accepted, as_float64, relative_error
+    from tracekit.attention import largest_dense_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
     errors = [
@@ -196,10 +192,10 @@ def _parity(
         )
         for name, out in (("paged", paged), (against, other))
     ]
-    apart = np.abs(as_float64(paged) - as_float64(other)).max()
+    apart = relative_error(as_float64(paged), as_float64(other))
     return {
         "max_error_paged": errors[0],
         f"max_error_{against}": errors[1],
-        "max_difference": accepted(float(apart), dtype, "One result against the other"),
+        "max_difference": accepted(apart, dtype, "One result against the other", results=2),
         "padding": Measured(dense.padding, "ratio", "lower"),
     }

@@ -87,41 +87,39 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import backend, dense_traffic, sdpa, submitting
+    from tracekit.attention import dense_traffic, sdpa
+    from tracekit.calls import backend, step_of
 
     bhsd = layout == "BHSD"
     q, keys, values = (
         array if bhsd else mx.contiguous(array.swapaxes(1, 2))
         for array in (problem.q, problem.keys, problem.values)
     )
-    mask, device, scale = problem.mask(), backend(), problem.scale
+    mask, scale = problem.mask(), problem.scale
     mx.eval(q, keys, values, *([mask] if isinstance(mask, mx.array) else []))
 
-    submit = submitting(lambda: sdpa(q, keys, values, scale=scale, mask=mask, layout=layout))
-    out = submit()
+    def call() -> "mx.array":
+        return sdpa(q, keys, values, scale=scale, mask=mask, layout=layout)
+
+    out = call()
     error = _error(problem, out if bhsd else out.swapaxes(1, 2))
     # MLX's vector kernels read a row once for each q head; the others keep tiles of it.
-    vector = device == "metal" and shape.queries <= FUSED_VECTOR_QUERIES
+    vector = backend() == "metal" and shape.queries <= FUSED_VECTOR_QUERIES
     model = dense_traffic(
         shape,
         rereads=shape.q_heads // shape.kv_heads if vector else 1,
         mask=mask.nbytes if isinstance(mask, mx.array) else 0,
     )
-    return Step(
-        submit=submit,
-        wait=mx.eval,
-        backend=device,
-        tokens=len(shape.lens) * shape.queries,
-        bytes_read=model.read,
-        bytes_unique=model.unique,
-        bytes_written=model.written,
-        flops=model.flops,
+    return step_of(
+        call,
+        model.work(len(shape.lens) * shape.queries),
         results={"max_error": error, "padding": Measured(problem.padding, "ratio", "lower")},
     )
 
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.attention import accepted, largest_dense_error
+    from tracekit.agreement import accepted
+    from tracekit.attention import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

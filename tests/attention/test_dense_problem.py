@@ -7,7 +7,6 @@ import pytest
 from tracekit.attention import (
     DenseProblem,
     DenseShape,
-    accepted,
     context_lengths,
     dense_problem,
     draw_dense,
@@ -18,7 +17,7 @@ from tracekit.attention import (
     sdpa,
 )
 from tracekit.attention.dense_problem import dense_reference
-from tracekit.errors import ToolError, UsageError
+from tracekit.errors import UsageError
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:
@@ -97,7 +96,8 @@ def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
     for place in (0, 299):
         wrong = mx.array(out)
         wrong[0, 1, place] += 0.5
-        assert largest_dense_error(problem, wrong, sequences=[0]) == pytest.approx(0.5, abs=1e-5)
+        found = largest_dense_error(problem, wrong, sequences=[0])
+        assert found == pytest.approx(0.5 / float(mx.abs(out).max()), rel=0.01)
 
 
 def test_what_is_no_number_is_infinitely_wrong() -> None:
@@ -126,14 +126,6 @@ def test_what_no_machine_holds_is_refused() -> None:
     shape = DenseShape((131072,) * 64, 131072, 512, 512, 256, 4, queries=131072)
     with pytest.raises(UsageError, match=r"The call takes .* GB"):
         draw_dense(shape, dtype=mx.float32)
-
-
-def test_errors_are_accepted_up_to_what_the_dtype_explains() -> None:
-    assert accepted(0.004, mx.float16, "It") == 0.004
-    with pytest.raises(ToolError, match=r"It is off by up to 0\.0041; float16 allows 0\.004\."):
-        accepted(0.0041, mx.float16, "It")
-    with pytest.raises(ToolError, match="float32 allows"):
-        accepted(float("inf"), mx.float32, "It")
 
 
 def test_lengths_are_full_or_drawn() -> None:

@@ -12,7 +12,8 @@ from tracekit.attention.dense_traffic import (
     gathered_traffic,
     naive_traffic,
 )
-from tracekit.attention.traffic import Traffic, traffic
+from tracekit.attention.traffic import traffic
+from tracekit.traffic import Traffic
 
 # Two sequences of 3 and 5 tokens; 4 q heads over 2 kv heads of 8 halves.
 RAGGED = DenseShape((3, 5), 5, q_heads=4, kv_heads=2, head_dim=8, itemsize=2)

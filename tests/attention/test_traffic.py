@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.attention import Traffic, traffic
+from tracekit.attention import traffic
+from tracekit.traffic import Traffic
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=5)
 

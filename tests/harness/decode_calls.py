@@ -9,7 +9,8 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.attention import Plan, Problem, as_float64, reference
+from tracekit.agreement import as_float64
+from tracekit.attention import Plan, Problem, reference
 from tracekit.attention.metal import paged_decode
 from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernels
 from tracekit.msl.generated import Generated, generated

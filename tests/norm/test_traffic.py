@@ -1,4 +1,5 @@
-from tracekit.norm import Traffic, fused_traffic, separate_traffic
+from tracekit.norm import fused_traffic, separate_traffic
+from tracekit.traffic import Traffic
 
 
 def test_one_tile_reads_everything_once() -> None:

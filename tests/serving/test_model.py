@@ -72,7 +72,7 @@ class OneOff(Model):
 
 
 def test_a_key_in_the_wrong_row_is_found() -> None:
-    with pytest.raises(ToolError, match=r"Attention is off by up to .*; .*float32 allows 0.0001"):
+    with pytest.raises(ToolError, match=r"Attention is off by .*; float32 allows 1e-05"):
         verify(OneOff(SHAPE, seed=1))
 
 

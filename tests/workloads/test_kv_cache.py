@@ -122,7 +122,7 @@ def test_a_wrong_result_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None
         "scaled_dot_product_attention",
         lambda *arrays, **options: right(*arrays, **options) + 0.01,
     )
-    with pytest.raises(ToolError, match="Attention after 10 tokens is off by up to 0"):
+    with pytest.raises(ToolError, match="Attention after 10 tokens is off by 0"):
         prepare()
 
 

@@ -1,8 +1,6 @@
 """Paged attention for users: the op, its reference, its traffic model."""
 
-from tracekit.attention.accuracy import TOLERANCE, accepted
 from tracekit.attention.append import append, append_run
-from tracekit.attention.contender import contender, submitting
 from tracekit.attention.dense import Layout, gathered, padding_mask, sdpa
 from tracekit.attention.dense_problem import (
     DenseProblem,
@@ -19,32 +17,26 @@ from tracekit.attention.dense_traffic import (
 from tracekit.attention.lengths import context_lengths
 from tracekit.attention.metal import paged_decode, specializations
 from tracekit.attention.naive import causal_mask, naive_attention
-from tracekit.attention.paged import attend, backend, paged_attention
+from tracekit.attention.paged import attend, paged_attention
 from tracekit.attention.plan import Kernel, Plan, plan
 from tracekit.attention.pool import draw_lengths, draw_problem
 from tracekit.attention.prewarm import prewarm
 from tracekit.attention.problem import Problem, check_heads
-from tracekit.attention.reference import as_float64, largest_error, reference
-from tracekit.attention.traffic import Traffic, traffic
+from tracekit.attention.reference import largest_error, reference
+from tracekit.attention.traffic import traffic
 
 __all__ = [
-    "TOLERANCE",
     "DenseProblem",
     "DenseShape",
     "Kernel",
     "Layout",
     "Plan",
     "Problem",
-    "Traffic",
-    "accepted",
     "append",
     "append_run",
-    "as_float64",
     "attend",
-    "backend",
     "causal_mask",
     "check_heads",
-    "contender",
     "context_lengths",
     "dense_problem",
     "dense_traffic",
@@ -65,6 +57,5 @@ __all__ = [
     "reference",
     "sdpa",
     "specializations",
-    "submitting",
     "traffic",
 ]

@@ -7,11 +7,11 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.agreement import Floats, as_float64, relative_error
 from tracekit.attention.dense import Mask, gathered, padding_mask
 from tracekit.attention.dense_traffic import DenseShape
 from tracekit.attention.pool import check_memory
 from tracekit.attention.problem import Problem
-from tracekit.attention.reference import Floats, as_float64
 from tracekit.errors import UsageError
 
 _CHECKED_QUERIES = 64
@@ -143,7 +143,7 @@ def dense_reference(
 
 
 def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iterable[int]) -> float:
-    """Return how far some sequences of `out` are from the reference at most; NaN counts as inf.
+    """Return the largest relative error of some sequences of `out`; see `relative_error`.
 
     Of more than 64 queries, 64 from the first to the last are looked at.
 
@@ -162,6 +162,5 @@ def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iter
             problem.seen(one)[rows],
             scale=problem.scale,
         )
-        error = float(np.abs(as_float64(out[one])[:, rows] - expected).max())
-        worst = max(worst, float(np.nan_to_num(error, nan=np.inf)))
+        worst = max(worst, relative_error(as_float64(out[one])[None, :, rows], expected[None]))
     return worst

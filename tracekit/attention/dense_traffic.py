@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.attention.traffic import Traffic
+from tracekit.traffic import Traffic
 
 _SCORE = 4  # bytes: scores are float32
 

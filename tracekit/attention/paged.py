@@ -6,13 +6,7 @@ from tracekit.attention.dense import gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
 from tracekit.attention.problem import Problem
-
-
-def backend() -> str:
-    """Return where `paged_attention` runs now: "metal", "cpu" or another device of MLX's."""
-    if mx.default_device() == mx.Device(mx.cpu):
-        return "cpu"
-    return "metal" if mx.metal.is_available() else "gpu"
+from tracekit.calls import backend
 
 
 def paged_attention(

@@ -6,15 +6,10 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.agreement import Floats, as_float64, relative_error
 from tracekit.attention.problem import Problem
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
-
-
-def as_float64(array: mx.array) -> Floats:
-    """Copy an array of MLX's, of any floating type, to numpy without losing a bit."""
-    return np.array(array.astype(mx.float32), dtype=np.float64)
 
 
 def reference(
@@ -51,7 +46,7 @@ def reference(
 def largest_error(
     problem: Problem, out: mx.array, *, scale: float, sequences: Iterable[int]
 ) -> float:
-    """Return how far some sequences of `out` are from the reference at most; NaN counts as inf."""
+    """Return the largest relative error of some sequences of `out`; see `relative_error`."""
     worst = 0.0
     for sequence in sequences:
         pages = problem.block_tables[sequence]
@@ -63,6 +58,5 @@ def largest_error(
             np.array(problem.context_lens[sequence][None]),
             scale=scale,
         )
-        error = float(np.abs(as_float64(out[sequence]) - expected[0]).max())
-        worst = max(worst, float(np.nan_to_num(error, nan=np.inf)))
+        worst = max(worst, relative_error(as_float64(out[sequence][None]), expected))
     return worst

@@ -1,26 +1,8 @@
 """What one decode call must move and compute: pure arithmetic, no arrays of the device."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Traffic:
-    """Bytes and floating-point operations of one call.
-
-    `read` counts every access, `unique` each byte once: the first is what caches see, the
-    second what memory must deliver.
-    """
-
-    read: int
-    unique: int
-    written: int
-    flops: int
-
-    @property
-    def intensity(self) -> float:
-        """Floating-point operations for each byte that memory must move."""
-        return self.flops / (self.unique + self.written)
+from tracekit.traffic import Traffic
 
 
 def traffic(

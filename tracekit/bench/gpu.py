@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tracekit.attention import backend
 from tracekit.bench.document import Dispatch
 from tracekit.bench.subject import Prepared
+from tracekit.calls import backend
 from tracekit.errors import ToolError
 from tracekit.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
 

@@ -7,8 +7,9 @@ from functools import cached_property
 import mlx.core as mx
 import psutil
 
-from tracekit.attention import Problem, backend, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
 from tracekit.bench.shape import Shape
+from tracekit.calls import backend
 from tracekit.errors import UsageError
 from tracekit.triad import last_cache
 

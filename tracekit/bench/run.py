@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tracekit.attention import backend
 from tracekit.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Inputs, cache_here
@@ -16,6 +15,7 @@ from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject, Unavailable
 from tracekit.bench.subjects import chosen, require
+from tracekit.calls import backend
 from tracekit.errors import UsageError
 from tracekit.machine import describe as describe_machine
 from tracekit.recorder import Progress, quiet

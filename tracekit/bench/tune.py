@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.attention import backend
 from tracekit.attention.plan import HD_TILES
 from tracekit.bench.document import Comparison, Row
 from tracekit.bench.gpu import GpuClock
@@ -16,6 +15,7 @@ from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects.decode import Choice, paged
+from tracekit.calls import backend
 from tracekit.recorder import Progress, quiet
 from tracekit.tuning import Choice as Suggestion
 from tracekit.tuning import Shape as Launch

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
+from tracekit.agreement import as_float64, relative_error
 from tracekit.cache.growing import GrowingCache
 from tracekit.cache.paged import PagedCache
 from tracekit.cache.rows import Rows, Sizes, expected
@@ -113,20 +114,13 @@ class Decoding:
         return mx.get_peak_memory() - before
 
     def error(self) -> float:
-        """Return how far the last result is from float64, in the first and the last sequence."""
+        """Return the relative error of the last result, of the first and the last sequence."""
         assert self._out is not None
-        exact = np.array(self._out.astype(mx.float32), dtype=np.float64)
+        checked = sorted({0, self.sizes.batch - 1})
         length, kept = self.cache.length, self.cache.kept
         scale = self.sizes.head_dim**-0.5
-        worst = max(
-            float(
-                np.abs(
-                    exact[one] - expected(self.rows, one, length=length, kept=kept, scale=scale)
-                ).max()
-            )
-            for one in {0, self.sizes.batch - 1}
-        )
-        return float(np.nan_to_num(worst, nan=np.inf))
+        right = [expected(self.rows, one, length=length, kept=kept, scale=scale) for one in checked]
+        return relative_error(as_float64(self._out)[checked], np.stack(right))
 
     def _room_made(self) -> tuple[Span, ...]:
         """Let the cache grow if it must, and wait for that, so that the span holds its copy."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import mlx.core as mx
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
+from tracekit.agreement import Floats, as_float64
 from tracekit.errors import UsageError
 
 # Rows come round again after so many tokens; a prime, so that no window and no block does too.
@@ -78,9 +78,7 @@ def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
     return Rows(*drawn)
 
 
-def expected(
-    rows: Rows, sequence: int, *, length: int, kept: int, scale: float
-) -> NDArray[np.float64]:
+def expected(rows: Rows, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
     """Attend densely, in float64, from the last of `length` tokens to the last `kept` of them.
 
     softmax(scale * q K^T) V for each q head h and kv head h // (q_heads / kv_heads).
@@ -89,15 +87,11 @@ def expected(
         `[q_heads, head_dim]`.
     """
     tokens = np.arange(length - kept, length) % DRAWN
-    q = _exact(rows.query(length - 1)[sequence])
-    keys, values = (_exact(one[:, sequence])[tokens] for one in (rows.keys, rows.values))
+    q = as_float64(rows.query(length - 1)[sequence])
+    keys, values = (as_float64(one[:, sequence])[tokens] for one in (rows.keys, rows.values))
     group = q.shape[0] // keys.shape[1]
     keys, values = (np.repeat(one, group, axis=1) for one in (keys, values))
     scores = scale * np.einsum("hd,thd->ht", q, keys)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("ht,thd->hd", weights, values)
-
-
-def _exact(array: mx.array) -> NDArray[np.float64]:
-    return np.array(array.astype(mx.float32), dtype=np.float64)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from tracekit.attention.traffic import Traffic
     from tracekit.chips import Chip, Figure, ThisChip
     from tracekit.roofline import Bound
+    from tracekit.traffic import Traffic
     from tracekit.triad import Bandwidth
     from tracekit.tuning import Shape
 

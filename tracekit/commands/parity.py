@@ -46,7 +46,7 @@ def parity(
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
     from tracekit import console
-    from tracekit.attention import backend
+    from tracekit.calls import backend
     from tracekit.parity import GRID, available, chosen, document, named, run_parity
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)

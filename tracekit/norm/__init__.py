@@ -4,11 +4,10 @@ from tracekit.norm.metal import fused_kernel, kernel_traffic, specializations
 from tracekit.norm.ops import compiled, separate
 from tracekit.norm.problem import Problem, draw_problem
 from tracekit.norm.reference import error_of, reference
-from tracekit.norm.traffic import Traffic, fused_traffic, separate_traffic
+from tracekit.norm.traffic import fused_traffic, separate_traffic
 
 __all__ = [
     "Problem",
-    "Traffic",
     "compiled",
     "draw_problem",
     "error_of",

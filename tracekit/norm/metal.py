@@ -9,8 +9,9 @@ import mlx.core as mx
 
 from tracekit.errors import ToolError
 from tracekit.norm.problem import Problem
-from tracekit.norm.traffic import Traffic, fused_traffic
+from tracekit.norm.traffic import fused_traffic
 from tracekit.shipped import shipped
+from tracekit.traffic import Traffic
 
 Factory = Callable[..., Any]
 

@@ -2,12 +2,9 @@
 
 import mlx.core as mx
 import numpy as np
-from numpy.typing import NDArray
 
-from tracekit.agreement import relative_error
+from tracekit.agreement import Floats, as_float64, relative_error
 from tracekit.norm.problem import Problem
-
-Floats = NDArray[np.float64]
 
 
 def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
@@ -18,9 +15,5 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
 
 def error_of(problem: Problem, out: mx.array) -> float:
     """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
-    x, gain, weight = (_as_float64(one) for one in (problem.x, problem.gain, problem.weight))
-    return relative_error(_as_float64(out), reference(x, gain, weight, problem.eps))
-
-
-def _as_float64(array: mx.array) -> Floats:
-    return np.array(array.astype(mx.float32), dtype=np.float64)
+    x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
+    return relative_error(as_float64(out), reference(x, gain, weight, problem.eps))

@@ -1,20 +1,6 @@
 """What a call must move and compute: pure arithmetic, no arrays."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Bytes and floating-point operations of one call.
-
-    `read` counts every access, `unique` each byte once: the first is what caches see, the
-    second what memory must deliver.
-    """
-
-    read: int
-    unique: int
-    written: int
-    flops: int
+from tracekit.traffic import Traffic
 
 
 def fused_traffic(

@@ -8,15 +8,14 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.agreement import BOUNDS, relative_error
-from tracekit.attention import Problem, as_float64, reference
+from tracekit.agreement import BOUNDS, Floats, as_float64, relative_error
+from tracekit.attention import Problem, reference
 from tracekit.msl import emulation
 from tracekit.msl.compiler import find_compiler
 from tracekit.parity.cases import Case
 from tracekit.parity.implementations import Implementation
 from tracekit.recorder import Progress, quiet
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 _BOTH = 2  # of two results that may be off by a bound each
 
 

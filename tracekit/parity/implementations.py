@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from tracekit.attention import Problem, attend, backend, gathered, padding_mask, sdpa
+from tracekit.attention import Problem, attend, gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
+from tracekit.calls import backend
 from tracekit.errors import UsageError
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.

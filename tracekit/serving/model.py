@@ -8,7 +8,8 @@ import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.attention import Problem, append, append_run, attend, backend, check_heads, sdpa
+from tracekit.attention import Problem, append, append_run, attend, check_heads, sdpa
+from tracekit.calls import backend
 from tracekit.errors import UsageError
 from tracekit.serving.scheduler import Chunk, Sequence
 

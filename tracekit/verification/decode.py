@@ -5,14 +5,14 @@ from typing import Literal
 import mlx.core as mx
 import numpy as np
 
-from tracekit.attention import Problem, as_float64, draw_problem, reference
+from tracekit.agreement import BOUNDS, as_float64
+from tracekit.attention import Problem, draw_problem, reference
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
 from tracekit.verification.check import Check
 
 Dtype = Literal["float16", "bfloat16", "float32"]
 DTYPES: tuple[Dtype, ...] = ("float16", "bfloat16", "float32")
-BOUNDS: dict[Dtype, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 NO_PAGE = 10**6
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracekit.agreement import BOUNDS
 from tracekit.errors import InputError, UsageError
 from tracekit.input_file import open_input
 from tracekit.msl import Kernel, Order, Program, compile_kernel
@@ -14,8 +15,6 @@ from tracekit.verification.comparison import arrays
 from tracekit.verification.subject import Answer, Launched, Source, Subject
 from tracekit.verification.words import constant, pairs, triple, whole
 
-BOUNDS = {"float16": 2e-3, "bfloat16": 2e-2}
-_BOUND = 1e-5
 _LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refused
 
 
@@ -161,4 +160,5 @@ def _only_kernel(file: Path, text: str) -> str:
 def _bound(launch: Launch, compared: Sequence[Buffer]) -> float:
     if launch.bound is not None:
         return launch.bound
-    return max([BOUNDS.get(one.dtype, _BOUND) for one in compared], default=_BOUND)
+    least = BOUNDS["float32"]
+    return max([BOUNDS.get(one.dtype, least) for one in compared], default=least)

@@ -1,14 +1,16 @@
 """New keys and values: into their pages, or behind the old ones by copying all of them."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 
-from tracekit.attention import append, append_run, backend
+from tracekit.attention import append, append_run
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject
+from tracekit.calls import backend
 from tracekit.step import Step
 from tracekit.told import Work
 
@@ -93,7 +95,7 @@ def _prepared(
     work: Work,
     working_set: int,
 ) -> Prepared:
-    turn = iter(range(1 << 62))
+    turn = itertools.count()
 
     def chain(calls: int) -> list[mx.array]:
         for _ in range(calls):
@@ -113,11 +115,7 @@ def _prepared(
             submit=submit,
             wait=wait,
             backend=backend(),
-            tokens=work.tokens,
-            bytes_read=work.bytes_read,
-            bytes_unique=work.bytes_unique,
-            bytes_written=work.bytes_written,
-            flops=0,
+            **vars(work),
         ),
         chain=chain,
         working_set=working_set,

@@ -1,21 +1,17 @@
 """One new token for each sequence: paged kernels, dense attention, gathering, naive attention."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import mlx.core as mx
-import numpy as np
 
-from tracekit.agreement import relative_error
 from tracekit.attention import (
     Problem,
-    Traffic,
-    as_float64,
     attend,
-    backend,
     gathered,
+    largest_error,
     naive_attention,
-    reference,
     sdpa,
     traffic,
 )
@@ -24,8 +20,9 @@ from tracekit.attention.plan import Kernel, Plan, plan
 from tracekit.attention.problem import check_head_dim
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.calls import backend, step_of
 from tracekit.errors import UsageError
-from tracekit.step import Step
+from tracekit.traffic import Traffic
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
 Call = Callable[[mx.array, int], mx.array]
@@ -130,32 +127,22 @@ def _prepared(
     copies: bool = False,
 ) -> Prepared:
     """Make a call measurable; `padded` says that it reads the padding, `copies` that it gathers."""
-    problems, turn = inputs.problems, iter(range(1 << 62))
+    problems, turn = inputs.problems, itertools.cycle(range(inputs.sets))
     cost = _traffic(inputs, how, padded=padded, copies=copies)
 
-    def submit() -> mx.array:
-        number = next(turn) % len(problems)
-        out = call(problems[number].q, number)
-        mx.async_eval(out)
-        return out
+    def one() -> mx.array:
+        number = next(turn)
+        return call(problems[number].q, number)
 
     def chain(calls: int) -> mx.array:
         out = problems[0].q
         for _ in range(calls):
-            out = call(out, next(turn) % len(problems))
+            out = call(out, next(turn))
         return out
 
     return Prepared(
-        step=Step(
-            submit=submit,
-            wait=mx.eval,
-            backend=backend(),
-            tokens=inputs.shape.batch,
-            bytes_read=cost.read,
-            bytes_unique=cost.unique,
-            bytes_written=cost.written,
-            flops=cost.flops,
-            dispatches=how.dispatches if how is not None else None,
+        step=step_of(
+            one, cost.work(inputs.shape.batch, how.dispatches if how is not None else None)
         ),
         chain=chain,
         working_set=len(problems) * cost.unique,
@@ -193,19 +180,8 @@ def _traffic(inputs: Inputs, how: Plan | None, *, padded: bool, copies: bool) ->
 
 def _error(problem: Problem, out: mx.array, inputs: Inputs) -> float:
     """Compare the first and the last sequence with float64."""
-    worst = 0.0
-    for sequence in sorted({0, problem.batch - 1}):
-        pages = problem.block_tables[sequence]
-        expected = reference(
-            as_float64(problem.q[sequence][None]),
-            as_float64(problem.k_pages[pages]),
-            as_float64(problem.v_pages[pages]),
-            np.arange(problem.max_blocks, dtype=np.int32)[None],
-            np.array([inputs.lens[sequence]], np.int32),
-            scale=inputs.shape.scale,
-        )
-        worst = max(worst, relative_error(as_float64(out[sequence][None]), expected))
-    return worst
+    ends = {0, problem.batch - 1}
+    return largest_error(problem, out, scale=inputs.shape.scale, sequences=ends)
 
 
 SUBJECTS = (

@@ -1,16 +1,16 @@
 """RMSNorm and the linear layer after it: fused, compiled together, one after the other."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 import mlx.core as mx
 
-from tracekit.attention import backend
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.calls import backend, step_of
 from tracekit.norm import (
     Problem,
-    Traffic,
     compiled,
     draw_problem,
     error_of,
@@ -19,7 +19,7 @@ from tracekit.norm import (
     separate,
     separate_traffic,
 )
-from tracekit.step import Step
+from tracekit.traffic import Traffic
 
 
 def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
@@ -59,33 +59,19 @@ def _problems(inputs: Inputs) -> tuple[Problem, ...]:
 def _prepared(
     problems: tuple[Problem, ...], op: Callable[[Problem], mx.array], cost: Traffic
 ) -> Prepared:
-    turn, first = iter(range(1 << 62)), problems[0]
-
-    def submit() -> mx.array:
-        out = op(problems[next(turn) % len(problems)])
-        mx.async_eval(out)
-        return out
+    turn, first = itertools.cycle(problems), problems[0]
 
     def chain(calls: int) -> list[mx.array]:
         outs: list[mx.array] = []
         for _ in range(calls):
-            problem = problems[next(turn) % len(problems)]
+            problem = next(turn)
             if outs and first.dims == first.outputs:
                 problem = replace(problem, x=outs.pop())
             outs.append(op(problem))
         return outs
 
     return Prepared(
-        step=Step(
-            submit=submit,
-            wait=mx.eval,
-            backend=backend(),
-            tokens=first.rows,
-            bytes_read=cost.read,
-            bytes_unique=cost.unique,
-            bytes_written=cost.written,
-            flops=cost.flops,
-        ),
+        step=step_of(lambda: op(next(turn)), cost.work(first.rows)),
         chain=chain,
         working_set=len(problems) * cost.unique,
         sets=len(problems),

@@ -1,16 +1,18 @@
 """The tokens of one prompt at once: fused attention against naive."""
 
+import itertools
 from collections.abc import Callable
 
 import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.agreement import relative_error
-from tracekit.attention import as_float64, backend, causal_mask, naive_attention, sdpa
+from tracekit.agreement import as_float64, relative_error
+from tracekit.attention import causal_mask, naive_attention, sdpa
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject, Unavailable
-from tracekit.step import Step
+from tracekit.calls import backend, step_of
+from tracekit.traffic import Traffic
 from tracekit.units import size
 
 _COPIES = 4  # of the scores: scaled, masked, their exponentials, and in the elements' own type
@@ -67,31 +69,19 @@ def _prepared(inputs: Inputs, call: Call, *, scores: bool = False) -> Prepared:
     read, written = row * (shape.q_heads + 2 * shape.kv_heads), row * shape.q_heads
     pairs = shape.queries * (shape.queries + 1) // 2
     kept = 4 * shape.q_heads * shape.queries**2 if scores else 0
+    flops = 4 * shape.q_heads * shape.head_dim * pairs
+    cost = Traffic(read + kept, read, written + kept, flops)
     sets = [_drawn(inputs, number) for number in range(inputs.sets_of(read, 2))]
-    turn = iter(range(1 << 62))
-
-    def submit() -> mx.array:
-        out = call(*sets[next(turn) % len(sets)])
-        mx.async_eval(out)
-        return out
+    turn = itertools.cycle(sets)
 
     def chain(calls: int) -> mx.array:
         out = sets[0][0]
         for _ in range(calls):
-            out = call(out, *sets[next(turn) % len(sets)][1:])
+            out = call(out, *next(turn)[1:])
         return out
 
     return Prepared(
-        step=Step(
-            submit=submit,
-            wait=mx.eval,
-            backend=backend(),
-            tokens=shape.queries,
-            bytes_read=read + kept,
-            bytes_unique=read,
-            bytes_written=written + kept,
-            flops=4 * shape.q_heads * shape.head_dim * pairs,
-        ),
+        step=step_of(lambda: call(*next(turn)), cost.work(shape.queries)),
         chain=chain,
         working_set=len(sets) * (read + written + kept),
         sets=len(sets),
