@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tracekit.cache import Cache, Decoding, Sizes
 
 Kind = Literal["growing", "sliding", "paged"]
-SMALL = 8  # MLX binds fewer elements as a constant, which makes another kernel
 
 
 @workload
@@ -93,11 +92,12 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
     from tracekit.attention import Problem, attend, sdpa
     from tracekit.cache import PagedCache
+    from tracekit.custom_kernel import LEAST_BUFFER
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
         return sdpa(query[:, :, None], *cache.held(), scale=scale)[:, :, 0]
-    lens = mx.full((max(SMALL, query.shape[0]),), cache.length, mx.int32)
+    lens = mx.full((max(LEAST_BUFFER, query.shape[0]),), cache.length, mx.int32)
     problem = Problem(query, cache.keys, cache.values, cache.block_tables, lens)
     return attend(problem, scale=scale, longest=cache.length)
 

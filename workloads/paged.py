@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from tracekit.attention import Plan, Problem
 
-SHORT = 7
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
 
@@ -96,6 +95,7 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
     from tracekit.attention import specializations, traffic
     from tracekit.calls import step_of
+    from tracekit.custom_kernel import LEAST_BUFFER
 
     ready = _prewarmed(problem, how)
     call = _attention(problem, how, max(lens))
@@ -110,7 +110,7 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
         partitions=how.partitions if how else 1,
     )
     # a table so short that MLX would bind it as a constant is padded by a dispatch of its own
-    counted = how is not None and problem.block_tables.size > SHORT
+    counted = how is not None and problem.block_tables.size >= LEAST_BUFFER
     return step_of(
         call,
         model.work(problem.batch, how.dispatches if how and counted else None),

@@ -68,7 +68,7 @@ def test_the_list_of_cases_runs_none(tracekit: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--case float16-d64-b16", "The grid has no case 'float16-d64-b16'."),
+        ("--case float16-d64-b16", "There is no case 'float16-d64-b16'."),
         ("--subject pagd", "Did you mean paged?"),
         ("-o parity.csv", "--output writes JSON; parity.csv ends in something else."),
     ],

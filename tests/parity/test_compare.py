@@ -184,7 +184,7 @@ def test_dense_attention_always_comes_along() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("paged-gruped", "There is no implementation 'paged-gruped'."),
+        ("paged-gruped", "There is no subject 'paged-gruped'."),
         ("paged-grouped", "paged-grouped is a Metal kernel, and MLX finds no Metal on this"),
     ],
 )

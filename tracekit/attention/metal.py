@@ -1,8 +1,5 @@
 """The Metal kernels: how they are built, launched and named."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -10,34 +7,18 @@ import mlx.core as mx
 
 from tracekit.attention.plan import LANES, Plan, plan
 from tracekit.attention.problem import Problem, check_head_dim
-from tracekit.errors import ToolError
-from tracekit.shipped import shipped
+from tracekit.custom_kernel import LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
 
-Factory = Callable[..., Any]
-
-_BODY = "// ---- body ----\n"
-_SMALL = 8  # MLX binds arrays of fewer elements as `constant`
-_METAL = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 
 _made: set[str] = set()
 
-
-@dataclass(frozen=True)
-class _Source:
-    """A file of kernels/, and what its body takes and gives, beside `T`s."""
-
-    stem: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
 _SOURCES = {
-    "grouped": _Source("paged_decode", _ARRAYS, ("out", "sums", "stats")),
-    "per-head": _Source("paged_decode_per_head", _ARRAYS, ("out",)),
-    "barriers": _Source("paged_decode_barriers", _ARRAYS, ("out",)),
+    "grouped": Source("paged_decode", _ARRAYS, ("out", "sums", "stats")),
+    "per-head": Source("paged_decode_per_head", _ARRAYS, ("out",)),
+    "barriers": Source("paged_decode_barriers", _ARRAYS, ("out",)),
 }
-_MERGE = _Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
+_MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
 
 
 def specializations() -> frozenset[str]:
@@ -59,37 +40,21 @@ def paged_decode(
     """
     check_head_dim(problem.head_dim)
     how = plan(problem) if how is None else how
-    try:
+    with needing_metal("Choose no kernel: then MLX's own ops attend."):
         out = _launch(problem, scale, how, verbose)
-    except RuntimeError as error:
-        if "Metal back-end" not in str(error):
-            raise
-        raise ToolError(
-            f"MLX cannot run a Metal kernel here: {error}",
-            hint="Choose no kernel: then MLX's own ops attend.",
-        ) from error
     _made.update(specialization_names(problem, how))
     return out
 
 
 def specialization_names(problem: Problem, how: Plan) -> tuple[str, ...]:
-    """Return the names of the kernels of a call: template values, then dtypes and classes.
-
-    Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
-    0.32.1: `s` follows the dtype of a scalar.
-    """
-    t = _METAL[problem.dtype]
+    """Return the names of the kernels of a call; see `tracekit.custom_kernel.Source.name`."""
+    t = METAL_TYPES[problem.dtype]
     inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
     outputs = [t, "float", "float"] if how.kernel == "grouped" else [t]
-    decode = _name(_SOURCES[how.kernel], _template(problem, how), [*inputs, *outputs])
+    decode = _SOURCES[how.kernel].name(_template(problem, how), [*inputs, *outputs])
     if how.partitions == 1:
         return (decode,)
-    return decode, _name(_MERGE, _merge_template(problem), ["float", "float", "int32_ts", t])
-
-
-def _name(source: _Source, template: Sequence[tuple[str, Any]], types: Sequence[str]) -> str:
-    values = [_METAL.get(value) or str(value) for _, value in template]
-    return "_".join([f"custom_kernel_{source.stem}_", *values, *types])
+    return decode, _MERGE.name(_merge_template(problem), ["float", "float", "int32_ts", t])
 
 
 def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
@@ -116,11 +81,11 @@ def _launch(problem: Problem, scale: float, how: Plan, verbose: bool) -> mx.arra
     if how.kernel == "grouped":
         # What the number of partitions leaves unused is one element, so that there is one kernel.
         width = problem.kv_heads * how.rereads(group)
-        stats = (max(_SMALL, 2 * prod(rows)),)
+        stats = (max(LEAST_BUFFER, 2 * prod(rows)),)
         shapes = [(1,), (*rows, problem.head_dim), stats] if split else [*shapes, (1,), (1,)]
     tables = padded(problem.block_tables.reshape(-1))
     pages = [problem.k_pages, problem.v_pages]
-    out, *partial = _kernel(_SOURCES[how.kernel])(
+    out, *partial = _SOURCES[how.kernel].kernel()(
         inputs=[
             *(problem.q, *pages, tables, padded(problem.context_lens)),
             *(problem.max_blocks, scale),
@@ -136,7 +101,7 @@ def _launch(problem: Problem, scale: float, how: Plan, verbose: bool) -> mx.arra
 
 
 def _merged(problem: Problem, partial: list[mx.array], partitions: int, verbose: bool) -> mx.array:
-    (out,) = _kernel(_MERGE)(
+    (out,) = _MERGE.kernel()(
         inputs=[*partial, partitions],
         template=_merge_template(problem),
         grid=(problem.head_dim * problem.q_heads, problem.batch, 1),
@@ -146,26 +111,3 @@ def _merged(problem: Problem, partial: list[mx.array], partitions: int, verbose:
         verbose=verbose,
     )
     return out
-
-
-def padded(flat: mx.array) -> mx.array:
-    """Make an array long enough for `device` memory; a no-op for whom padded it before."""
-    return flat if flat.size >= _SMALL else mx.pad(flat, (0, _SMALL - flat.size))
-
-
-def _kernel(source: _Source) -> Any:
-    # Looked up when it is called: whoever replaces MLX's factory gets kernels of their own.
-    return _built(mx.fast.metal_kernel, source)
-
-
-@cache
-def _built(factory: Factory, source: _Source) -> Any:
-    text = (shipped("kernels") / f"{source.stem}.metal").read_text()
-    header, _, body = text.partition(_BODY)
-    return factory(
-        name=source.stem,
-        input_names=list(source.inputs),
-        output_names=list(source.outputs),
-        header=header,
-        source=body,
-    )

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 import numpy as np
-import psutil
 
 from tracekit.attention.problem import Problem
-from tracekit.errors import UsageError
+from tracekit.custom_kernel import LEAST_BUFFER
+from tracekit.memory import require_memory
 
-_LONGEST_CONSTANT = 7  # MLX binds arrays of up to 7 elements as constants
+_HINT = "Take shorter or fewer sequences, or fewer heads."
 
 
 def draw_lengths(batch: int, longest: int, *, seed: int) -> list[int]:
@@ -41,7 +41,7 @@ def draw_problem(
     pool = (batch * max_blocks, block_size, kv_heads, head_dim)
     check_memory(2 * math.prod(pool) * dtype.size, "The pool")
     tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
-    padding = (0, max(0, _LONGEST_CONSTANT + 1 - batch))
+    padding = (0, max(0, LEAST_BUFFER - batch))
     keys = mx.random.split(mx.random.key(seed), 3)
     problem = Problem(
         mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=keys[0]),
@@ -57,9 +57,4 @@ def draw_problem(
 
 def check_memory(needed: int, what: str) -> None:
     """Raise UsageError if `what` needs more bytes than this machine has."""
-    there = psutil.virtual_memory().total
-    if needed > there:
-        raise UsageError(
-            f"{what} takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
-            hint="Take shorter or fewer sequences, or fewer heads.",
-        )
+    require_memory(needed, what, _HINT)

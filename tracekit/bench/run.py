@@ -14,10 +14,11 @@ from tracekit.bench.ratios import compared
 from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject, Unavailable
-from tracekit.bench.subjects import chosen, require
+from tracekit.bench.subjects import chosen
 from tracekit.calls import backend
 from tracekit.errors import UsageError
 from tracekit.machine import describe as describe_machine
+from tracekit.nearest import require
 from tracekit.recorder import Progress, quiet
 
 

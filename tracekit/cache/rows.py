@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 import numpy as np
-import psutil
 
 from tracekit.agreement import Floats, as_float64
-from tracekit.errors import UsageError
+from tracekit.memory import require_memory
 
 # Rows come round again after so many tokens; a prime, so that no window and no block does too.
 DRAWN = 61
@@ -40,12 +39,8 @@ class Sizes:
 
     def check(self, tokens: int) -> None:
         """Raise UsageError where so many tokens would not fit into this machine."""
-        needed, there = tokens * self.token_bytes, psutil.virtual_memory().total
-        if needed > there:
-            raise UsageError(
-                f"The cache takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
-                hint="Take fewer sequences, tokens or heads.",
-            )
+        hint = "Take fewer sequences, tokens or heads."
+        require_memory(tokens * self.token_bytes, "The cache", hint)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.errors import ToolError
+from tracekit.metal_queue.bridge import unavailable
 from tracekit.msl.generated import Generated, generated
 
 Triple = tuple[int, int, int]
@@ -58,9 +58,8 @@ class Launch:
         owner, _, what = name.rpartition("_")
         if owner in self.inputs and what in {"shape", "strides", "ndim"}:
             return _layout(self.inputs[owner], what)
-        raise ToolError(
-            f"GPU time is not available, because it is not known what the parameter {name!r} of "
-            f"{self.source.function} holds."
+        raise unavailable(
+            f"it is not known what the parameter {name!r} of {self.source.function} holds"
         )
 
 

@@ -8,7 +8,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from tracekit.errors import ToolError
+from tracekit.metal_queue.bridge import unavailable
 
 UTILS = "mlx/backend/metal/kernels/utils.h"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"[^\n]*$', re.MULTILINE)
@@ -26,10 +26,7 @@ def include_folder() -> Path:
     for place in places:
         if (Path(place) / "include" / UTILS).is_file():
             return Path(place) / "include"
-    raise ToolError(
-        "GPU time is not available, because the installed MLX has no header "
-        f"{UTILS}, which its kernels need."
-    )
+    raise unavailable(f"the installed MLX has no header {UTILS}, which its kernels need")
 
 
 def prelude(folder: Path | None = None) -> str:
@@ -48,9 +45,6 @@ def _expanded(name: str, folder: Path, seen: set[str]) -> str:
     try:
         text = (folder / name).read_text()
     except OSError as error:
-        raise ToolError(
-            f"GPU time is not available, because MLX's header {name} cannot be read: "
-            f"{error.strerror}."
-        ) from error
+        raise unavailable(f"MLX's header {name} cannot be read: {error.strerror}") from error
     text = _ONCE.sub("", text)
     return _INCLUDE.sub(lambda found: _expanded(found[1], folder, seen), text)

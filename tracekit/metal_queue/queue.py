@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.errors import ToolError
+from tracekit.metal_queue.bridge import unavailable
 
 Triple = tuple[int, int, int]
 
@@ -63,11 +63,6 @@ class GpuTime:
     def median(self) -> float:
         """The median of the samples."""
         return statistics.median(self.samples)
-
-
-def unavailable(reason: str) -> ToolError:
-    """Return the error of a GPU time that cannot be had; the reason is without a full stop."""
-    return ToolError(f"GPU time is not available, because {reason}.")
 
 
 class Queue:

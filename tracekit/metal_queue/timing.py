@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit.metal_queue.bridge import unavailable
 from tracekit.metal_queue.launches import Launch, recorded
 from tracekit.metal_queue.prelude import prelude
-from tracekit.metal_queue.queue import PROTOCOL, GpuTime, Pipeline, Protocol, Queue, unavailable
+from tracekit.metal_queue.queue import PROTOCOL, GpuTime, Pipeline, Protocol, Queue
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,23 @@
 """The Metal kernel: how it is built, launched and named."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import mlx.core as mx
 
-from tracekit.errors import ToolError
+from tracekit.custom_kernel import METAL_TYPES, Source, needing_metal, padded
 from tracekit.norm.problem import Problem
 from tracekit.norm.traffic import fused_traffic
-from tracekit.shipped import shipped
 from tracekit.traffic import Traffic
-
-Factory = Callable[..., Any]
 
 LANES = 32
 SIMDGROUPS = 8
 COLUMNS = 2  # of the result, for each simdgroup: few registers, so many threadgroups at a time
 MOST_ROWS = 8  # of x; a lane keeps a sum for each of them and each column
 
-_STEM = "rmsnorm_linear"
-_BODY = "// ---- body ----\n"
-_SMALL = 8  # MLX binds arrays of fewer elements as `constant`
-_METAL = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
+_SOURCE = Source(
+    "rmsnorm_linear", ("x", "gain", "weight", "rows", "dims", "outputs", "eps"), ("out",)
+)
 
 _made: set[str] = set()
 
@@ -66,14 +60,10 @@ def specializations() -> frozenset[str]:
 
 
 def specialization_name(problem: Problem) -> str:
-    """Return the name of the kernel of a call: template values, then dtypes and classes.
-
-    The scheme is MLX's since 0.32.1: `s` follows the dtype of a scalar.
-    """
-    kind = _METAL[problem.dtype]
-    values = [_METAL.get(value) or str(value) for _, value in _template(problem)]
+    """Return the name of the kernel of a call; see `tracekit.custom_kernel.Source.name`."""
+    kind = METAL_TYPES[problem.dtype]
     scalars = ["int32_ts"] * 3 + ["floats"]
-    return "_".join([f"custom_kernel_{_STEM}_", *values, *[kind] * 3, *scalars, kind])
+    return _SOURCE.name(_template(problem), [*[kind] * 3, *scalars, kind])
 
 
 def fused_kernel(problem: Problem, *, verbose: bool = False) -> mx.array:
@@ -88,24 +78,18 @@ def fused_kernel(problem: Problem, *, verbose: bool = False) -> mx.array:
     Raises:
         ToolError: MLX has no Metal here.
     """
+    with needing_metal("`tracekit.norm.compiled` does the same with MLX's own ops."):
+        out = _launch(problem, verbose)
     _made.add(specialization_name(problem))
-    try:
-        return _launch(problem, verbose)
-    except RuntimeError as error:
-        if "Metal back-end" not in str(error):
-            raise
-        raise ToolError(
-            f"MLX cannot run a Metal kernel here: {error}",
-            hint="`tracekit.norm.compiled` does the same with MLX's own ops.",
-        ) from error
+    return out
 
 
 def _launch(problem: Problem, verbose: bool) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
-    (out,) = _kernel(mx.fast.metal_kernel)(
+    (out,) = _SOURCE.kernel()(
         inputs=[
-            *(_padded(one) for one in (problem.x, problem.gain, problem.weight)),
+            *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
             *(problem.rows, problem.dims, problem.outputs, problem.eps),
         ],
         template=_template(problem),
@@ -122,24 +106,3 @@ def _template(problem: Problem) -> list[tuple[str, Any]]:
     tile = tile_of(problem)
     sizes = [("ROWS", tile.rows), ("COLUMNS", COLUMNS), ("VEC", tile.vec)]
     return [("T", problem.dtype), *sizes, ("SIMDGROUPS", SIMDGROUPS)]
-
-
-def _padded(array: mx.array) -> mx.array:
-    """Make an array long enough for `device` memory."""
-    if array.size >= _SMALL:
-        return array
-    return mx.pad(array.reshape(-1), (0, _SMALL - array.size))
-
-
-@cache
-def _kernel(factory: Factory) -> Any:
-    # Of each factory its own: whoever replaces MLX's gets a kernel that its own factory built.
-    text = (shipped("kernels") / f"{_STEM}.metal").read_text()
-    header, _, body = text.partition(_BODY)
-    return factory(
-        name=_STEM,
-        input_names=["x", "gain", "weight", "rows", "dims", "outputs", "eps"],
-        output_names=["out"],
-        header=header,
-        source=body,
-    )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import mlx.core as mx
-import psutil
 
 from tracekit.errors import UsageError
+from tracekit.memory import require_memory
 
 DTYPES = (mx.float16, mx.bfloat16, mx.float32)
 
@@ -90,12 +90,7 @@ def draw_problem(
         UsageError: The arrays are larger than this machine's memory.
     """
     needed = (rows * dims + dims + outputs * dims + rows * outputs) * dtype.size
-    there = psutil.virtual_memory().total
-    if needed > there:
-        raise UsageError(
-            f"The arrays take {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
-            hint="Take fewer rows, elements or outputs.",
-        )
+    require_memory(needed, "The problem", "Take fewer rows, elements or outputs.")
     keys = mx.random.split(mx.random.key(seed), 3)
     x = mx.random.normal((rows, dims), dtype=dtype, key=keys[0])
     gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=keys[1])

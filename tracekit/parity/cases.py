@@ -1,6 +1,5 @@
 """The grid: shapes, types and lengths that are likely to break a kernel, the same every time."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.attention import Problem, draw_problem
-from tracekit.errors import UsageError
+from tracekit.nearest import require
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 
@@ -131,10 +130,5 @@ def named(names: Iterable[str]) -> tuple[Case, ...]:
     """Return cases by their names; raise UsageError, with the nearest one, for an unknown name."""
     known = {case.name: case for case in GRID}
     for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(
-                f"The grid has no case {name!r}.",
-                hint=f"Did you mean {near[0]}?" if near else "`tracekit parity --list` lists them.",
-            )
+        require(name, known, "case", otherwise="`tracekit parity --list` lists them.")
     return tuple(known[name] for name in names)

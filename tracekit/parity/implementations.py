@@ -1,6 +1,5 @@
 """What is compared: dense attention, and paged attention in every way that there is here."""
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
 from tracekit.calls import backend
 from tracekit.errors import UsageError
+from tracekit.nearest import require
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
 Attend = Callable[[Problem, list[int], float], mx.array]
@@ -81,11 +81,7 @@ def chosen(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]
     there = available(emulate=emulate)
     by_name = {one.name: one for one in IMPLEMENTATIONS}
     for name in names:
-        if name not in by_name:
-            near = difflib.get_close_matches(name, by_name, n=1)
-            known = f"There are: {', '.join(by_name)}."
-            hint = f"Did you mean {near[0]}? {known}" if near else known
-            raise UsageError(f"There is no implementation {name!r}.", hint=hint)
+        require(name, by_name, "subject")
         if by_name[name] not in there:
             raise UsageError(
                 f"{name} is a Metal kernel, and MLX finds no Metal on this machine.",

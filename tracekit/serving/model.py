@@ -6,17 +6,17 @@ from math import prod
 
 import mlx.core as mx
 import numpy as np
-import psutil
 
 from tracekit.attention import Problem, append, append_run, attend, check_heads, sdpa
 from tracekit.calls import backend
-from tracekit.errors import UsageError
+from tracekit.custom_kernel import LEAST_BUFFER
+from tracekit.memory import require_memory
 from tracekit.serving.scheduler import Chunk, Sequence
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""
 
-_LONGEST_CONSTANT = 7  # MLX binds arrays of up to 7 elements as constants
+_HINT = "Take fewer or smaller blocks, fewer layers or fewer heads."
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Model:
         self.backend = backend()
         row = (shape.kv_heads, shape.head_dim)
         pages = (shape.blocks + 1, shape.block_size, *row)
-        _check_size(2 * shape.layers * prod(pages) * shape.dtype.size)
+        require_memory(2 * shape.layers * prod(pages) * shape.dtype.size, "The pool", _HINT)
         keys = mx.random.split(mx.random.key(seed), 3)
         q_row = (shape.q_heads, shape.head_dim)
         self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=keys[0])
@@ -176,16 +176,7 @@ class Model:
         return mx.array(tables)
 
     def _lens(self, decoding: Several[Sequence]) -> mx.array:
-        lens = np.zeros(max(self.shape.slots, _LONGEST_CONSTANT + 1), np.int32)
+        lens = np.zeros(max(self.shape.slots, LEAST_BUFFER), np.int32)
         for one in decoding:
             lens[one.slot] = one.context
         return mx.array(lens)
-
-
-def _check_size(needed: int) -> None:
-    there = psutil.virtual_memory().total
-    if needed > there:
-        raise UsageError(
-            f"The pool takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
-            hint="Take fewer or smaller blocks, fewer layers or fewer heads.",
-        )

@@ -1,11 +1,10 @@
 """The implementations that there are, in the order of their tables."""
 
-import difflib
 from collections.abc import Sequence
 
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects import cache, decode, norm, prefill
-from tracekit.errors import UsageError
+from tracekit.nearest import require
 
 SUBJECTS: tuple[Subject, ...] = (
     *decode.SUBJECTS,
@@ -27,15 +26,3 @@ def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
     for name in names:
         require(name, [one.name for one in there], "subject")
     return tuple(one for one in there if not names or one.name in names)
-
-
-def require(name: str, known: Sequence[str], kind: str) -> None:
-    """Raise UsageError, with the nearest name there is, unless `name` is known."""
-    if name in known:
-        return
-    near = difflib.get_close_matches(name, known, n=1)
-    there = f"There are: {', '.join(known)}."
-    raise UsageError(
-        f"There is no {kind} {name!r}.",
-        hint=f"Did you mean {near[0]}? {there}" if near else there,
-    )

@@ -1,0 +1,75 @@
+"""Kernels of `kernels/` as MLX runs them: made with `mx.fast.metal_kernel`, padded, named."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import mlx.core as mx
+
+from tracekit.errors import ToolError
+from tracekit.shipped import shipped
+
+LEAST_BUFFER = 8
+"""Elements of the shortest array that MLX binds as `device` memory.
+
+It binds shorter ones as `constant`, which makes another kernel of the same text.
+"""
+METAL_TYPES = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
+
+_BODY = "// ---- body ----\n"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of `kernels/`, and the names of what its body takes and gives."""
+
+    stem: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def kernel(self) -> Any:
+        """Return the kernel that MLX's factory makes of the file; it is made once."""
+        # Looked up when it is called: whoever replaces MLX's factory gets kernels of their own.
+        return _built(mx.fast.metal_kernel, self)
+
+    def name(self, template: Sequence[tuple[str, Any]], types: Sequence[str]) -> str:
+        """Return what MLX calls the kernel: template values, then dtypes and classes.
+
+        Two calls share a pipeline exactly when their names are equal. The scheme is MLX's since
+        0.32.1: `s` follows the dtype of a scalar.
+        """
+        values = [METAL_TYPES.get(value) or str(value) for _, value in template]
+        return "_".join([f"custom_kernel_{self.stem}_", *values, *types])
+
+
+@cache
+def _built(factory: Callable[..., Any], source: Source) -> Any:
+    text = (shipped("kernels") / f"{source.stem}.metal").read_text()
+    header, _, body = text.partition(_BODY)
+    return factory(
+        name=source.stem,
+        input_names=list(source.inputs),
+        output_names=list(source.outputs),
+        header=header,
+        source=body,
+    )
+
+
+def padded(array: mx.array) -> mx.array:
+    """Make an array long enough for `device` memory, flat if it was not; a no-op if it is."""
+    if array.size >= LEAST_BUFFER:
+        return array
+    return mx.pad(array.reshape(-1), (0, LEAST_BUFFER - array.size))
+
+
+@contextmanager
+def needing_metal(hint: str) -> Generator[None]:
+    """Tell what MLX raises where it has no Metal as a ToolError with this hint."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "Metal back-end" not in str(error):
+            raise
+        raise ToolError(f"MLX cannot run a Metal kernel here: {error}", hint=hint) from error
