@@ -1,23 +1,22 @@
-"""Parameters that workloads of attention share: their types, bounds and help.
+"""Parameters that workloads and the bench share: their types, bounds and help.
 
-A workload's parameters are its options, so shapes that are to be compared are chosen by the same
-words everywhere.
+They are options, so shapes that are to be compared are chosen by the same words everywhere.
 """
 
 from typing import Annotated, Literal
 
 import typer
 
-Dtype = Annotated[
-    Literal["float16", "bfloat16", "float32"], typer.Option(help="Type of the elements.")
-]
+from tracekit import dtypes
+
+Dtype = Annotated[dtypes.Dtype, typer.Option(help="Type of the elements.")]
 Batch = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
 QHeads = Annotated[int, typer.Option(min=1, max=512, help="Query heads.")]
 KvHeads = Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")]
 HeadDim = Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")]
 BlockSize = Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")]
 MaxBlocks = Annotated[int, typer.Option(min=1, max=65536, help="Blocks a sequence has.")]
-ActiveBlocks = Annotated[int, typer.Option(min=1, max=65536, help="Blocks it uses.")]
+ActiveBlocks = Annotated[int, typer.Option(min=1, max=65536, help="Blocks a sequence uses.")]
 Ragged = Annotated[
     bool, typer.Option(help="Draw lengths at random instead of filling all active blocks.")
 ]

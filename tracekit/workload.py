@@ -10,12 +10,11 @@ and help, are the options of `tracekit capture --workload NAME`:
         return Step(submit=lambda: mx.matmul(a, b), ...)
 """
 
-import difflib
 import importlib.util
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +23,7 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from tracekit.errors import InputError, UsageError
+from tracekit.nearest import nearest
 from tracekit.shipped import shipped
 from tracekit.step import Step
 
@@ -65,7 +65,7 @@ class Workload:
             if name not in parameters:
                 raise UsageError(
                     f"The workload {self.name} has no parameter {name!r}.",
-                    hint=_nearest(name, tuple(parameters)),
+                    hint=nearest(name, parameters, otherwise=_has(parameters)),
                 )
         for name, parameter in parameters.items():
             if parameter.default is parameter.empty and name not in given:
@@ -148,9 +148,8 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _nearest(name: str, names: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean {near[0]}?" if near else f"It has: {', '.join(names) or 'none'}."
+def _has(parameters: Iterable[str]) -> str:
+    return f"It has: {', '.join(parameters) or 'none'}."
 
 
 def _converted(parameter: inspect.Parameter, value: Any) -> Any:

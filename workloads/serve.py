@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from tracekit.parameters import BlockSize, Dtype, HeadDim, KvHeads, QHeads
 from tracekit.workload import Step, workload
 
-Dtype = Literal["float16", "bfloat16", "float32"]
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20
 
@@ -50,15 +50,15 @@ def serve(
     output_longest: Annotated[int, _tokens("Longest output, unless fixed.")] = 128,
     max_seqs: Annotated[int, typer.Option(min=1, max=4096, help="Sequences at a time.")] = 8,
     blocks: Annotated[int, typer.Option(min=1, max=1 << 22, help="Blocks of the pool.")] = 96,
-    block_size: Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")] = 16,
+    block_size: BlockSize = 16,
     prefill_chunk: Annotated[
         int, typer.Option(min=1, max=65536, help="Tokens of a prompt that a tick takes.")
     ] = 64,
-    q_heads: Annotated[int, typer.Option(min=1, max=512, help="Query heads.")] = 8,
-    kv_heads: Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")] = 4,
-    head_dim: Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")] = 64,
+    q_heads: QHeads = 8,
+    kv_heads: KvHeads = 4,
+    head_dim: HeadDim = 64,
     layers: Annotated[int, typer.Option(min=1, max=256, help="Times a token attends.")] = 2,
-    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    dtype: Dtype = "float16",
     slo_ttft: Annotated[
         float | None, typer.Option(min=0, help="Milliseconds to the first token, at most.")
     ] = None,

@@ -1,12 +1,10 @@
 """The sizes that a bench runs on."""
 
 from dataclasses import dataclass
-from typing import Literal
 
+from tracekit.attention import check_heads
+from tracekit.dtypes import ITEMSIZES, Dtype
 from tracekit.errors import UsageError
-
-Dtype = Literal["float16", "bfloat16", "float32"]
-_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4}
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,7 @@ class Shape:
                 f"A sequence cannot use {self.active_blocks} blocks of {self.max_blocks}.",
                 hint="--active-blocks must not exceed --max-blocks.",
             )
-        if self.q_heads % self.kv_heads:
-            raise UsageError(
-                f"{self.q_heads} q heads cannot be shared out among {self.kv_heads} kv heads.",
-                hint="The number of q heads must be a multiple of the number of kv heads.",
-            )
+        check_heads(self.q_heads, self.kv_heads)
 
     @property
     def context(self) -> int:
@@ -74,7 +68,7 @@ class Shape:
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
-        return _BYTES[self.dtype]
+        return ITEMSIZES[self.dtype]
 
     @property
     def scale(self) -> float:

@@ -1,9 +1,21 @@
 """`bench`: named implementations on one shape, measured in turns."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tracekit.parameters import (
+    ActiveBlocks,
+    Batch,
+    BlockSize,
+    Dtype,
+    HeadDim,
+    KvHeads,
+    QHeads,
+    Ragged,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from tracekit.bench import Bench, Settings, Shape
@@ -38,12 +50,6 @@ Budget = Annotated[
 ]
 Warmup = Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")]
 Repetitions = Annotated[int, typer.Option(min=1, metavar="N", help="Samples at most.")]
-Sequences = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
-QHeads = Annotated[int, typer.Option(min=1, max=512, help="Query heads.")]
-KvHeads = Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")]
-HeadDim = Annotated[int, typer.Option(min=1, max=256, help="Elements of a head.")]
-BlockSize = Annotated[int, typer.Option(min=1, max=1024, help="Tokens of a block.")]
-ActiveBlocks = Annotated[int, typer.Option(min=1, max=65536, help="Blocks a sequence uses.")]
 MaxBlocks = Annotated[
     int | None,
     typer.Option(
@@ -53,15 +59,10 @@ MaxBlocks = Annotated[
         show_default=False,
     ),
 ]
-Dtype = Annotated[
-    Literal["float16", "bfloat16", "float32"], typer.Option(help="Type of the elements.")
-]
-Ragged = Annotated[bool, typer.Option("--ragged", help="Draw lengths at random.")]
 Queries = Annotated[int, typer.Option(min=1, max=65536, help="Tokens of a prompt, in prefill.")]
 Rows = Annotated[int, typer.Option(min=1, max=65536, help="Rows of RMSNorm and Linear.")]
 Dims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that go into them.")]
 OutDims = Annotated[int, typer.Option(min=1, max=65536, help="Elements that come out.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of contents, pages and lengths.")]
 
 
 def bench(
@@ -77,7 +78,7 @@ def bench(
     budget: Budget = None,
     warmup: Warmup = 3,
     repetitions: Repetitions = 100,
-    batch: Sequences = 16,
+    batch: Batch = 16,
     q_heads: QHeads = 16,
     kv_heads: KvHeads = 8,
     head_dim: HeadDim = 128,

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from tracekit.dtypes import ITEMSIZES, Dtype
 
 if TYPE_CHECKING:
     from tracekit.chips import Chip, Figure, ThisChip
@@ -20,7 +22,6 @@ _SHAPE: dict[str, int] = {
     "head_dim": 128,
     "context": 1024,
 }
-_ITEMSIZES = {"float16": 2, "bfloat16": 2, "float32": 4}
 Row = tuple[str, str, str]
 
 
@@ -48,9 +49,7 @@ def chip(
     context: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
     ] = None,
-    dtype: Annotated[
-        Literal["float16", "bfloat16", "float32"] | None, typer.Option(help="Type of elements.")
-    ] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Type of the elements.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Say what this machine's chip can do.
@@ -95,7 +94,7 @@ def _shape(given: dict[str, int | None], dtype: str | None) -> "Shape | None":
     if dtype is None and not any(given.values()):
         return None
     sizes = {one: given[one] or default for one, default in _SHAPE.items()}
-    return Shape(**sizes, itemsize=_ITEMSIZES[dtype or "float16"])
+    return Shape(**sizes, itemsize=ITEMSIZES[dtype or "float16"])
 
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
@@ -207,7 +206,7 @@ def _least(shape: "Shape", one: "Chip") -> "Bound | None":
     if one.bandwidth.value is None:
         return None
     work = _work(shape)
-    rate = one.fp32.value if shape.itemsize == _ITEMSIZES["float32"] else one.fp16.value
+    rate = one.fp32.value if shape.itemsize == ITEMSIZES["float32"] else one.fp16.value
     moved = work.unique + work.written
     return bound(work.flops, moved, bandwidth=one.bandwidth.value, rate=rate)
 

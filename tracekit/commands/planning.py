@@ -6,18 +6,17 @@ the function of the workload that the command line names.
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tracekit.commands import options
-from tracekit.errors import InputError, UsageError
+from tracekit.commands.signatures import Command, brought, options_of, signed
+from tracekit.errors import UsageError
 from tracekit.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
 from tracekit.workload import Workload, find
-
-Command = Callable[..., None]
 
 
 def plan_of(
@@ -63,8 +62,8 @@ def plan_of(
 
 def planned(command: Command, workload: Workload | None) -> Command:
     """Return a command that takes all three signatures' options and hands over a Plan."""
-    of_plan = _options(plan_of)
-    own = [one for one in _options(command) if one.name != "plan"]
+    of_plan = options_of(plan_of)
+    own = [one for one in options_of(command) if one.name != "plan"]
     added = _of_workload(workload, {one.name for one in [*of_plan, *own]}) if workload else []
 
     @functools.wraps(command)
@@ -72,11 +71,11 @@ def planned(command: Command, workload: Workload | None) -> Command:
         kept = {one.name: values.pop(one.name) for one in own}
         command(plan_of(**values), **kept)
 
-    everything = [*of_plan, *own, *added]
-    del wrapper.__wrapped__
-    wrapper.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {one.name: one.annotation for one in everything}
-    return wrapper
+    return signed(wrapper, [*of_plan, *own, *added])
+
+
+def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
+    return brought(workload.prepare, f"the workload {workload.name}", workload.file, taken)
 
 
 def named_workload(arguments: Sequence[str]) -> Workload | None:
@@ -87,30 +86,6 @@ def named_workload(arguments: Sequence[str]) -> Workload | None:
     if name is None or name == ANY_PROGRAM:
         return None
     return find(name, Path(folder) if folder else None)
-
-
-def _options(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    named = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
-    return [one.replace(kind=one.KEYWORD_ONLY) for one in named]
-
-
-def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
-    parameters = _options(workload.prepare)
-    for one in parameters:
-        if one.name in taken:
-            raise InputError(
-                f"The workload {workload.name} has a parameter {one.name!r}, which is an option "
-                "of tracekit itself.",
-                hint=f"Give it another name in {workload.file}.",
-            )
-        if one.annotation is one.empty or one.default is one.empty:
-            lacking = "type" if one.annotation is one.empty else "default"
-            raise InputError(
-                f"The parameter {one.name!r} of the workload {workload.name} lacks its {lacking}.",
-                hint=f"Write it like `{one.name}: int = 1` in {workload.file}.",
-            )
-    return parameters
 
 
 def _plain(value: Any) -> Any:

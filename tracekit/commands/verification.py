@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tracekit.commands import kernel_options
+from tracekit.commands.signatures import Command, brought, signed
 
 if TYPE_CHECKING:
     from tracekit.msl import Order
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tracekit.verification.metal_file import Launch
     from tracekit.verification.subject import Subject
     from tracekit.verification.verdict import Verification
-
-Command = Callable[..., None]
 
 _METAL, _PYTHON, _ALL = ".metal", ".py", "all"
 _OF_METAL = (
@@ -74,8 +73,10 @@ def with_parameters(arguments: Sequence[str]) -> Command:
     """Return the command, with the options of the check that a command line names."""
     declared = _named(arguments)
     if declared is None:
-        return _signed(verify_kernel, [])
-    return _signed(verify_kernel, _of_check(declared))
+        return _with_options([])
+    taken = inspect.signature(verify_kernel).parameters
+    owner = f"the check {declared.name}"
+    return _with_options(brought(declared.make, owner, declared.file, taken))
 
 
 def _named(arguments: Sequence[str]) -> "Declared | None":
@@ -94,40 +95,13 @@ def _named(arguments: Sequence[str]) -> "Declared | None":
     return None
 
 
-def _of_check(declared: "Declared") -> list[inspect.Parameter]:
-    """Return the check's parameters as options; refuse those that the command has itself."""
-    from tracekit.errors import InputError
-
-    taken = inspect.signature(verify_kernel).parameters
-    parameters = inspect.signature(declared.make, eval_str=True).parameters.values()
-    for one in parameters:
-        if one.name in taken:
-            raise InputError(
-                f"The check {declared.name} has a parameter {one.name!r}, which is an option of "
-                "tracekit itself.",
-                hint=f"Give it another name in {declared.file}.",
-            )
-        if one.annotation is one.empty or one.default is one.empty:
-            lacking = "type" if one.annotation is one.empty else "default"
-            raise InputError(
-                f"The parameter {one.name!r} of the check {declared.name} lacks its {lacking}.",
-                hint=f"Write it like `{one.name}: int = 1` in {declared.file}.",
-            )
-    return [one.replace(kind=one.KEYWORD_ONLY) for one in parameters]
-
-
-def _signed(command: Command, added: Sequence[inspect.Parameter]) -> Command:
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    everything = [*(one for one in own if one.kind is not one.VAR_KEYWORD), *added]
-
-    @functools.wraps(command)
+def _with_options(added: Sequence[inspect.Parameter]) -> Command:
+    @functools.wraps(verify_kernel)
     def wrapper(*args: Any, **values: Any) -> None:
-        command(*args, **values)
+        verify_kernel(*args, **values)
 
-    del wrapper.__wrapped__
-    wrapper.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {one.name: one.annotation for one in everything}
-    return wrapper
+    own = inspect.signature(verify_kernel, eval_str=True).parameters.values()
+    return signed(wrapper, [*(one for one in own if one.kind is not one.VAR_KEYWORD), *added])
 
 
 def _given(context: typer.Context, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.attention import Problem, draw_problem
+from tracekit.attention.prewarm import BLOCK_SIZES
+from tracekit.attention.problem import HEAD_DIMS
+from tracekit.dtypes import DTYPES
 from tracekit.nearest import require
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
-
-DTYPES = ("float32", "float16", "bfloat16")
-HEAD_DIMS = (64, 80, 96, 128, 256)
-BLOCK_SIZES = (16, 32, 64)
 
 
 class Heads(NamedTuple):

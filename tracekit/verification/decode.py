@@ -1,7 +1,5 @@
 """Checks of the kernels that decode: ragged contexts over pages that hold traps."""
 
-from typing import Literal
-
 import mlx.core as mx
 import numpy as np
 
@@ -9,10 +7,9 @@ from tracekit.agreement import BOUNDS, as_float64
 from tracekit.attention import Problem, draw_problem, reference
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
+from tracekit.dtypes import Dtype
 from tracekit.verification.check import Check
 
-Dtype = Literal["float16", "bfloat16", "float32"]
-DTYPES: tuple[Dtype, ...] = ("float16", "bfloat16", "float32")
 NO_PAGE = 10**6
 
 

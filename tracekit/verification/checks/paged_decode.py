@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from tracekit.dtypes import DTYPES, Dtype
 from tracekit.verification.check import Check, check
-from tracekit.verification.decode import DTYPES, Dtype, decode_check
+from tracekit.verification.decode import decode_check
 
 
 @check(each={"dtype": DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})

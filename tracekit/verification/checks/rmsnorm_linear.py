@@ -6,10 +6,10 @@ import mlx.core as mx
 import typer
 
 from tracekit.agreement import BOUNDS, as_float64
+from tracekit.dtypes import DTYPES, Dtype
 from tracekit.norm import draw_problem, fused_kernel, reference
 from tracekit.norm.metal import tile_of
 from tracekit.verification.check import Check, check
-from tracekit.verification.decode import DTYPES, Dtype
 
 
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
