@@ -6,6 +6,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.report.panel import Tables
 from tracekit.report.rows import rows
 
+TOLD = "measured by the workload itself"
 _MARKS = "the workload's own marks, host clock"
 _LEVELS = "read now and then by a monitor or the workload, host clock"
 _NOTES = "noted by the workload's process itself between its phases"

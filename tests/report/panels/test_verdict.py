@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Check, Result, Status
 from tracekit.recording import Provenance, Stage
-from tracekit.report.panels.verdict import MOST_NUMBERS, verdict, verdict_of
+from tracekit.report.panels.verdict import verdict, verdict_of
 
 
 def found(severity: Severity, message: str, saving: int | None = None) -> Finding:
@@ -87,20 +87,6 @@ def test_the_numbers_that_matter_say_whose_clock_they_are_of(host_run: Any) -> N
         ("host_idle_ratio", "34.5 %", "work on the CPU, host clock; no GPU was measured"),
         ("step_p50", "8 ms", "the workload's own marks, host clock"),
     ]
-
-
-def test_of_many_numbers_only_a_few_are_shown(bare: Any) -> None:
-    metrics = tuple(Measurement(f"m{one}", one, "count", Better.NEITHER) for one in range(9))
-    numbers = verdict.context(bare.having(metrics=metrics).result, {})["numbers"]
-    assert [one.value for one in numbers] == ["0", "1", "2", "3"]
-    assert len(numbers) == MOST_NUMBERS
-
-
-def test_where_no_number_is_known_the_reasons_stand_in_their_place(bare: Any) -> None:
-    metrics = (Measurement("gpu_busy", None, "ns", Better.NEITHER, "the trace is empty."),)
-    [number] = verdict.context(bare.having(metrics=metrics).result, {})["numbers"]
-    assert (number.value, number.known) == ("not available", False)
-    assert number.source == "not available, because the trace is empty"
 
 
 def test_a_stage_that_broke_is_named(bare: Any) -> None:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.sources import meaning, of_metric
+from tracekit.report.sources import TOLD, meaning, of_metric
 from tracekit.units import quantity, unavailable
 
-_TOLD = "measured by the workload itself"
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 
 
@@ -26,7 +25,7 @@ class Row:
 def context(result: Result, tables: Tables) -> Context:
     """Put each metric into words, then what the workload measured; the unknown come last."""
     made = [_row(one, of_metric(tables, one.name), meaning(one.name)) for one in result.metrics]
-    told = [_row(one, _TOLD, "") for one in result.results]
+    told = [_row(one, TOLD, "") for one in result.results]
     return {
         "known": [row for row in (*made, *told) if row.known],
         "unknown": _together([row for row in (*made, *told) if not row.known]),

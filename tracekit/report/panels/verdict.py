@@ -4,22 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tracekit.analysis.finding import Severity
-from tracekit.analysis.result import Check, Measurement, Result, Status
+from tracekit.analysis.result import Check, Result, Status
+from tracekit.report.headlines import headlines
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.findings import ranked
-from tracekit.report.sources import of_metric
-from tracekit.units import count, quantity, unavailable
-
-MOST_NUMBERS = 4
-_FIRST = (
-    "tokens_per_second",
-    "gpu_idle_ratio",
-    "host_idle_ratio",
-    "gpu_busy",
-    "step_p50",
-    "start_latency_p50",
-    "host_busy",
-)
+from tracekit.units import count
 
 
 @dataclass(frozen=True)
@@ -34,21 +23,11 @@ class Verdict:
     message: str = ""
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A metric that matters; `source` says whose clock it is read from."""
-
-    name: str
-    value: str
-    source: str
-    known: bool
-
-
 def context(result: Result, tables: Tables) -> Context:
     """Say in one sentence how the run did, and show its headlines."""
     return {
         "verdict": verdict_of(result),
-        "numbers": [_headline(one, tables) for one in _chosen(result.metrics)],
+        "numbers": headlines(result, tables),
         "tally": _tally(result),
         "broken": list(result.provenance.unfinished.items()),
     }
@@ -90,21 +69,6 @@ def _without_fault(checks: tuple[Check, ...]) -> Verdict:
 
 def _checks(number: int) -> str:
     return f"{count(number)} check{'' if number == 1 else 's'}"
-
-
-def _chosen(metrics: tuple[Measurement, ...]) -> list[Measurement]:
-    by_name = {one.name: one for one in metrics}
-    first = [by_name[name] for name in _FIRST if name in by_name]
-    order = first + [one for one in metrics if one.name not in _FIRST]
-    known = [one for one in order if one.value is not None]
-    return (known or order)[:MOST_NUMBERS]
-
-
-def _headline(one: Measurement, tables: Tables) -> Headline:
-    if one.value is None:
-        return Headline(one.name, "not available", unavailable(one.reason), known=False)
-    value = quantity(one.value, one.unit)
-    return Headline(one.name, value, of_metric(tables, one.name), known=True)
 
 
 def _tally(result: Result) -> list[tuple[str, int, str]]:
