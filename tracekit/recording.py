@@ -211,8 +211,12 @@ def now() -> str:
 
 def save(path: Path, value: object) -> None:
     """Write `value` as indented JSON, whole or not at all; raise RecordingError if it cannot."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-    write_whole(path, text)
+    write_whole(path, as_json(value))
+
+
+def as_json(value: object) -> bytes:
+    """Return `value` as indented JSON, with a line's end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -46,6 +46,27 @@ def replacing(path: Path) -> Generator[BinaryIO]:
             temporary.unlink(missing_ok=True)
 
 
+def require_writable(path: Path) -> None:
+    """Find out, before there is anything to write, whether a file can be written at `path`.
+
+    Raises:
+        RecordingError: It is a folder, or nothing can be written where it should be.
+    """
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RecordingError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            hint="Name another place that you may write to.",
+        ) from error
+
+
 def _forget_abandoned(path: Path) -> None:
     """Remove what was to take the place of `path` and has no writer any more."""
     for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):

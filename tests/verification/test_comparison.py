@@ -6,8 +6,8 @@ from tracekit.errors import InputError
 from tracekit.verification.comparison import (
     all_written,
     arrays,
+    error_and_place,
     orders_agree,
-    relative_error,
     within_bound,
 )
 from tracekit.verification.verdict import Outcome
@@ -46,7 +46,7 @@ def test_arrays_of_mlx_lose_no_bit() -> None:
 def test_errors_are_shares_of_the_largest_magnitude(
     got: list[float], expected: list[float], error: float
 ) -> None:
-    assert relative_error(np.array(got), np.array(expected))[0] == pytest.approx(error)
+    assert error_and_place(np.array(got), np.array(expected))[0] == pytest.approx(error)
 
 
 def test_the_same_bits_agree_and_nan_with_nan() -> None:

@@ -2,16 +2,17 @@
 
 import csv
 import io
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tracekit import recording
 from tracekit.bench.document import VERSION, Bench, Comparison, Row
 from tracekit.bench.tune import Tuning
-from tracekit.errors import RecordingError, UsageError
-from tracekit.replacing import replacing
+from tracekit.errors import UsageError
+from tracekit.recording import write_whole
+from tracekit.replacing import require_writable
 
 COLUMNS = (
     *("tokens", "seq_len", "heads", "head_dim", "BLOCK_SIZE", "TG_SIZE", "gpu_ms"),
@@ -31,8 +32,7 @@ def save(bench: Bench, path: Path) -> None:
     Raises:
         RecordingError: The file cannot be written.
     """
-    with replacing(path) as file:
-        file.write(as_csv(bench).encode() if path.suffix == ".csv" else as_json(bench))
+    write_whole(path, as_csv(bench).encode() if path.suffix == ".csv" else as_json(bench))
 
 
 def check_writable(path: Path) -> None:
@@ -46,19 +46,7 @@ def check_writable(path: Path) -> None:
         raise UsageError(
             f"{path} ends neither in .json nor in .csv.", hint="The ending says what is written."
         )
-    if path.is_dir():
-        raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
-    folder = path.parent
-    while not folder.exists():
-        folder = folder.parent
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RecordingError(
-            f"{path} cannot be written: {error.strerror or error}.",
-            hint="Name another place that you may write to.",
-        ) from error
+    require_writable(path)
 
 
 def document(bench: Bench) -> dict[str, Any]:
@@ -82,17 +70,12 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 
 def save_tuning(tuning: Tuning, path: Path) -> None:
     """Write a sweep as JSON; raise RecordingError if the file cannot be written."""
-    with replacing(path) as file:
-        file.write(_indented(tuning_document(tuning)))
+    recording.save(path, tuning_document(tuning))
 
 
 def as_json(bench: Bench) -> bytes:
     """Return a bench as indented JSON."""
-    return _indented(document(bench))
-
-
-def _indented(plain: dict[str, Any]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+    return recording.as_json(document(bench))
 
 
 def as_csv(bench: Bench) -> str:

@@ -17,9 +17,7 @@ from tracekit.bench.subject import Subject
 from tracekit.bench.subjects.decode import Choice, paged
 from tracekit.calls import backend
 from tracekit.recorder import Progress, quiet
-from tracekit.tuning import Choice as Suggestion
-from tracekit.tuning import Shape as Launch
-from tracekit.tuning import suggest
+from tracekit.suggestion import DecodeShape, Suggestion, suggest
 
 BLOCK_SIZES = (16, 32, 64)
 THREADGROUPS = (64, 128, 256, 512)
@@ -173,7 +171,7 @@ def _took(row: Row) -> float:
 def _suggested(shape: Shape) -> tuple[Suggestion, ...]:
     from tracekit.chips import this_chip  # noqa: PLC0415  asks the machine
 
-    sizes = Launch(
+    sizes = DecodeShape(
         shape.batch, shape.q_heads, shape.kv_heads, shape.head_dim, shape.context, shape.itemsize
     )
     return suggest(sizes, this_chip().chip.cores)

@@ -11,9 +11,9 @@ from tracekit.dtypes import ITEMSIZES, Dtype
 if TYPE_CHECKING:
     from tracekit.chips import Chip, Figure, ThisChip
     from tracekit.roofline import Bound
+    from tracekit.suggestion import DecodeShape
     from tracekit.traffic import Traffic
     from tracekit.triad import Bandwidth
-    from tracekit.tuning import Shape
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -88,13 +88,13 @@ def _asked(name: str | None, cores: int | None) -> "ThisChip":
     return this_chip()
 
 
-def _shape(given: dict[str, int | None], dtype: str | None) -> "Shape | None":
-    from tracekit.tuning import Shape
+def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | None":
+    from tracekit.suggestion import DecodeShape
 
     if dtype is None and not any(given.values()):
         return None
     sizes = {one: given[one] or default for one, default in _SHAPE.items()}
-    return Shape(**sizes, itemsize=ITEMSIZES[dtype or "float16"])
+    return DecodeShape(**sizes, itemsize=ITEMSIZES[dtype or "float16"])
 
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
@@ -165,8 +165,8 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
-def _launch_rows(shape: "Shape", one: "Chip") -> Iterator[Row]:
-    from tracekit.tuning import suggest
+def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
+    from tracekit.suggestion import suggest
     from tracekit.units import NOT_AVAILABLE, duration
 
     for choice in suggest(shape, one.cores):
@@ -184,9 +184,9 @@ def _launch_rows(shape: "Shape", one: "Chip") -> Iterator[Row]:
         yield "bound", duration(least.seconds * 1e9), why
 
 
-def _work(shape: "Shape") -> "Traffic":
+def _work(shape: "DecodeShape") -> "Traffic":
     from tracekit.attention.traffic import traffic
-    from tracekit.tuning import suggest
+    from tracekit.suggestion import suggest
 
     block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
     assert block is not None
@@ -200,7 +200,7 @@ def _work(shape: "Shape") -> "Traffic":
     )
 
 
-def _least(shape: "Shape", one: "Chip") -> "Bound | None":
+def _least(shape: "DecodeShape", one: "Chip") -> "Bound | None":
     from tracekit.roofline import bound
 
     if one.bandwidth.value is None:
@@ -211,7 +211,7 @@ def _least(shape: "Shape", one: "Chip") -> "Bound | None":
     return bound(work.flops, moved, bandwidth=one.bandwidth.value, rate=rate)
 
 
-def _words(shape: "Shape") -> str:
+def _words(shape: "DecodeShape") -> str:
     return (
         f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
         f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements of "
@@ -220,11 +220,11 @@ def _words(shape: "Shape") -> str:
 
 
 def _document(
-    here: "ThisChip", measured: "Bandwidth | None", shape: "Shape | None"
+    here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
     from tracekit.roofline import ridge_of
-    from tracekit.tuning import suggest
+    from tracekit.suggestion import suggest
 
     one = here.chip
     document: dict[str, Any] = {

@@ -88,25 +88,22 @@ def _show(done: "Parity", *, kernels: bool) -> None:
 
 
 def _check_output(output: Path | None) -> None:
-    from tracekit.bench import check_writable
     from tracekit.errors import UsageError
+    from tracekit.replacing import require_writable
 
     if output is None:
         return
     if output.suffix != ".json":
         raise UsageError(f"--output writes JSON; {output} ends in something else.")
-    check_writable(output)
+    require_writable(output)
 
 
 def _save(done: "Parity", output: Path) -> None:
-    import msgspec
-
     from tracekit import console
     from tracekit.parity import document
-    from tracekit.replacing import replacing
+    from tracekit.recording import save
 
-    with replacing(output) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(document(done)), indent=2) + b"\n")
+    save(output, document(done))
     console.show_written(output)
 
 

@@ -85,18 +85,20 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
     for order, got in answers.items():
         require_shapes(got, expected)
         for number, (one, wanted) in enumerate(zip(got, expected, strict=True)):
-            error, place = relative_error(one, wanted)
+            error, place = error_and_place(one, wanted)
             if error > worst:
                 worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
     told = f"{worst:.2g} of {bound:g} allowed"
     return passed(question, told) if worst <= bound else defect(question, f"{told}, {where}")
 
 
-def relative_error(got: Array, expected: Array) -> tuple[float, Array]:
+def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
     """Return the largest error as a share of the largest finite magnitude expected, and where.
 
-    NaN and infinity where they are expected count as right, elsewhere as infinitely wrong. The
-    share is of 1 where nothing but zeros is expected.
+    Unlike `tracekit.agreement.relative_error` it takes the array as a whole: a check may expect
+    anything, and nobody knows which axis of it is that of sequences. NaN and infinity where they
+    are expected count as right, elsewhere as infinitely wrong. The share is of 1 where nothing
+    but zeros is expected.
     """
     if got.size == 0:
         return 0.0, np.zeros(got.ndim, int)

@@ -6,16 +6,16 @@ import pytest
 from tracekit.attention import draw_problem
 from tracekit.attention.plan import THREADGROUP_BYTES, plan
 from tracekit.errors import UsageError
-from tracekit.tuning import Choice, Shape, merge_memory, suggest
+from tracekit.suggestion import DecodeShape, Suggestion, merge_memory, suggest
 
-SEED = Shape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)
+SEED = DecodeShape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)
 
 
-def suggested(shape: Shape, cores: int | None = 10) -> dict[str, Choice]:
+def suggested(shape: DecodeShape, cores: int | None = 10) -> dict[str, Suggestion]:
     return {one.name: one for one in suggest(shape, cores)}
 
 
-def values(shape: Shape, cores: int | None = 10) -> dict[str, int | None]:
+def values(shape: DecodeShape, cores: int | None = 10) -> dict[str, int | None]:
     return {one.name: one.value for one in suggest(shape, cores)}
 
 
@@ -37,7 +37,7 @@ def test_a_shape_has_a_launch() -> None:
 def test_what_is_suggested_the_kernel_can_launch(
     head_dim: int, q_heads: int, dtype: mx.Dtype
 ) -> None:
-    shape = Shape(1, q_heads, 2, head_dim, 512, dtype.size)
+    shape = DecodeShape(1, q_heads, 2, head_dim, 512, dtype.size)
     found = values(shape)
     block = found["block_size"]
     assert block is not None

@@ -1,4 +1,4 @@
-"""Where to begin tuning paged decode attention: a launch for a shape, with the reasons.
+"""Where to begin with paged decode attention: a launch for a shape, with the reasons.
 
 What can be launched is what the kernel can do, see `tracekit.attention.plan`. What is best on one
 machine only a measurement says.
@@ -28,7 +28,7 @@ _FEWEST_LANES = 4  # that share a row
 
 
 @dataclass(frozen=True)
-class Shape:
+class DecodeShape:
     """One decode call.
 
     Attributes:
@@ -62,7 +62,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Suggestion:
     """One parameter of a launch: its value, None where it cannot be said, and why."""
 
     name: str
@@ -70,7 +70,7 @@ class Choice:
     why: str
 
 
-def suggest(shape: Shape, cores: int | None) -> tuple[Choice, ...]:
+def suggest(shape: DecodeShape, cores: int | None) -> tuple[Suggestion, ...]:
     """Return a launch for a shape on a GPU with so many cores.
 
     In order: `block_size` (tokens), `hd_tile` (elements of a head that a lane owns),
@@ -84,10 +84,10 @@ def suggest(shape: Shape, cores: int | None) -> tuple[Choice, ...]:
     return (
         _block_size(shape),
         _hd_tile(shape, tile),
-        Choice("heads_together", heads, _why_together(shape, heads)),
-        Choice("simdgroups", simdgroups, why),
-        Choice("threadgroup", simdgroups * LANES, f"{LANES} threads for each simdgroup."),
-        Choice(
+        Suggestion("heads_together", heads, _why_together(shape, heads)),
+        Suggestion("simdgroups", simdgroups, why),
+        Suggestion("threadgroup", simdgroups * LANES, f"{LANES} threads for each simdgroup."),
+        Suggestion(
             "threadgroup_memory",
             memory,
             f"{size(memory)} of {size(THREADGROUP_BYTES)}: the simdgroups' sums, a head at a time, "
@@ -106,13 +106,13 @@ def merge_memory(head_dim: int, heads: int, simdgroups: int) -> int:
     return simdgroups * (head_dim + 2 * heads) * 4
 
 
-def _block_size(shape: Shape) -> Choice:
+def _block_size(shape: DecodeShape) -> Suggestion:
     """Take the largest block that wastes little: on average half of a sequence's last one."""
     wastes = {block: block / (2 * shape.context + block) for block in _BLOCK_SIZES}
     fitting = [block for block in _BLOCK_SIZES if wastes[block] <= _WASTE]
     block = fitting[0] if fitting else _BLOCK_SIZES[-1]
     comparison = "at most" if fitting else "more than"
-    return Choice(
+    return Suggestion(
         "block_size",
         block,
         f"with {shape.context} tokens about {percent(wastes[block])} of the pool are unused ends "
@@ -121,10 +121,10 @@ def _block_size(shape: Shape) -> Choice:
     )
 
 
-def _hd_tile(shape: Shape, tile: int) -> Choice:
+def _hd_tile(shape: DecodeShape, tile: int) -> Suggestion:
     loads = tile * shape.itemsize // _LOAD
     how = "one load" if loads == 1 else f"{loads} loads"
-    return Choice(
+    return Suggestion(
         "hd_tile",
         tile,
         f"{how} of {_LOAD} bytes for each lane and row; {HD_TILES[1]} leaves registers for half "
@@ -132,7 +132,7 @@ def _hd_tile(shape: Shape, tile: int) -> Choice:
     )
 
 
-def _why_together(shape: Shape, heads: int) -> str:
+def _why_together(shape: DecodeShape, heads: int) -> str:
     if shape.group == 1:
         return "each q head has a kv head of its own."
     shared = f"{shape.group} q heads share a kv head: "
@@ -145,7 +145,7 @@ def _why_together(shape: Shape, heads: int) -> str:
     )
 
 
-def _simdgroups(shape: Shape, tile: int) -> tuple[int, str]:
+def _simdgroups(shape: DecodeShape, tile: int) -> tuple[int, str]:
     at_once = _tokens_at_once(shape, tile)
     busy = max(1, shape.context // at_once)
     count = next(one for one in _SIMDGROUPS if one <= busy)
@@ -155,7 +155,7 @@ def _simdgroups(shape: Shape, tile: int) -> tuple[int, str]:
     return count, why + "."
 
 
-def _tokens_at_once(shape: Shape, tile: int) -> int:
+def _tokens_at_once(shape: DecodeShape, tile: int) -> int:
     """Return the tokens that a simdgroup has under way: rows side by side, times their depth."""
     row_lanes = _FEWEST_LANES
     while row_lanes * tile < shape.head_dim:
@@ -164,18 +164,18 @@ def _tokens_at_once(shape: Shape, tile: int) -> int:
     return max(1, LANES // row_lanes) * depth
 
 
-def _partitions(shape: Shape, heads: int, cores: int | None) -> Choice:
+def _partitions(shape: DecodeShape, heads: int, cores: int | None) -> Suggestion:
     name = "partitions"
     groups = shape.batch * shape.kv_heads * -(-shape.group // heads)
     if cores is None:
-        return Choice(name, None, "how many are worth it depends on the number of GPU cores.")
+        return Suggestion(name, None, "how many are worth it depends on the number of GPU cores.")
     enough = _GROUPS_A_CORE * cores
     have = f"{groups} threadgroups without splitting, and {cores} cores want {enough}"
     if groups >= enough:
-        return Choice(name, 1, f"{have}: the tokens of a sequence need not be split.")
+        return Suggestion(name, 1, f"{have}: the tokens of a sequence need not be split.")
     most = max(1, min(shape.context // SHORTEST_PARTITION, MOST_PARTITIONS))
     parts = min(most, -(-enough // groups))
     if parts == 1:
         short = f"{shape.context} tokens are too few for parts of {SHORTEST_PARTITION}."
-        return Choice(name, 1, f"{have}, but {short}")
-    return Choice(name, parts, f"{have}; a second kernel merges the parts.")
+        return Suggestion(name, 1, f"{have}, but {short}")
+    return Suggestion(name, parts, f"{have}; a second kernel merges the parts.")
