@@ -44,6 +44,22 @@ def test_a_defect_ends_with_1(tracekit: Run, row_sums: Write) -> None:
     assert "same answer in all orders     DEFECT" in ran.out
 
 
+@pytest.mark.parametrize("made", ["row_sums", "scale"])
+def test_a_kernel_that_never_ends_is_a_defect(
+    tracekit: Run, row_sums: Write, scale: Write, made: str
+) -> None:
+    if made == "row_sums":
+        asked = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
+    else:
+        endless = scale("out[at.y", "while (factor > 0) {} out[at.y")
+        asked = [endless, *LAUNCH, "--buffer", "rows=int32[4]=0:4"]
+    ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
+    assert ran.code == 1
+    [line] = [line for line in ran.out.splitlines() if "runs to its end" in line and "DEF" in line]
+    assert "did not end within 0.1 s and was stopped (order ascending)" in " ".join(line.split())
+    assert "--patience SECONDS gives a launch longer." in ran.out
+
+
 def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:
     ran = tracekit("verify-kernel", row_sums(BARRIER, ""), "--json", "--order", "random")
     assert ran.code == 1

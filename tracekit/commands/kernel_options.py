@@ -53,6 +53,10 @@ Bound = Annotated[
         min=0, help="FILE.metal: error allowed, relative.  [default: 1e-5, 2e-3, 2e-2 by dtype]"
     ),
 ]
+Patience = Annotated[
+    float,
+    typer.Option(min=0.001, metavar="SECONDS", help="Time that a launch may take: some never end."),
+]
 Lenient = Annotated[
     bool,
     typer.Option(

@@ -33,6 +33,7 @@ def verify_kernel(
     order: kernel_options.OrderName = "all",
     seed: kernel_options.Seed = 0,
     lenient: kernel_options.Lenient = False,
+    patience: kernel_options.Patience = 60.0,
     json: kernel_options.Json = False,
     function: kernel_options.Function = "",
     template: kernel_options.Template = "",
@@ -61,7 +62,7 @@ def verify_kernel(
     launch = Launch(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
         *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
-        *(tuple(expect or ()), bound, lenient),
+        *(tuple(expect or ()), bound, lenient, patience),
     )
     orders = tuple(Order) if order == _ALL else (Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)
@@ -135,13 +136,14 @@ def _subjects(
     from tracekit.verification.emulated import check_subjects
     from tracekit.verification.metal_file import metal_subject
 
+    how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     if subject.endswith(_METAL):
         yield metal_subject(Path(subject), launch, seed)
     elif subject.endswith(_PYTHON):
-        yield from check_subjects(Path(subject), given, seed, lenient=launch.lenient)
+        yield from check_subjects(Path(subject), given, seed, **how)
     else:
         for name in shipped_names() if subject == _ALL else (subject,):
-            yield from check_subjects(shipped_check(name), given, seed, lenient=launch.lenient)
+            yield from check_subjects(shipped_check(name), given, seed, **how)
 
 
 def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":

@@ -60,6 +60,7 @@ class _Emulator:
     seed: int
     checked: bool
     lenient: bool
+    patience: float
 
 
 _active: list[_Emulator] = []
@@ -72,6 +73,7 @@ def emulation(
     seed: int = 0,
     checked: bool = False,
     lenient: bool = False,
+    patience: float = 600.0,
 ) -> Generator[Log]:
     """Let kernels of `mx.fast.metal_kernel` run on this CPU while the context is active.
 
@@ -85,13 +87,14 @@ def emulation(
         seed: Of the random order.
         checked: Check every access to a buffer and count its bytes.
         lenient: Let a simdgroup operation be reached by some lanes only, as Metal does.
+        patience: Seconds after which a kernel is stopped: some never end.
 
     Yields:
         What ran.
     """
     fast = cast("Any", mx.fast)
     before = fast.metal_kernel
-    emulator = _Emulator(Log(), order, seed, checked, lenient)
+    emulator = _Emulator(Log(), order, seed, checked, lenient, patience)
     _active.append(emulator)
     fast.metal_kernel = _maker(before)
     mx.disable_compile()
@@ -148,6 +151,7 @@ def _run(
         order=emulator.order,
         seed=emulator.seed,
         lenient=emulator.lenient,
+        patience=emulator.patience,
     )
     emulator.log.launches.append(
         Launch(

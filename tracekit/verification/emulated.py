@@ -14,25 +14,36 @@ from tracekit.msl.emulation import Log, emulation
 from tracekit.msl.generated import generated
 from tracekit.verification.check import Declared, load
 from tracekit.verification.comparison import arrays
-from tracekit.verification.subject import Answer, Launched, Source, Subject
+from tracekit.verification.subject import PATIENCE, Answer, Launched, Source, Subject
 
 
 def check_subjects(
-    file: Path, given: Mapping[str, Any], seed: int, *, lenient: bool = False
+    file: Path,
+    given: Mapping[str, Any],
+    seed: int,
+    *,
+    lenient: bool = False,
+    patience: float = PATIENCE,
 ) -> Iterator[Subject]:
     """Return a subject for every case of the check in `file`, made when its turn comes.
 
     Kernels that the file makes at its top run on the CPU as well. A `lenient` run lets some lanes
-    leave an operation of their simdgroup out, as Metal does.
+    leave an operation of their simdgroup out, as Metal does. A launch that takes more seconds than
+    `patience` is stopped.
     """
     with emulation():
         declared = load(file)
     for case in declared.cases(given):
-        yield check_subject(declared, case, seed, lenient=lenient)
+        yield check_subject(declared, case, seed, lenient=lenient, patience=patience)
 
 
 def check_subject(
-    declared: Declared, case: Mapping[str, Any], seed: int, *, lenient: bool = False
+    declared: Declared,
+    case: Mapping[str, Any],
+    seed: int,
+    *,
+    lenient: bool = False,
+    patience: float = PATIENCE,
 ) -> Subject:
     """Make the inputs of one case, and return what is to be verified of it.
 
@@ -48,7 +59,9 @@ def check_subject(
         expected = arrays(check.expected)
 
     def launch(order: Order, watched: bool) -> Answer:
-        emulated = emulation(order=order, seed=seed, checked=watched, lenient=lenient)
+        emulated = emulation(
+            order=order, seed=seed, checked=watched, lenient=lenient, patience=patience
+        )
         with emulated as log, _blaming(declared):
             got = arrays(check.run())
         if not log.launches:

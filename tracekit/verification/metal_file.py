@@ -12,7 +12,7 @@ from tracekit.msl.edits import without_comments
 from tracekit.msl.signature import kernels_of
 from tracekit.verification.buffers import Buffer, buffer, load_array
 from tracekit.verification.comparison import arrays
-from tracekit.verification.subject import Answer, Launched, Source, Subject
+from tracekit.verification.subject import PATIENCE, Answer, Launched, Source, Subject
 from tracekit.verification.words import constant, pairs, triple, whole
 
 _LARGEST = 64_000_000  # bytes of a file to look at; a kernel that long is refused
@@ -34,6 +34,7 @@ class Launch:
         expected: `NAME=FILE.npy` of buffers.
         bound: Largest error allowed, relative; None to choose it by the buffer's dtype.
         lenient: Whether some lanes may leave an operation of their simdgroup out, as Metal lets.
+        patience: Seconds after which a launch is stopped.
     """
 
     function: str = ""
@@ -47,6 +48,7 @@ class Launch:
     expected: tuple[str, ...] = ()
     bound: float | None = None
     lenient: bool = False
+    patience: float = PATIENCE
 
 
 def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
@@ -96,6 +98,7 @@ class _Runs:
             order=order,
             seed=self.seed,
             lenient=self.launch.lenient,
+            patience=self.launch.patience,
             threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
         )
         told = [self.buffers[name].readable(contents[name]) for name in self.compared or written]

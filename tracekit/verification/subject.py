@@ -10,6 +10,9 @@ from typing import Any
 from tracekit.msl import Order, Statistics
 from tracekit.verification.comparison import Array
 
+PATIENCE = 60.0
+"""Seconds that one launch may take: kernels that never end are a defect to find, too."""
+
 
 @dataclass(frozen=True)
 class Source:

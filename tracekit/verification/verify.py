@@ -40,6 +40,7 @@ _BLAMED = (
     ("access of", Question.BOUNDS),
     ("access through", Question.BOUNDS),
 )
+_UNENDED = "did not end"
 
 
 def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verification:
@@ -67,7 +68,9 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
     if question is Question.COMPILES and lines:
         head, *lines = lines
-    told = head if question is Question.COMPILES else f"{head.rstrip(':')} (order {order})"
+    told = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
+    if _UNENDED in head:
+        lines.append("--patience SECONDS gives a launch longer.")
     found = defect(question, told, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
     known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
