@@ -1,6 +1,5 @@
 """Arrays for the parameters of a kernel: by name, of the right type, at an even address."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.errors import UsageError
-from tracekit.msl.kernel import Constant
+from tracekit.msl.edits import without_comments
+from tracekit.msl.function_constants import constant_indices
+from tracekit.msl.kernel import Kernel
 from tracekit.msl.library import Buffer, Entry
 from tracekit.msl.library import Parameter as CompiledParameter
 from tracekit.msl.signature import Parameter
@@ -70,8 +71,7 @@ def bind(
     buffers: Mapping[str, Array | float],
     *,
     checked: bool,
-    constants: Mapping[int, Constant],
-    text: str,
+    kernel: Kernel,
 ) -> Bound:
     """Bind arrays to the buffers of a kernel.
 
@@ -82,7 +82,7 @@ def bind(
     unknown = sorted(set(buffers) - set(wanted))
     missing = sorted(
         name for name, (_, one) in wanted.items()
-        if name not in buffers and _is_there(one, constants, text)
+        if name not in buffers and _is_there(one, kernel)
     )  # fmt: skip
     if unknown or missing:
         problems = [f"there is none called {name!r}" for name in unknown]
@@ -99,13 +99,13 @@ def bind(
     return bound
 
 
-def _is_there(parameter: Parameter, constants: Mapping[int, Constant], text: str) -> bool:
+def _is_there(parameter: Parameter, kernel: Kernel) -> bool:
     """Say whether a parameter that depends on a function constant is there."""
     if not parameter.condition:
         return True
-    pattern = rf"\b{parameter.condition}\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)"
-    found = re.search(pattern, text)
-    return found is None or bool(constants.get(int(found[1]), False))
+    indices = constant_indices(without_comments(kernel.text), kernel)
+    index = indices.get(parameter.condition)
+    return index is None or bool(kernel.constants.get(index, False))
 
 
 def _fitting(given: Array | float, parameter: Parameter, compiled: CompiledParameter) -> Array:

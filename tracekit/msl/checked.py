@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tracekit.errors import UsageError
 from tracekit.msl.edits import Edit, place
+from tracekit.msl.overloads import says_where_this_lies
 from tracekit.msl.signature import closing
 
 _TYPE = (
@@ -60,7 +61,8 @@ def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
 def _expect_covered(code: str, covered: list[tuple[int, int]], file: str) -> None:
     for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
         is_pointer = any(start <= found.start() < end for start, end in covered)
-        if not is_pointer and not _REFERENCE.match(code, found.end()):
+        is_qualifier = says_where_this_lies(code, found.start())
+        if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
             line, column = place(code, found.start())
             raise UsageError(
                 f"{file}:{line}:{column}: this use of `device` cannot be checked.",

@@ -10,8 +10,9 @@ from tracekit.msl.compiler import SHIM, Compiler, find_compiler
 from tracekit.msl.kept import kept, load
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.messages import compiler_words
+from tracekit.msl.preprocessed import expanded, with_live_lines
 from tracekit.msl.program import Program
-from tracekit.msl.unit import ENTRY, Unit, unit
+from tracekit.msl.unit import ENTRY, Unit, extends_metal, unit
 
 _IN_ONE_UNIT = 16  # beyond, a second processor gains more than the header files cost
 
@@ -44,8 +45,15 @@ def compile_kernels(
     are those of `compile_kernel`.
     """
     found = find_compiler(compiler)
-    groups = _shared_out(kernels)
-    units = [unit([kernels[at] for at in group], checked=checked) for group in groups]
+    live = [with_live_lines(kernel, found) for kernel in kernels]
+    groups = _shared_out(live)
+    units = [
+        unit(
+            [live[at] for at in group], checked=checked,
+            expand=lambda kernel: expanded(kernel, found),
+        )
+        for group in groups
+    ]  # fmt: skip
     engine = _engine(found)
 
     def compiled(made: Unit, group: Sequence[int]) -> list[Program]:
@@ -63,12 +71,14 @@ def compile_kernels(
 
 def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
     """Share kernels out to units, those of one text side by side."""
-    order = sorted(range(len(kernels)), key=lambda at: (kernels[at].text, at))
+    alone = [[at] for at, kernel in enumerate(kernels) if extends_metal(kernel.text)]
+    order = [at for at in range(len(kernels)) if [at] not in alone]
+    order.sort(key=lambda at: (kernels[at].text, at))
     units = max(1, -(-len(order) // _IN_ONE_UNIT))
     if len(order) > 3:  # noqa: PLR2004 - fewer are made faster by one
         units = max(units, min(os.cpu_count() or 1, len(order) // 2))
     size = max(1, -(-len(order) // units))
-    return [order[start : start + size] for start in range(0, len(order), size)]
+    return [*alone, *(order[start : start + size] for start in range(0, len(order), size))]
 
 
 def _compiled(

@@ -61,12 +61,24 @@ class Compiler:
         Raises:
             ToolError: It refuses, with its own words as the message, or takes too long.
         """
+        self._said(*arguments, folder=folder)
+
+    def preprocess(self, text: str) -> str:
+        """Return a text as the preprocessor leaves it, with the macros of the header files.
+
+        Raises:
+            ToolError: It refuses, with its own words as the message, or takes too long.
+        """
+        macros = str(SHIM / "prelude.hpp")
+        return self._said("-x", "c++", "-E", "-P", "-imacros", macros, "-", given=text)
+
+    def _said(self, *arguments: str, folder: Path | None = None, given: str = "") -> str:
         argv = [self.path, *self.flags, f"-I{SHIM}", *arguments]
         environment = {**os.environ, "LC_ALL": "C"}
         try:
             done = subprocess.run(
                 argv, cwd=folder, env=environment, capture_output=True, check=False,
-                timeout=_PATIENCE, stdin=subprocess.DEVNULL,
+                timeout=_PATIENCE, input=given.encode(),
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise ToolError(f"{self.path} took more than {_PATIENCE} s for a kernel.") from error
@@ -75,6 +87,7 @@ class Compiler:
         if done.returncode != 0:
             words = (done.stderr + done.stdout).decode(errors="replace").strip()
             raise ToolError(words or f"{self.path} ended with status {done.returncode}, silently.")
+        return done.stdout.decode(errors="replace")
 
 
 def find_compiler(name: str | None = None) -> Compiler:

@@ -12,6 +12,21 @@ LONGEST_TEXT = 4_000_000  # characters; MLX's longest kernel file has about 100 
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where lines of a text stood before it was put together.
+
+    Attributes:
+        first: The first such line of the text, from 1; they reach to the next origin.
+        file: The file that they come from.
+        line: The line of that file which `first` was.
+    """
+
+    first: int
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A kernel as text, and the choices that make it one program.
 
@@ -22,6 +37,7 @@ class Kernel:
         name: What messages call the file; "<function>.metal" by default.
         constants: Values of function constants, by their index.
         defines: Macros, as `-D` gives them to a compiler.
+        origins: Files that the text was put together from; none where it is one file.
 
     Raises:
         UsageError: A name that is none, or a text too large to be a kernel.
@@ -33,6 +49,7 @@ class Kernel:
     name: str = ""
     constants: Mapping[int, Constant] = field(default_factory=dict[int, Constant])
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
+    origins: tuple[Origin, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no compiler could take."""

@@ -87,7 +87,7 @@ class Program:
         """
         _check_sizes(grid, threadgroup)
         bound = bind(self.parameters, self._entry, buffers, checked=self.checked,
-                     constants=self.kernel.constants, text=self.kernel.text)  # fmt: skip
+                     kernel=self.kernel)  # fmt: skip
         sizes = threadgroup_bytes or {}
         request = Request(
             grid, threadgroup, list(Order).index(order), workers or _processors(),

@@ -9,9 +9,7 @@ from tracekit.msl.signature import BUILTINS
 _UNKNOWN = {
     r"\btexture\w*\s*<|\bdepth\w*\s*<\s*(?:float|half)": "textures",
     r"\bsampler\b": "samplers",
-    r"\bsimdgroup_(?:float|half|bfloat)\d+x\d+|\b\w*simdgroup_matrix\b": "simdgroup matrices",
     r"\bsimdgroup_async_copy|\bsimdgroup_event\b|\b__metal_simdgroup\w*": "asynchronous copies",
-    r"\b(?:float|half)[234]x[234]\b": "matrices",
     r"\bimageblock\b": "imageblocks",
     r"\b(?:visible|intersection)_function_table\b": "function tables",
     r"\braytracing::": "ray tracing",
@@ -21,7 +19,7 @@ _UNKNOWN = {
     r"\batomic_(?:flag|signal_fence)\b": "this atomic",
     r"\b(?:vertex|fragment)\s+\w+\s+\w+\s*\(": "functions of the graphics pipeline",
     r"\bgoto\b": "goto",
-    r"\bos_log\b": "logging",
+    r"\bmetal::os_log\b|(?<!::)\bos_log\s+\w+\s*\(": "logging",
 }  # fmt: skip
 _ATTRIBUTES = BUILTINS | {
     *("buffer", "threadgroup", "function_constant", "host_name", "kernel", "user", "id"),
@@ -29,7 +27,9 @@ _ATTRIBUTES = BUILTINS | {
     *("likely", "unlikely", "deprecated", "clang", "unroll"),
 }
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*([^\n]*)", re.MULTILINE)
-_SYSTEM = re.compile(r"<(?:metal_\w+|simd/[\w.]+|metal\w*|TargetConditionals\.h)>")
+_SYSTEM = re.compile(
+    r"<(?:metal_\w+|simd/[\w.]+|metal\w*|MetalPerformancePrimitives/[\w.]+|TargetConditionals\.h)>"
+)
 
 
 def refuse_unknown(code: str, original: str, file: str) -> None:

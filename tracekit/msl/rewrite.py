@@ -12,16 +12,14 @@ from itertools import accumulate
 from tracekit.errors import UsageError
 from tracekit.msl.checked import checked_indices, checked_pointers
 from tracekit.msl.edits import Edit, Edited, blank, edited, place, without_comments, without_strings
-from tracekit.msl.kernel import Constant, Kernel
+from tracekit.msl.function_constants import with_constants
+from tracekit.msl.kernel import Kernel
+from tracekit.msl.overloads import repeated_overloads, says_where_this_lies
 from tracekit.msl.refused import refuse_unknown
 
-_CONSTANT = re.compile(
-    r"\bconstant\s+(?P<type>[\w:]+)\s+(?P<name>\w+)\s*"
-    r"\[\[\s*function_constant\s*\(\s*(?P<index>\d+)\s*\)\s*\]\]\s*;"
-)
 _SHARED = re.compile(
     r"\bthreadgroup\s+(?:alignas\s*\([^()]*\)\s*)?"
-    r"(?P<type>(?:(?:volatile|unsigned|signed)\s+)*[\w:]+"
+    r"(?P<type>(?:(?:volatile|unsigned|signed|typename)\s+)*[\w:]+"
     r"(?:\s*<(?:[^;<>]|<[^;<>]*>)*>)?)"
     r"\s+(?P<names>\w+\s*(?:\[[^;]*?\]\s*)*(?:,\s*\w+\s*(?:\[[^;]*?\]\s*)*)*);"
 )
@@ -30,7 +28,12 @@ _SWIZZLE = re.compile(r"(?<=[\w)\]])(\s*\.\s*)([xyzw]{2,4}|[rgba]{2,4})\b(?!\s*\
 _FLOAT = re.compile(
     r"(?<![\w.])(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![\w.])"
 )
+_IGNORED = re.compile(r"\[\[[^\[\]]*\]\]|\bkernel\b(?=\s+void\b)")
 _INSTANCE = re.compile(r"\btemplate\s*\[\[(?:[^;\"]|\"[^\"\n]*\")*;")
+_FILLED = re.compile(
+    r"\b(?P<name>\w+)\s*\[(?P<size>[^\[\];{}]+)\](?P<is>\s*=\s*\{\s*"
+    r"\[\s*0\s*\.\.\.(?P<last>[^\[\];{}]+)\]\s*=\s*(?P<value>[^;{},]+)\}\s*;)"
+)
 _LETTERS = {letter: str(i) for word in ("xyzw", "rgba") for i, letter in enumerate(word)}
 
 
@@ -48,10 +51,14 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
         text, flags=re.MULTILINE,
     )  # fmt: skip
     code = without_strings(text)
+    for one in repeated_overloads(code, checked=checked):
+        text = text[: one.start] + blank(text[one.start : one.end]) + text[one.end :]
+    code = without_strings(text)
     edits = [
-        *_constants(code, kernel),
+        *with_constants(code, kernel),
         *_shared(code),
         *_swizzles(code, checked=checked),
+        *_filled_arrays(code),
         *(Edit(found.end(), found.end(), "f") for found in _FLOAT.finditer(code)),
     ]
     if checked:
@@ -73,34 +80,6 @@ class _Covered:
     def __contains__(self, offset: int) -> bool:
         at = bisect_right(self._starts, offset) - 1
         return at >= 0 and offset < self._ends[at]
-
-
-def _constants(code: str, kernel: Kernel) -> Iterator[Edit]:
-    missing: list[str] = []
-    for found in _CONSTANT.finditer(code):
-        kind, name, index = found["type"], found["name"], int(found["index"])
-        is_given = index in kernel.constants
-        asked = rf"\bis_function_constant_defined\s*\(\s*{name}\s*\)"
-        for question in re.finditer(asked, code):
-            yield Edit(question.start(), question.end(), "true" if is_given else "false")
-        uses = len(re.findall(rf"\b{name}\b", code)) - len(re.findall(asked, code)) - 1
-        if not is_given and uses > 0:
-            missing.append(f"{index} ({name})")
-        value = _literal(kernel.constants.get(index, 0))
-        yield Edit(found.start(), found.end(), f"constexpr {kind} {name} = ({kind})({value});")
-    if missing:
-        raise UsageError(
-            f"{kernel.file} needs function constants that have no value: {', '.join(missing)}.",
-            hint="Give each a value, by its index: `constants`, or --constant INDEX=VALUE.",
-        )
-
-
-def _literal(value: Constant) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return f"{value}ll"
-    return {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}.get(repr(value), repr(value))
 
 
 def _shared(code: str) -> Iterator[Edit]:
@@ -131,6 +110,15 @@ def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
                 yield Edit(found.start(), found.end(), f"[metal::swizzle<{tag}>]")
 
 
+def _filled_arrays(code: str) -> Iterator[Edit]:
+    """Fill `T a[N] = {[0 ... N - 1] = x};` element by element: clang knows this, g++ does not."""
+    for found in _FILLED.finditer(code):
+        size, last = ("".join(found[word].split()) for word in ("size", "last"))
+        if last == f"{size}-1":
+            loop = f"; for (auto& tracekit_one : {found['name']}) tracekit_one = {found['value']};"
+            yield Edit(*found.span("is"), loop)
+
+
 def _fields(code: str) -> set[str]:
     """Return every word in a struct of the text: its fields are no swizzles."""
     return {
@@ -143,14 +131,16 @@ def _fields(code: str) -> set[str]:
 def _blank_words(text: str, code: str, covered: _Covered, file: str) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
     made = list(text)
-    for found in re.finditer(r"\[\[[^\[\]]*\]\]|\bkernel\b(?=\s+void\b)", code):
+    for found in re.finditer(_IGNORED, code):
         made[found.start() : found.end()] = blank(found[0])
     for found in re.finditer(r"\b(?:device|threadgroup|thread|constant)\b(?!\s*\()", code):
         if found.start() in covered:
             continue
-        if found[0] == "threadgroup":
+        is_qualifier = says_where_this_lies(code, found.start())
+        if found[0] == "threadgroup" and not is_qualifier:
             _expect_pointer(code, found, file)
-        new = "const" if found[0] == "constant" and not _is_const(code, found) else ""
+        is_constant = found[0] == "constant" and not is_qualifier
+        new = "const" if is_constant and not _is_const(code, found) else ""
         made[found.start() : found.end()] = new.ljust(len(found[0]))
     return "".join(made)
 

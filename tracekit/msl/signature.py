@@ -1,9 +1,11 @@
 """What a Metal text declares: its kernels, their parameters, their instantiations."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tracekit.errors import UsageError
+from tracekit.msl.edits import blank
 
 BUILTINS = frozenset(
     {
@@ -17,6 +19,10 @@ BUILTINS = frozenset(
     }
 )
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
+_KERNEL = (
+    r"\[\[[^\[\]]*\bkernel\b[^\[\]]*\]\](?:\s*\[\[[^\[\]]*\]\])*"
+    r"|\bkernel\b(?:\s*\[\[[^\[\]]*\]\])*"
+)
 _SPACES = ("device", "constant", "threadgroup", "thread")
 
 
@@ -58,20 +64,34 @@ class Instance:
 
 def kernels_of(code: str) -> list[str]:
     """Return the names of the kernel functions that a text without comments defines."""
-    attributes = r"\[\[[^\[\]]*\bkernel\b[^\[\]]*\]\](?:\s*\[\[[^\[\]]*\]\])*"
-    found = re.finditer(rf"(?:{attributes}|\bkernel\b)\s*\bvoid\s+(\w+)\s*\(", code)
+    found = re.finditer(rf"(?:{_KERNEL})\s*\bvoid\s+(\w+)\s*\(", code)
     return [one[1] for one in found if body_follows(code, one.end() - 1)]
+
+
+def without_kernels(code: str, names: Iterable[str]) -> str:
+    """Make the kernel functions of these names blank, parameters and bodies."""
+    for name in names:
+        for found in reversed(list(re.finditer(rf"\b{name}\s*\(", code))):
+            opening = found.end() - 1
+            if body_follows(code, opening):
+                end = closing(code, code.index("{", closing(code, opening))) + 1
+                if end > 0:
+                    code = code[:opening] + blank(code[opening:end]) + code[end:]
+    return code
 
 
 def instances_of(code: str) -> list[Instance]:
     """Return the explicit instantiations that have a host name."""
-    pattern = r'\btemplate\s*\[\[\s*host_name\(\s*"([^"]*)"\s*\)\s*\]\]([^;]*);'
+    pattern = r'\btemplate\s*\[\[\s*host_name\(\s*((?:"[^"]*"\s*)+)\)\s*\]\]([^;]*);'
     made: list[Instance] = []
     for found in re.finditer(pattern, code):
-        named = re.search(r"(?:decltype\(\s*|\bvoid\s+)(\w+)\s*<", found[2])
+        declared = found[2].split("(")[0] if "decltype" not in found[2] else found[2]
+        named = re.search(r"(?:decltype\(\s*&?|\b(?:void|kernel)\b[\s\w\]]*?\b)(\w+)\s*<", declared)
         if named:
             end = closing(found[2], named.end() - 1)
-            made.append(Instance(found[1], named[1], found[2][named.end() : end].strip()))
+            host_name = "".join(re.findall(r'"([^"]*)"', found[1]))
+            arguments = " ".join(found[2][named.end() : end].split())
+            made.append(Instance(host_name, named[1], arguments))
     return made
 
 
@@ -112,10 +132,12 @@ def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
     Raises:
         UsageError: There is no such function, or a parameter that is not understood.
     """
-    for found in re.finditer(rf"\bvoid\s+{re.escape(function)}\s*\(", code):
-        if body_follows(code, found.end() - 1):
-            inside = code[found.end() : closing(code, found.end() - 1)]
-            return _numbered([_parameter(one, file) for one in split_parameters(inside)])
+    named = rf"\bvoid\s+{re.escape(function)}\s*\("
+    for pattern in (rf"(?:{_KERNEL})\s*{named}", named):
+        for found in re.finditer(pattern, code):
+            if body_follows(code, found.end() - 1):
+                inside = code[found.end() : closing(code, found.end() - 1)]
+                return _numbered([_parameter(one, file) for one in split_parameters(inside)])
     known = ", ".join(dict.fromkeys(kernels_of(code)))
     raise UsageError(
         f"{file} has no kernel function {function!r}.",

@@ -1,7 +1,9 @@
 // Atomics on device and threadgroup memory. Every order is sequentially consistent here.
 #pragma once
+#include "matrices.hpp"
 #include "memory.hpp"
 #include "simd.hpp"
+#include "simdgroup_matrices.hpp"
 
 namespace metal {
 

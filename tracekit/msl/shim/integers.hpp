@@ -37,6 +37,7 @@ TRACEKIT_INTEGER(long_long) TRACEKIT_INTEGER(unsigned_long_long)
 
 inline float abs(float a) { return __builtin_fabsf(a); }
 inline half abs(half a) { return fabs(a); }
+template <class = void>
 inline bfloat abs(bfloat a) { return fabs(a); }
 template <class T, int N>
 inline vec<T, N> abs(const vec<T, N>& a) {
@@ -52,6 +53,10 @@ inline uint mad24(uint a, uint b, uint c) { return a * b + c; }
 inline int mul24(int a, int b) { return a * b; }
 inline uint mul24(uint a, uint b) { return a * b; }
 inline float ldexp(float a, int by) { return __builtin_ldexpf(a, by); }
+inline half ldexp(half a, int by) { return half(ldexp(float(a), by)); }
+inline float frexp(float a, int& exponent) { return __builtin_frexpf(a, &exponent); }
+inline half frexp(half a, int& exponent) { return half(frexp(float(a), exponent)); }
+inline float modf(float a, float& whole) { return __builtin_modff(a, &whole); }
 inline float sincos(float a, float& cosine) {
   cosine = __builtin_cosf(a);
   return __builtin_sinf(a);
@@ -60,6 +65,7 @@ inline float sincos(float a, float& cosine) {
 #define TRACEKIT_QUESTION(name, formula)                                          \
   inline bool name(float a) { return formula; }                                   \
   inline bool name(half a) { return name(float(a)); }                             \
+  template <class = void>                                                         \
   inline bool name(bfloat a) { return name(float(a)); }                           \
   template <class T, int N>                                                       \
   inline vec<bool, N> name(const vec<T, N>& a) {                                  \
@@ -121,7 +127,9 @@ inline vec<T, 3> cross(const vec<T, 3>& a, const vec<T, 3>& b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-namespace fast { using namespace metal; }
-namespace precise { using namespace metal; }
+TRACEKIT_MODES(abs) TRACEKIT_MODES(sincos) TRACEKIT_MODES(ldexp) TRACEKIT_MODES(frexp)
+TRACEKIT_MODES(isnan) TRACEKIT_MODES(isinf) TRACEKIT_MODES(isfinite) TRACEKIT_MODES(normalize)
+TRACEKIT_MODES(length) TRACEKIT_MODES(distance)
+#undef TRACEKIT_MODES
 
 }  // namespace metal

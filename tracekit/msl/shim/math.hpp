@@ -11,6 +11,10 @@
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-07f
 #define HALF_MAX (half)65504.0f
+#define HALF_MIN (half)6.103515625e-5f
+#define HALF_EPSILON (half)9.765625e-4f
+#define MAXHALF HALF_MAX
+#define MAXBFLOAT numeric_limits<bfloat>::max()
 #define INT_MAX 2147483647
 #define INT_MIN (-2147483647 - 1)
 #define UINT_MAX 4294967295u
@@ -30,16 +34,23 @@
 
 namespace metal {
 
+// Said name by name, so that a text that declares more of them in `fast` hides none.
+#define TRACEKIT_MODES(name)                                                      \
+  namespace fast { using metal::name; }                                           \
+  namespace precise { using metal::name; }
+
 #define TRACEKIT_FUNCTION1(name, formula)                                         \
   inline float name(float a) { return formula; }                                  \
   inline half name(half from) { float a = from; return half(formula); }           \
+  template <class = void>                                                         \
   inline bfloat name(bfloat from) { float a = from; return bfloat(formula); }     \
   template <class T, int N>                                                       \
   inline vec<T, N> name(const vec<T, N>& a) {                                     \
     vec<T, N> made;                                                               \
     for (int i = 0; i < N; ++i) made.data[i] = name(a.data[i]);                   \
     return made;                                                                  \
-  }
+  }                                                                               \
+  TRACEKIT_MODES(name)
 TRACEKIT_FUNCTION1(exp, __builtin_expf(a))
 TRACEKIT_FUNCTION1(exp2, __builtin_exp2f(a))
 TRACEKIT_FUNCTION1(exp10, float(__builtin_pow(10.0, a)))
@@ -68,19 +79,24 @@ TRACEKIT_FUNCTION1(trunc, __builtin_truncf(a))
 TRACEKIT_FUNCTION1(fabs, __builtin_fabsf(a))
 TRACEKIT_FUNCTION1(fract, __builtin_fminf(a - __builtin_floorf(a), 0x1.fffffep-1f))
 TRACEKIT_FUNCTION1(saturate, __builtin_fminf(__builtin_fmaxf(a, 0.0f), 1.0f))
+TRACEKIT_FUNCTION1(sinpi, float(__builtin_sin(3.14159265358979323846 * a)))
+TRACEKIT_FUNCTION1(cospi, float(__builtin_cos(3.14159265358979323846 * a)))
+TRACEKIT_FUNCTION1(tanpi, float(__builtin_tan(3.14159265358979323846 * a)))
 TRACEKIT_FUNCTION1(sign, a > 0.0f ? 1.0f : a < 0.0f ? -1.0f : a == 0.0f ? a : 0.0f)
 #undef TRACEKIT_FUNCTION1
 
 #define TRACEKIT_FUNCTION2(name, formula)                                         \
   inline float name(float a, float b) { return formula; }                         \
   inline half name(half x, half y) { float a = x, b = y; return half(formula); }  \
+  template <class = void>                                                         \
   inline bfloat name(bfloat x, bfloat y) { float a = x, b = y; return bfloat(formula); } \
   template <class T, int N>                                                       \
   inline vec<T, N> name(const vec<T, N>& a, const vec<T, N>& b) {                 \
     vec<T, N> made;                                                               \
     for (int i = 0; i < N; ++i) made.data[i] = name(a.data[i], b.data[i]);        \
     return made;                                                                  \
-  }
+  }                                                                               \
+  TRACEKIT_MODES(name)
 TRACEKIT_FUNCTION2(pow, __builtin_powf(a, b))
 TRACEKIT_FUNCTION2(powr, __builtin_powf(a, b))
 TRACEKIT_FUNCTION2(fmod, __builtin_fmodf(a, b))
@@ -93,10 +109,20 @@ TRACEKIT_FUNCTION2(step, b < a ? 0.0f : 1.0f)
 TRACEKIT_FUNCTION2(max, __builtin_fmaxf(a, b))
 TRACEKIT_FUNCTION2(min, __builtin_fminf(a, b))
 TRACEKIT_FUNCTION2(divide, a / b)
+TRACEKIT_FUNCTION2(nextafter, __builtin_nextafterf(a, b))
 #undef TRACEKIT_FUNCTION2
 
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return a * b + c; }
+
+inline double middle(double a, double b, double c) {
+  const double low = __builtin_fmin(a, b), high = __builtin_fmax(a, b);
+  return __builtin_fmax(low, __builtin_fmin(high, c));
+}
+inline double smooth(double at) {
+  const double t = __builtin_fmin(__builtin_fmax(at, 0.0), 1.0);
+  return t * t * (3.0 - 2.0 * t);
+}
 
 #define TRACEKIT_FUNCTION3(name, formula)                                         \
   inline float name(float a, float b, float c) { return formula; }                \
@@ -104,6 +130,7 @@ inline double fused(double a, double b, double c) { return a * b + c; }
     double a = x, b = y, c = z;                                                   \
     return half(formula);                                                         \
   }                                                                               \
+  template <class = void>                                                         \
   inline bfloat name(bfloat x, bfloat y, bfloat z) {                              \
     float a = x, b = y, c = z;                                                    \
     return bfloat(float(formula));                                                \
@@ -113,9 +140,17 @@ inline double fused(double a, double b, double c) { return a * b + c; }
     vec<T, N> made;                                                               \
     for (int i = 0; i < N; ++i) made.data[i] = name(a.data[i], b.data[i], c.data[i]); \
     return made;                                                                  \
-  }
+  }                                                                               \
+  TRACEKIT_MODES(name)
 TRACEKIT_FUNCTION3(fma, fused(a, b, c))
 TRACEKIT_FUNCTION3(mix, a + (b - a) * c)
+TRACEKIT_FUNCTION3(smoothstep, smooth((c - a) / (b - a)))
+TRACEKIT_FUNCTION3(fmax3, __builtin_fmax(__builtin_fmax(a, b), c))
+TRACEKIT_FUNCTION3(fmin3, __builtin_fmin(__builtin_fmin(a, b), c))
+TRACEKIT_FUNCTION3(fmedian3, middle(a, b, c))
+TRACEKIT_FUNCTION3(max3, __builtin_fmax(__builtin_fmax(a, b), c))
+TRACEKIT_FUNCTION3(min3, __builtin_fmin(__builtin_fmin(a, b), c))
+TRACEKIT_FUNCTION3(median3, middle(a, b, c))
 TRACEKIT_FUNCTION3(clamp, __builtin_fmin(__builtin_fmax(a, b), c))
 #undef TRACEKIT_FUNCTION3
 

@@ -1,8 +1,11 @@
 // All that a kernel's text may use, with what MLX puts before the text of every custom kernel.
 #pragma once
 #include "arguments.hpp"
+#include "intrinsics.hpp"
 
-namespace metal {
+// In a namespace of its own: a text that brings MLX's own header files has these itself.
+namespace mlx_prelude {
+using namespace metal;
 
 template <class T>
 struct Limits {
@@ -41,4 +44,4 @@ inline float log1p(float a) { return __builtin_log1pf(a); }
 inline half log1p(half a) { return half(log1p(float(a))); }
 inline bfloat log1p(bfloat a) { return bfloat(log1p(float(a))); }
 
-}  // namespace metal
+}  // namespace mlx_prelude

@@ -103,22 +103,27 @@ TRACEKIT_REDUCTION(or, a | b)
 TRACEKIT_REDUCTION(xor, a ^ b)
 #undef TRACEKIT_REDUCTION
 
-#define TRACEKIT_PREFIX(name, unit, formula)                                      \
+#define TRACEKIT_PREFIX(group, size, name, unit, formula)                         \
   template <class T>                                                              \
-  inline T simd_prefix_inclusive_##name(T value, TRACEKIT_HERE) {                 \
-    const auto lanes = tracekit::exchange(value, "simd_prefix_inclusive_" #name, site); \
-    return tracekit::fold(lanes, 0, tracekit::here->lane, T(unit),                \
+  inline T group##_prefix_inclusive_##name(T value, TRACEKIT_HERE) {              \
+    const auto lanes = tracekit::exchange(value, #group "_prefix_inclusive_" #name, site); \
+    const unsigned lane = tracekit::here->lane;                                   \
+    return tracekit::fold(lanes, lane & ~(size - 1u), lane, T(unit),              \
                           [](T a, T b) -> T { return T(formula); });              \
   }                                                                               \
   template <class T>                                                              \
-  inline T simd_prefix_exclusive_##name(T value, TRACEKIT_HERE) {                 \
-    const auto lanes = tracekit::exchange(value, "simd_prefix_exclusive_" #name, site); \
+  inline T group##_prefix_exclusive_##name(T value, TRACEKIT_HERE) {              \
+    const auto lanes = tracekit::exchange(value, #group "_prefix_exclusive_" #name, site); \
     const unsigned lane = tracekit::here->lane;                                   \
-    return lane == 0 ? T(unit) : tracekit::fold(lanes, 0, lane - 1, T(unit),      \
-                                                [](T a, T b) -> T { return T(formula); }); \
+    return lane % size == 0                                                       \
+        ? T(unit)                                                                 \
+        : tracekit::fold(lanes, lane & ~(size - 1u), lane - 1, T(unit),           \
+                         [](T a, T b) -> T { return T(formula); });               \
   }
-TRACEKIT_PREFIX(sum, 0, a + b)
-TRACEKIT_PREFIX(product, 1, a * b)
+TRACEKIT_PREFIX(simd, 32u, sum, 0, a + b)
+TRACEKIT_PREFIX(simd, 32u, product, 1, a * b)
+TRACEKIT_PREFIX(quad, 4u, sum, 0, a + b)
+TRACEKIT_PREFIX(quad, 4u, product, 1, a * b)
 #undef TRACEKIT_PREFIX
 
 // Reads the value of another lane; of `size` neighbours, those of a quad or of a simdgroup.
@@ -148,20 +153,22 @@ TRACEKIT_PREFIX(product, 1, a * b)
     return lane % size >= by ? lanes[lane - by] : value;                          \
   }                                                                               \
   template <class T>                                                              \
-  inline T prefix##_shuffle_and_fill_down(T value, T filling, ushort by, TRACEKIT_HERE) { \
+  inline T prefix##_shuffle_and_fill_down(T value, T filling, ushort by, \
+                ushort modulo = size, TRACEKIT_HERE) {      \
     const auto filled = tracekit::exchange(filling, #prefix "_shuffle_and_fill_down", site); \
     const unsigned lane = tracekit::here->lane;                                   \
-    const T behind = filled[lane + by - size];                                    \
+    const T behind = filled[lane + by - modulo];                                    \
     const auto lanes = tracekit::exchange(value, #prefix "_shuffle_and_fill_down", site); \
-    return lane % size + by < size ? lanes[lane + by] : behind;                   \
+    return lane % modulo + by < modulo ? lanes[lane + by] : behind;                   \
   }                                                                               \
   template <class T>                                                              \
-  inline T prefix##_shuffle_and_fill_up(T value, T filling, ushort by, TRACEKIT_HERE) { \
+  inline T prefix##_shuffle_and_fill_up(T value, T filling, ushort by, \
+                ushort modulo = size, TRACEKIT_HERE) {      \
     const auto filled = tracekit::exchange(filling, #prefix "_shuffle_and_fill_up", site); \
     const unsigned lane = tracekit::here->lane;                                   \
-    const T before = filled[lane + size - by];                                    \
+    const T before = filled[lane + modulo - by];                                    \
     const auto lanes = tracekit::exchange(value, #prefix "_shuffle_and_fill_up", site); \
-    return lane % size >= by ? lanes[lane - by] : before;                         \
+    return lane % modulo >= by ? lanes[lane - by] : before;                         \
   }                                                                               \
   template <class T>                                                              \
   inline T prefix##_shuffle_rotate_down(T value, ushort by, TRACEKIT_HERE) {      \
@@ -184,11 +191,11 @@ TRACEKIT_SHUFFLES(simd, 32u)
 TRACEKIT_SHUFFLES(quad, 4u)
 #undef TRACEKIT_SHUFFLES
 
+// A value that its thread knows to be every other's too.
 template <class T>
-inline T simd_broadcast_first(T value, TRACEKIT_HERE) {
-  const auto lanes = tracekit::exchange(value, "simd_broadcast_first", site);
-  return lanes[unsigned(__builtin_ctz(lanes.from.participants))];
-}
+using uniform = T;
+template <class T>
+constexpr T make_uniform(T value) { return value; }
 
 // A bit for each lane.
 struct simd_vote {
@@ -202,25 +209,46 @@ struct simd_vote {
   constexpr bool any() const { return (votes & there) != 0; }
 };
 
-inline simd_vote tracekit_vote(bool yes, const char* operation, const tracekit::Site& site) {
+using quad_vote = simd_vote;
+
+inline simd_vote tracekit_vote(bool yes, unsigned size, const char* operation,
+                               const tracekit::Site& site) {
   const auto lanes = tracekit::exchange(yes, operation, site);
-  uint64_t votes = 0;
-  for (unsigned lane = 0; lane < tracekit::LANES; ++lane) {
-    votes |= uint64_t(lanes.took_part(lane) && lanes[lane]) << lane;
+  const unsigned first = tracekit::here->lane & ~(size - 1);
+  uint64_t votes = 0, there = 0;
+  for (unsigned lane = 0; lane < size; ++lane) {
+    there |= uint64_t(lanes.took_part(first + lane)) << lane;
+    votes |= uint64_t(lanes.took_part(first + lane) && lanes[first + lane]) << lane;
   }
-  return simd_vote(votes, lanes.from.participants);
+  return simd_vote(votes, there);
 }
-inline simd_vote simd_ballot(bool yes, TRACEKIT_HERE) {
-  return tracekit_vote(yes, "simd_ballot", site);
-}
-inline bool simd_all(bool yes, TRACEKIT_HERE) { return tracekit_vote(yes, "simd_all", site).all(); }
-inline bool simd_any(bool yes, TRACEKIT_HERE) { return tracekit_vote(yes, "simd_any", site).any(); }
-inline simd_vote simd_active_threads_mask(TRACEKIT_HERE) {
-  return tracekit_vote(true, "simd_active_threads_mask", site);
-}
-inline bool simd_is_first(TRACEKIT_HERE) {
-  const auto lanes = tracekit::exchange(true, "simd_is_first", site);
-  return unsigned(__builtin_ctz(lanes.from.participants)) == tracekit::here->lane;
-}
+
+#define TRACEKIT_VOTES(group, size)                                               \
+  inline group##_vote group##_ballot(bool yes, TRACEKIT_HERE) {                   \
+    return tracekit_vote(yes, size, #group "_ballot", site);                      \
+  }                                                                               \
+  inline bool group##_all(bool yes, TRACEKIT_HERE) {                              \
+    return tracekit_vote(yes, size, #group "_all", site).all();                   \
+  }                                                                               \
+  inline bool group##_any(bool yes, TRACEKIT_HERE) {                              \
+    return tracekit_vote(yes, size, #group "_any", site).any();                   \
+  }                                                                               \
+  inline group##_vote group##_active_threads_mask(TRACEKIT_HERE) {                \
+    return tracekit_vote(true, size, #group "_active_threads_mask", site);        \
+  }                                                                               \
+  inline bool group##_is_first(TRACEKIT_HERE) {                                   \
+    const auto there = tracekit_vote(true, size, #group "_is_first", site);       \
+    return unsigned(__builtin_ctzll(there.votes)) == tracekit::here->lane % size; \
+  }                                                                               \
+  template <class T>                                                              \
+  inline T group##_broadcast_first(T value, TRACEKIT_HERE) {                      \
+    const auto lanes = tracekit::exchange(value, #group "_broadcast_first", site); \
+    unsigned first = tracekit::here->lane & ~(size - 1u);                         \
+    while (!lanes.took_part(first)) ++first;                                      \
+    return lanes[first];                                                          \
+  }
+TRACEKIT_VOTES(simd, 32u)
+TRACEKIT_VOTES(quad, 4u)
+#undef TRACEKIT_VOTES
 
 }  // namespace metal

@@ -23,6 +23,9 @@ using std::integral_constant, std::is_convertible, std::is_convertible_v;
 using std::is_same, std::is_same_v, std::is_signed_v, std::is_unsigned_v;
 using std::bool_constant, std::true_type, std::false_type;
 using std::make_signed_t, std::make_unsigned_t;
+template <class... A> using _disjunction = std::disjunction<A...>;
+template <class... A> using _conjunction = std::conjunction<A...>;
+template <class T> using remove_addrspace_t = T;
 using std::remove_const_t, std::remove_cv, std::remove_cv_t;
 using std::remove_reference_t, std::remove_pointer_t;
 

@@ -28,10 +28,15 @@ struct alignas(4 * sizeof(T)) elements<T, 4> {
   union { T data[4]; struct { T x, y, z, w; }; struct { T r, g, b, a; }; };
 };
 
+template <class T, int N, class = vec<T, N>>  // so that its operators are found
+struct packed_vec;
+
 template <class A>
 constexpr int width = 1;
 template <class T, int N>
 constexpr int width<vec<T, N>> = N;
+template <class T, int N>
+constexpr int width<packed_vec<T, N>> = N;
 template <class T, int N, int... I>
 struct part;
 template <class T, int N, int... I>
@@ -89,6 +94,10 @@ struct vec : elements<T, N> {
   explicit constexpr vec(const vec<A, N>& from) {
     for (int i = 0; i < N; ++i) data[i] = T(from.data[i]);
   }
+  template <class A>
+  explicit constexpr vec(const packed_vec<A, N>& from) {
+    for (int i = 0; i < N; ++i) data[i] = T(from.data[i]);
+  }
   template <class... A>
     requires(sizeof...(A) > 1 && (width<remove_cv_t<A>> + ...) == N)
   constexpr vec(const A&... from) {
@@ -128,9 +137,28 @@ struct vec : elements<T, N> {
 
 // Elements without gaps, as in an array; arithmetic makes an ordinary vector of it.
 template <class T, int N>
-struct packed_vec {
-  T data[N];
+struct packed_elements;
+template <class T>
+struct packed_elements<T, 2> {
+  union { T data[2]; struct { T x, y; }; struct { T r, g; }; };
+};
+template <class T>
+struct packed_elements<T, 3> {
+  union { T data[3]; struct { T x, y, z; }; struct { T r, g, b; }; };
+};
+template <class T>
+struct packed_elements<T, 4> {
+  union { T data[4]; struct { T x, y, z, w; }; struct { T r, g, b, a; }; };
+};
+
+template <class T, int N, class V>
+struct packed_vec : packed_elements<T, N> {
+  using packed_elements<T, N>::data;
   packed_vec() = default;
+  constexpr packed_vec(T all) : packed_vec(vec<T, N>(all)) {}
+  template <class... A>
+    requires(sizeof...(A) > 1 && (width<remove_cv_t<A>> + ...) == N)
+  constexpr packed_vec(const A&... from) : packed_vec(vec<T, N>(from...)) {}
   constexpr packed_vec(const vec<T, N>& from) {
     for (int i = 0; i < N; ++i) data[i] = from.data[i];
   }
@@ -143,6 +171,26 @@ struct packed_vec {
   constexpr const T& operator[](size_t i) const { return data[i]; }
   template <int... I>
   constexpr auto operator[](swizzle_t<I...> tag) const { return vec<T, N>(*this)[tag]; }
+  template <int I>
+  constexpr T& operator[](swizzle_t<I>) { return data[I]; }
+  constexpr packed_vec& operator+=(const V& by) { return *this = V(*this) + by; }
+  constexpr packed_vec& operator-=(const V& by) { return *this = V(*this) - by; }
+  constexpr packed_vec& operator*=(const V& by) { return *this = V(*this) * by; }
+  constexpr packed_vec& operator/=(const V& by) { return *this = V(*this) / by; }
+};
+
+template <class T, size_t N>
+struct array {
+  T data_[N];
+  constexpr T& operator[](size_t i) { return data_[i]; }
+  constexpr const T& operator[](size_t i) const { return data_[i]; }
+  constexpr size_t size() const { return N; }
+  constexpr T* data() { return data_; }
+  constexpr const T* data() const { return data_; }
+  constexpr T* begin() { return data_; }
+  constexpr T* end() { return data_ + N; }
+  constexpr const T* begin() const { return data_; }
+  constexpr const T* end() const { return data_ + N; }
 };
 
 #undef TRACEKIT_BINARY
