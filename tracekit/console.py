@@ -21,9 +21,6 @@ from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
 from tracekit.units import quantity
-from tracekit.xctrace.templates.overview import Overview
-from tracekit.xctrace.templates.profiles import Trial
-from tracekit.xctrace.templates.settings import Changes
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -140,28 +137,6 @@ def show_hint(hint: str) -> None:
     _err.print(Text(hint, style="dim"))
 
 
-def show_overview(overview: Overview) -> None:
-    """Print the templates that this Xcode has, and what to know besides."""
-    table(("section", "template", "note"), overview.rows)
-    for remark in overview.remarks:
-        show_hint(remark)
-
-
-def show_changes(changes: Changes) -> None:
-    """Print every place of a template that would differ; what stays, on stderr."""
-    rows = [(one.route, repr(one.before), repr(one.after)) for one in changes.changes]
-    table(("place", "is", "will be"), rows)
-    for place in changes.untouched:
-        show_hint(f"stays as it is: {place}")
-
-
-def show_trials(trials: Sequence[Trial]) -> None:
-    """Print which counter profiles people tried, and what came of it, on stderr."""
-    show_hint("Counter profiles that were tried, one report each:")
-    for one in trials:
-        show_hint(f"  {one.chip}: {one.profile} = {one.outcome}")
-
-
 def show_rule(rule: Rule) -> None:
     """Print what a rule says of itself."""
     _out.print(Text.assemble((rule.name, "bold"), f"  {rule.title}"))
@@ -198,9 +173,18 @@ def show_warnings(warnings: Sequence[str]) -> None:
         _err.print(Text.assemble(("warning: ", "yellow"), warning))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; without its head and tab-separated where nobody looks."""
+def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
+    _out.print(Text(f"# {title}" if not _out.is_terminal else title, style="dim"))
+    table(columns, rows, headed=True)
+    _out.print()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
+    """Print a table; tab-separated where nobody looks, and without its head unless `headed`."""
     if not _out.is_terminal:
+        if headed:
+            sys.stdout.write("\t".join(columns) + "\n")
         sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
         return
     grid = Table(*columns, box=None, pad_edge=False, header_style="bold")

@@ -22,7 +22,11 @@ on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal h
 def test_the_short_grid_holds(tracekit: Run) -> None:
     ran = tracekit("parity", "--quick")
     assert ran.code == 0, ran.err
-    table = [line.split("\t") for line in ran.out.splitlines()]
+    title, head, *lines, last = ran.out.splitlines()
+    assert title == "# parity: 27 cases, MLX on the cpu"
+    assert head.split("\t")[:3] == ["subject", "dtype", "cases"]
+    assert last == ""
+    table = [line.split("\t") for line in lines]
     assert [(row[0], row[1], row[2], row[-1]) for row in table] == [
         (subject, dtype, "9", "ok")
         for dtype in ("float16", "bfloat16", "float32")

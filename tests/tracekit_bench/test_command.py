@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ SMALL = (
     "--queries 16 --rows 2 --dims 32 --out-dims 32 --dtype float32 --warmup 1 --budget 0.01 "
     "--repetitions 6"
 ).split()
+
+
+def subjects(table: str) -> list[str]:
+    """Return the subjects of tables in a file: below a title and a head, and before a blank."""
+    blocks = [block.splitlines() for block in table.split("\n\n") if block]
+    assert all(block[0].startswith("# ") for block in blocks)
+    assert {block[1].split("\t")[0] for block in blocks} == {"subject"}
+    return [line.split("\t")[0] for block in blocks for line in block[2:]]
+
+
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
 
 
@@ -36,7 +47,15 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
     measured = [row["name"] for row in plain["rows"] if row["state"] == "measured"]
     assert [row["name"] for row in plain["rows"]] == [one.name for one in SUBJECTS]
     assert len(measured) == len(SUBJECTS) - 3
-    assert [line.split("\t")[0] for line in ran.out.splitlines()] == measured
+    assert subjects(ran.out) == measured
+    titles = [line.partition(";")[0] for line in ran.out.splitlines() if line.startswith("# ")]
+    assert titles == [
+        "# decode: 2 sequences of 32 tokens, 4 q heads, 2 kv heads of 64, blocks of 16, float32",
+        "# prefill: 16 tokens, 4 q heads, 2 kv heads of 64, float32",
+        "# append: 2 tokens a call, 4 q heads, 2 kv heads of 64, float32",
+        "# append-run: 32 tokens a call, 4 q heads, 2 kv heads of 64, float32",
+        "# norm: 2 rows, 32 to 32 elements, float32",
+    ]
     assert all(len(row["micro"]["samples"]) == 6 for row in plain["rows"] if row["micro"])
     assert plain["environment"]["backend"] == "cpu"
     assert plain["settings"]["suite"] == "all"
@@ -53,7 +72,7 @@ def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
 def test_one_suite_alone(tracekit: Run) -> None:
     ran = tracekit("bench", "--suite", "attention", *SMALL)
     assert ran.code == 0
-    assert [line.split("\t")[0] for line in ran.out.splitlines()] == [
+    assert subjects(ran.out) == [
         *("paged", "sdpa", "sdpa-bshd", "gather-sdpa", "naive", "flash", "flash-naive"),
     ]
 
@@ -63,6 +82,24 @@ def test_json_instead_of_tables(tracekit: Run) -> None:
     plain = json.loads(ran.out)
     assert [row["name"] for row in plain["rows"]] == ["norm-separate"]
     assert plain["rows"][0]["macro"]["summary"]["count"] == 6
+
+
+def test_what_changes_how_mlx_works_is_kept(
+    tracekit: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLX_MAX_OPS_PER_BUFFER", "10")
+    ran = tracekit("bench", "--subject", "norm-separate", "--json", *SMALL)
+    environment = json.loads(ran.out)["environment"]
+    assert environment["variables"]["MLX_MAX_OPS_PER_BUFFER"] == "10"
+    assert environment["tracekit"] == version("tracekit")
+
+
+def test_the_words_of_the_workloads_are_understood(tracekit: Run) -> None:
+    small = [one.replace("--repetitions", "--repeats") for one in SMALL]
+    ran = tracekit("bench", "--subject", "paged", "--max-blocks", "4", "--json", *small)
+    plain = json.loads(ran.out)
+    assert plain["settings"]["repetitions"] == 6
+    assert plain["shape"]["max_blocks"] == 4
 
 
 def test_against_brings_the_other_subject_along(tracekit: Run) -> None:
@@ -92,7 +129,11 @@ def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixtu
         bench._end(done, [])
     assert caught.value.exit_code == 3
     shown = capsys.readouterr()
-    assert shown.out.startswith("sound\t10 ms\t")
+    title, head, row, last = shown.out.splitlines()
+    assert title.startswith("# decode: 16 sequences of 1024 tokens, ")
+    assert head.startswith("subject\tcall, host clock\tMAD\tp95\t")
+    assert row.startswith("sound\t10 ms\t")
+    assert last == ""
     assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
 
 
@@ -117,18 +158,23 @@ def test_an_interrupt_keeps_what_was_measured(tracekit: Run, tmp_path: Path) -> 
         timer.cancel()
     assert ran.code == 130
     assert "The bench was interrupted." in ran.err
-    assert f"What was measured is in {tmp_path / 'b.json'}." in ran.err
     plain = json.loads((tmp_path / "b.json").read_text())
     assert plain["interrupted"] is True
     # On a slow machine it may come before the first sample.
     assert [row["state"] for row in plain["rows"]] in ([], ["partial"])
+    kept = f"What was measured is in {tmp_path / 'b.json'}."
+    assert (kept if plain["rows"] else "Nothing was measured before.") in ran.err
 
 
 @on_the_cpu
 def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> None:
     ran = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
     assert ran.code == 0
-    assert {line.split("\t")[0] for line in ran.out.splitlines()} == {"block 16", "block 32"}
+    title, head, *rows, last = ran.out.splitlines()
+    assert title == "# launches: 2 sequences of 32 tokens, 4 q heads, 2 kv heads of 64, float32"
+    assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of quickest"]
+    assert {line.split("\t")[0] for line in rows} == {"block 16", "block 32"}
+    assert last == ""
     assert "Not swept: threadgroup, HD_TILE and partitions" in ran.err
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
 

@@ -136,3 +136,9 @@ def test_a_ratio_comes_with_its_interval(found: Comparison | None, words: str) -
 def test_each_family_has_a_title_of_its_sizes(family: str, begins: str) -> None:
     ((title, _),) = families(bench(row("one", family=family, tokens=16)))
     assert title.startswith(begins)
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    one = Shape(batch=1, q_heads=1, kv_heads=1, active_blocks=1, block_size=1)
+    ((title, _),) = families(Bench({}, one, {}, (row("paged"),)))
+    assert title.startswith("decode: 1 sequence of 1 token, 1 q head, 1 kv head of 128, blocks of")

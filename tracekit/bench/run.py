@@ -1,9 +1,11 @@
 """A bench from beginning to end: prepare, measure in turns, compare, describe."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 from tracekit.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
@@ -147,13 +149,20 @@ def _prepare(subject: Subject, inputs: Inputs, runners: list[Runner], rows: list
 def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
     on_gpu = any(row.dispatches for row in rows)
     return {
+        "tracekit": version("tracekit"),
         "machine": describe_machine(),
+        "variables": {name: os.environ[name] for name in sorted(os.environ) if _changes(name)},
         "backend": backend(),
         "clock": HOST,
         "kernel_clock": GPU if on_gpu else HOST,
         "cache": inputs.cache.bytes,
         "cache_known_from": inputs.cache.known,
     }
+
+
+def _changes(name: str) -> bool:
+    """Say whether a variable of the environment changes how MLX works."""
+    return name.startswith("MLX_")
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.bench.document import INTERRUPTED, Bench, Comparison, Row
 from tracekit.bench.schedule import LEAST_ROUNDS
+from tracekit.bench.shape import Shape
 from tracekit.bench.tune import Tuning
-from tracekit.units import NOT_AVAILABLE, count, duration, quantity, size
+from tracekit.units import NOT_AVAILABLE, duration, quantity, size
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
@@ -61,6 +62,12 @@ def warnings(bench: Bench) -> Iterator[str]:
     for row in bench.rows:
         if row.against is not None and row.against.reason:
             yield f"{row.name} has no ratio: {row.against.reason}."
+
+
+def swept(tuning: Tuning) -> str:
+    """Return the shape whose launches were swept."""
+    shape = tuning.shape
+    return f"launches: {_sequences(shape)}, {_heads(shape)}, {shape.dtype}"
 
 
 def ranking(tuning: Tuning) -> Table:
@@ -132,20 +139,28 @@ def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
 
 def _title(family: str, bench: Bench, row: Row) -> str:
     shape = bench.shape
-    heads = f"{shape.q_heads} q heads, {shape.kv_heads} kv heads of {shape.head_dim}"
     sizes = {
-        "decode": f"{shape.batch} sequences of {_up_to(bench)}{shape.context} tokens, {heads}, "
-        f"blocks of {shape.block_size}",
-        "prefill": f"{shape.queries} tokens, {heads}",
-        "norm": f"{shape.rows} rows, {shape.dims} to {shape.out_dims} elements",
+        "decode": f"{_sequences(shape)}, {_heads(shape)}, blocks of {shape.block_size}",
+        "prefill": f"{_many(shape.queries, 'token')}, {_heads(shape)}",
+        "norm": f"{_many(shape.rows, 'row')}, {shape.dims} to {shape.out_dims} elements",
     }
-    told = sizes.get(family, f"{count(row.tokens)} tokens a call, {heads}")
+    told = sizes.get(family, f"{_many(row.tokens, 'token')} a call, {_heads(shape)}")
     inputs = f"; {row.sets} inputs in turns, {size(row.working_set)}" if row.sets > 1 else ""
     return f"{family}: {told}, {shape.dtype}{inputs}"
 
 
-def _up_to(bench: Bench) -> str:
-    return "up to " if bench.shape.ragged else ""
+def _sequences(shape: Shape) -> str:
+    up_to = "up to " if shape.ragged else ""
+    return f"{_many(shape.batch, 'sequence')} of {up_to}{_many(shape.context, 'token')}"
+
+
+def _heads(shape: Shape) -> str:
+    q_heads, kv_heads = _many(shape.q_heads, "q head"), _many(shape.kv_heads, "kv head")
+    return f"{q_heads}, {kv_heads} of {shape.head_dim}"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _clocks(bench: Bench) -> str:

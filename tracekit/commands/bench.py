@@ -49,7 +49,9 @@ Budget = Annotated[
     ),
 ]
 Warmup = Annotated[int, typer.Option(min=1, metavar="N", help="Calls before any counts.")]
-Repetitions = Annotated[int, typer.Option(min=1, metavar="N", help="Samples at most.")]
+Repetitions = Annotated[
+    int, typer.Option("--repetitions", "--repeats", min=1, metavar="N", help="Samples at most.")
+]
 MaxBlocks = Annotated[
     int | None,
     typer.Option(
@@ -143,8 +145,7 @@ def _show(done: "Bench") -> None:
     from tracekit.bench import words
 
     for title, (columns, rows) in words.families(done):
-        console.show_hint(title)
-        console.table(columns, rows)
+        console.measurements(title, columns, rows)
     for remark in words.remarks(done):
         console.show_hint(remark)
     console.show_warnings(list(words.warnings(done)))
@@ -154,9 +155,12 @@ def _end(done: "Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
     from tracekit.errors import InterruptedRunError, ToolError
 
+    measured = any(row.micro for row in done.rows)
     kept = f"What was measured is in {', '.join(str(one) for one in files)}." if files else ""
     if done.interrupted:
-        raise InterruptedRunError("The bench was interrupted.", hint=kept)
+        raise InterruptedRunError(
+            "The bench was interrupted.", hint=kept if measured else "Nothing was measured before."
+        )
     if done.failures:
         raise ToolError(
             f"{len(done.failures)} of {len(done.rows)} subjects failed: "
@@ -175,7 +179,7 @@ def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) 
     if json:
         console.show_json(tuning_document(done))
     else:
-        console.table(*words.ranking(done))
+        console.measurements(words.swept(done), *words.ranking(done))
         for remark in words.tuning_remarks(done):
             console.show_hint(remark)
     if output is not None:

@@ -79,7 +79,8 @@ def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit.parity import repeat, rows
     from tracekit.parity.document import COLUMNS
 
-    console.table(COLUMNS, rows(done))
+    cases = len({one.case for one in done.outcomes})
+    console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
     console.show_hint(f"Errors are relative: {NORM}.")
     if not kernels:
         console.show_hint("The Metal kernels did not run: there is no Metal. --emulate runs them.")

@@ -1,12 +1,18 @@
 """`templates`: what this Xcode has to record with; `templates make`: counters switched on."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tracekit.plan import METAL_SYSTEM_TRACE
+
+if TYPE_CHECKING:
+    from tracekit.xctrace.templates.overview import Overview
+    from tracekit.xctrace.templates.profiles import Trial
+    from tracekit.xctrace.templates.settings import Changes
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -30,7 +36,7 @@ def templates(context: typer.Context, *, json: Json = False) -> None:
     if json:
         console.show_json(there)
     else:
-        console.show_overview(there)
+        _show_overview(there)
 
 
 @app.command("make")
@@ -72,9 +78,9 @@ def make(
         console.show_file(write(made))
         console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
         return
-    console.show_changes(made.changes)
+    _show_changes(made.changes)
     if counter_profile is not None:
-        console.show_trials(TRIALS)
+        _show_trials(TRIALS)
     console.show_hint("Nothing was written; --write makes the file.")
 
 
@@ -87,3 +93,31 @@ def _source_file(source: str) -> Path:
         return Path(source).expanduser()
     tool = find_xctrace()
     return template_file(source, template_files(Path.home(), tool.path if tool else ""))
+
+
+def _show_overview(overview: "Overview") -> None:
+    """Print the templates that this Xcode has, and what to know besides."""
+    from tracekit import console
+
+    console.table(("section", "template", "note"), overview.rows)
+    for remark in overview.remarks:
+        console.show_hint(remark)
+
+
+def _show_changes(changes: "Changes") -> None:
+    """Print every place of a template that would differ; what stays, on stderr."""
+    from tracekit import console
+
+    rows = [(one.route, repr(one.before), repr(one.after)) for one in changes.changes]
+    console.table(("place", "is", "will be"), rows)
+    for place in changes.untouched:
+        console.show_hint(f"stays as it is: {place}")
+
+
+def _show_trials(trials: "Sequence[Trial]") -> None:
+    """Print which counter profiles people tried, and what came of it, on stderr."""
+    from tracekit import console
+
+    console.show_hint("Counter profiles that were tried, one report each:")
+    for one in trials:
+        console.show_hint(f"  {one.chip}: {one.profile} = {one.outcome}")
