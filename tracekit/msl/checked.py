@@ -84,7 +84,7 @@ def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
 def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
     """Check every index into an array of these names: `a[i]` becomes `a[within(a, i)]`."""
     words = "|".join(sorted(set(names)))
-    for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[)", code) if words else ():
+    for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
         array, opening = found[0].strip(), found.end()
         while opening > 0:
             end = closing(code, opening)
@@ -99,7 +99,7 @@ def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
 
 def _values(code: str) -> Iterator[Edit]:
     """Turn `auto x = p[i];` into one that takes the value, not the way to it."""
-    for found in re.finditer(r"\bauto\s+\w+\s*=(?!=)", code):
+    for found in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
         end = code.find(";", found.end())
         first = code[found.end() : end]
         if (

@@ -9,12 +9,13 @@
 namespace tracekit {
 
 constexpr int WAKE = SIGURG;  // ignored by default, so that one that comes late does no harm
-constexpr int CAUGHT[] = {SIGSEGV, SIGBUS, SIGFPE, WAKE};
+constexpr int CAUGHT[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, WAKE};
+constexpr int CAUGHT_COUNT = sizeof(CAUGHT) / sizeof(CAUGHT[0]);
 
 struct Faults {
   std::mutex mutex;
   int users = 0;
-  struct sigaction before[4];
+  struct sigaction before[CAUGHT_COUNT];
 };
 inline Faults faults;
 
@@ -24,6 +25,9 @@ inline void describe_fault(int signal, const void* address) {
   const unsigned thread = here->index;
   if (signal == SIGFPE) {
     snprintf(to, room, "integer division by zero, or its result too large, in thread %u", thread);
+  } else if (signal == SIGILL || signal == SIGTRAP) {
+    snprintf(to, room, "thread %u came to what has no meaning in C++, such as a division by a "
+             "constant zero", thread);
   } else if (signal == WAKE) {
     snprintf(to, room, "stopped");
   } else if (worker->stacks.is_below(thread, address)) {
@@ -41,7 +45,7 @@ inline void on_fault(int signal, siginfo_t* info, void*) {
     _longjmp(worker->escape, 1);
   }
   if (signal == WAKE) return;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < CAUGHT_COUNT; ++i) {
     if (CAUGHT[i] == signal) sigaction(signal, &faults.before[i], nullptr);
   }
 }
@@ -52,13 +56,13 @@ inline void catch_faults() {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-  for (int i = 0; i < 4; ++i) sigaction(CAUGHT[i], &action, &faults.before[i]);
+  for (int i = 0; i < CAUGHT_COUNT; ++i) sigaction(CAUGHT[i], &action, &faults.before[i]);
 }
 
 inline void release_faults() {
   const std::lock_guard<std::mutex> lock(faults.mutex);
   if (--faults.users > 0) return;
-  for (int i = 0; i < 4; ++i) sigaction(CAUGHT[i], &faults.before[i], nullptr);
+  for (int i = 0; i < CAUGHT_COUNT; ++i) sigaction(CAUGHT[i], &faults.before[i], nullptr);
 }
 
 // A stack for the handler: the one that is full cannot serve.

@@ -54,6 +54,7 @@ struct Group {
   unsigned position[3], size[3], dispatched[3], count[3], grid[3];
   unsigned threads;
   const Buffer* buffers;
+  unsigned buffer_count;
   Traffic* traffic;
 };
 

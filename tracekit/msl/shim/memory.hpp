@@ -49,6 +49,17 @@ inline void check(int buffer, const void* address, size_t bytes, Access access, 
   touch(bound.touched, offset, bytes);
 }
 
+// The buffer that an address lies in: that of a field of a struct, say.
+inline int buffer_of(const void* address) {
+  const char* at = static_cast<const char*>(address);
+  if (at == nullptr) return NOTHING;
+  for (unsigned i = 0; i < group->buffer_count; ++i) {
+    const Buffer& one = group->buffers[i];
+    if (one.start != nullptr && at >= one.start && at < one.start + one.size) return int(i);
+  }
+  return NO_BUFFER;
+}
+
 template <class T>
 struct pointer;
 
@@ -161,7 +172,7 @@ struct pointer {
   pointer() = default;
   pointer(decltype(nullptr)) {}
   pointer(T* at, int buffer) : at(at), buffer(buffer) {}
-  pointer(T* memory) : at(memory), buffer(memory == nullptr ? NOTHING : NO_BUFFER) {}
+  pointer(T* memory) : at(memory), buffer(buffer_of(memory)) {}
   template <class U>
     requires std::is_convertible_v<U*, T*>
   pointer(const pointer<U>& from) : at(from.at), buffer(from.buffer) {}
@@ -172,7 +183,8 @@ struct pointer {
     requires(!std::is_convertible_v<U*, T*>)
   explicit pointer(U* from) : pointer((T*)from) {}
 
-  // A value of a const element, a reference<T> to a mutable number, a plain reference to a struct.
+  // A value of a const number, a reference<T> to a mutable one, a plain reference to a struct: of
+  // a struct a kernel may take the address of a field.
   decltype(auto) operator[](const Index& i) const { return element(at + i.number, i.site); }
   friend decltype(auto) operator*(const Place& place) {
     return place.to.element(place.to.at, place.site);
@@ -205,7 +217,7 @@ struct pointer {
   explicit operator bool() const { return at != nullptr; }
 
   decltype(auto) element(T* of, const Site& site) const {
-    if constexpr (std::is_const_v<T>) {
+    if constexpr (std::is_const_v<T> && is_number<Plain>) {
       check(buffer, of, sizeof(T), Access::load, site);
       return Plain(*of);
     } else if constexpr (is_number<T>) {

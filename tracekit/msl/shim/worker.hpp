@@ -54,6 +54,7 @@ struct Worker {
       group.threads *= group.size[axis];
     }
     group.buffers = request.buffers;
+    group.buffer_count = request.buffer_count;
     group.traffic = counts.traffic;
   }
 
