@@ -29,6 +29,20 @@ def test_tokens_per_second_counts_steady_tokens_alone() -> None:
     assert METRICS["tokens_per_second"].measure(STEADY) == 64.0
 
 
+def test_waits_for_load_are_no_steps_but_take_their_time() -> None:
+    rows = [
+        (0, 600_000_000, "steady", 0, "idle"),
+        (600_000_000, 100_000_000, "steady", 16, ""),
+        (700_000_000, 100_000_000, "steady", 16, ""),
+        (800_000_000, 200_000_000, "steady", 0, "idle"),
+    ]
+    served = pd.DataFrame(rows, columns=["start", "duration", "phase", "tokens", "variant"])
+    served = served.astype({"duration": "Int64", "tokens": "Int64"})
+    assert METRICS["step_rate"].measure(served) == 2.0
+    assert METRICS["tokens_per_second"].measure(served) == 32.0
+    assert METRICS["step_p50"].measure(served) == 100_000_000
+
+
 def test_step_percentiles_are_linear_between_ranks() -> None:
     assert METRICS["step_p50"].measure(STEADY) == 200_000_000
     assert METRICS["step_p99"].measure(STEADY) == pytest.approx(298_000_000)

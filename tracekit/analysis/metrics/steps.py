@@ -12,14 +12,16 @@ from tracekit.told import IDLE
 
 @metric("steps/s", Better.HIGHER)
 def step_rate(steps: pd.DataFrame) -> float:
-    """Steps per second, from the start of the first steady step to the end of the last."""
-    steady = steady_steps(steps)
-    return len(steady) / _seconds(steady)
+    """Steps per second, from the start of the first steady step to the end of the last.
+
+    A step that only waited for load counts for none, but its time passed.
+    """
+    return len(steady_steps(steps)) / _seconds(steps)
 
 
 @metric("tokens/s", Better.HIGHER)
 def tokens_per_second(steps: pd.DataFrame) -> float:
-    """Tokens of the steady steps per second, over the same time."""
+    """Tokens of the steady steps per second, over the same time as `step_rate`."""
     steady = steady_steps(steps)
     names = variants(steady)
     if len(names) > 1:
@@ -30,7 +32,7 @@ def tokens_per_second(steps: pd.DataFrame) -> float:
     tokens = int(steady["tokens"].fillna(0).sum())
     if tokens == 0:
         raise Unavailable("the workload produces no tokens.")
-    return tokens / _seconds(steady)
+    return tokens / _seconds(steps)
 
 
 @metric("ns", Better.LOWER)
@@ -79,8 +81,9 @@ def variants(steps: pd.DataFrame) -> list[str]:
     return sorted(str(one) for one in steps["variant"].dropna().unique() if one)
 
 
-def _seconds(steady: pd.DataFrame) -> float:
-    starts, ends = spans(steady)
+def _seconds(steps: pd.DataFrame) -> float:
+    """Return how long the steady phase took, waits for load included."""
+    starts, ends = spans(steps[steps["phase"] == "steady"])
     length = int(ends.max() - starts.min())
     if length <= 0:
         raise Unavailable("the steady steps have no length.")
