@@ -36,6 +36,34 @@ def test_a_chip_whose_cores_are_not_known_says_what_depends_on_them(tracekit: Ru
     assert "546 GB/s" in shown["ridge"][0]
 
 
+@pytest.mark.parametrize("name", ["m4 max", "M4  Max", "apple m4 max"])
+def test_a_chip_is_known_by_the_name_that_people_give_it(tracekit: Run, name: str) -> None:
+    ran = tracekit("chip", "--name", name, "--gpu-cores", "40")
+    shown = rows(ran.out)
+    assert shown["chip"][0] == "Apple M4 Max"
+    assert shown["bandwidth"][0] == "546 GB/s"
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("Apple M4 Mox", "Did you mean Apple M4"), ("EPYC", "There are: Apple M1, Apple M1 Pro, ")],
+)
+def test_of_a_chip_without_figures_those_with_some_are_told(
+    tracekit: Run, name: str, hint: str
+) -> None:
+    ran = tracekit("chip", "--name", name)
+    assert ran.code == 0
+    assert rows(ran.out)["bandwidth"][0].startswith("not available, because")
+    assert hint in ran.err
+
+
+def test_another_chip_is_not_measured_here(tracekit: Run) -> None:
+    ran = tracekit("chip", "--name", "Apple M4", "--measure")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--measure is of this machine; --name names another chip." in ran.err
+
+
 def test_a_chip_that_sources_dispute_has_none(tracekit: Run) -> None:
     shown = rows(tracekit("chip", "--name", "Apple M5 Ultra", "--gpu-cores", "80").out)
     assert "contradict each other" in shown["bandwidth"][0]

@@ -132,10 +132,20 @@ def test_a_users_folder_is_searched_first(tmp_path: Path) -> None:
 
 
 def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
-    with pytest.raises(UsageError, match="There is no workload 'page'") as caught:
-        find("page", gemm.file.parent)
-    assert "gemm_chain" in caught.value.hint
-    assert "paged" in caught.value.hint
+    with pytest.raises(UsageError, match="There is no workload 'nought'") as caught:
+        find("nought", gemm.file.parent)
+    assert caught.value.hint.startswith("There are: bubbles, churn, command, flash, gemm-chain, ")
+    assert "paged-vs-sdpa" in caught.value.hint
+    assert caught.value.hint.endswith("`--workloads DIR` adds a folder of your own.")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("page", "paged"), ("comand", "command"), ("rmsnorm", "rmsnorm-linear")]
+)
+def test_a_misspelt_workload_has_its_name_told(name: str, meant: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(name)
+    assert caught.value.hint == f"Did you mean {meant}?"
 
 
 def test_files_with_an_underscore_are_not_workloads(tmp_path: Path) -> None:

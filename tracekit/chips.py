@@ -129,6 +129,12 @@ def known_chips() -> tuple[str, ...]:
     return tuple(f"Apple {name}" for name in _MODELS)
 
 
+def spelled(name: str) -> str:
+    """Return a chip's name as the system has it, where case, spaces or "Apple" alone differ."""
+    wanted = " ".join(name.casefold().removeprefix("apple").split())
+    return next((one for one in known_chips() if one.casefold() == f"apple {wanted}"), name)
+
+
 def chip(name: str, cores: int | None = None) -> Chip:
     """Return what is known of a chip, by the name that the system gives it and its GPU cores."""
     short = name.removeprefix("Apple ").strip()

@@ -108,11 +108,10 @@ def find(name: str, extra: Path | None = None) -> Workload:
         file = folder / f"{name.replace('-', '_')}.py"
         if file.is_file():
             return load(file)
-    names = sorted(file.stem for folder in folders(extra) for file in _files(folder))
-    raise UsageError(
-        f"There is no workload {name!r}.",
-        hint=f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own.",
-    )
+    files = [file.stem for folder in folders(extra) for file in _files(folder)]
+    names = sorted({"command", *(one.replace("_", "-") for one in files)})
+    more = f"There are: {', '.join(names)}. `--workloads DIR` adds a folder of your own."
+    raise UsageError(f"There is no workload {name!r}.", hint=nearest(name, names, otherwise=more))
 
 
 def all_workloads(extra: Path | None = None) -> list[Workload]:

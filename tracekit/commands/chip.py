@@ -60,9 +60,11 @@ def chip(
     `tracekit bench --tune` measures which launch is best.
     """
     from tracekit import console
+    from tracekit.chips import known_chips
+    from tracekit.nearest import nearest
     from tracekit.triad import measure_bandwidth
 
-    here = _asked(name, gpu_cores)
+    here = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads}
     shape = _shape({**given, "head_dim": head_dim, "context": context}, dtype)
     measured = measure_bandwidth() if measure else None
@@ -71,18 +73,22 @@ def chip(
         return
     rows = [*_chip_rows(here), *_measured_rows(measured)]
     console.table(("", "this machine" if name is None else "that chip", "source"), rows)
+    if name is not None and here.chip.name not in known_chips():
+        console.show_hint(nearest(here.chip.name, known_chips()))
     if shape is not None:
         console.show_hint(_words(shape))
         console.table(("launch", "suggested", "because"), list(_launch_rows(shape, here.chip)))
 
 
-def _asked(name: str | None, cores: int | None) -> "ThisChip":
-    from tracekit.chips import ThisChip, this_chip
+def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
+    from tracekit.chips import ThisChip, spelled, this_chip
     from tracekit.chips import chip as look_up
     from tracekit.errors import UsageError
 
+    if name is not None and measure:
+        raise UsageError("--measure is of this machine; --name names another chip.")
     if name is not None:
-        return ThisChip(look_up(name, cores))
+        return ThisChip(look_up(spelled(name), cores))
     if cores is not None:
         raise UsageError("--gpu-cores is of a chip that --name names.")
     return this_chip()
