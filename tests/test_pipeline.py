@@ -232,6 +232,24 @@ def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
     assert json.loads(recording.workload_file.read_text())["state"] == "failed"
 
 
+ADVISED = """
+from tracekit.errors import ToolError
+from tracekit.workload import Step, workload
+
+@workload
+def advised() -> Step:
+    raise ToolError("No device came.", hint="Plug one in.")
+"""
+
+
+def test_what_a_workload_advises_counts_more_than_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "advised.py").write_text(ADVISED)
+    plan = small(tmp_path / "run", workload=find("advised", tmp_path), parameters={})
+    with pytest.raises(ToolError, match="No device came") as caught:
+        pipeline.record(plan)
+    assert caught.value.hint == "Plug one in."
+
+
 def test_an_interrupt_keeps_what_was_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "run")
 

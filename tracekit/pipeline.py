@@ -51,7 +51,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         if recorded.interrupted:
             raise KeyboardInterrupt("recording was stopped early")
         if recorded.failure:
-            raise ToolError(recorded.failure, hint=resume(recording, "record"))
+            raise ToolError(recorded.failure, hint=recorded.hint or resume(recording, "record"))
     return recording
 
 

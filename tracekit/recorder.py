@@ -84,6 +84,7 @@ class Recorded:
         overhead: What recording cost the workload; None where it was not measured.
         interrupted: A person or the system asked to stop; what was recorded is kept.
         failure: Why the recording cannot count as whole; empty if it can.
+        hint: What to do about that, where the workload says it.
         target_rows: Whether GPU work of the targets was recorded; None where nobody looked.
         warnings: What a user must know besides.
     """
@@ -97,6 +98,7 @@ class Recorded:
     overhead: Overhead | None = None
     interrupted: bool = False
     failure: str = ""
+    hint: str = ""
     target_rows: bool | None = None
     warnings: tuple[str, ...] = ()
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,15 @@ def test_a_failure_is_one_sentence(
     end: End, status: int, report: WorkloadReport | None, failure: str
 ) -> None:
     assert recorded(outcome(end, status), Launch(("python",)), report).failure == failure
+
+
+def test_what_the_workload_advises_is_handed_on() -> None:
+    advised = replace(FAILED, hint="Take an umbrella.")
+    assert (
+        recorded(outcome(End.EXITED, 3), Launch(("python",)), advised).hint == "Take an umbrella."
+    )
+    assert recorded(outcome(End.EXITED, 3), Launch(("python",)), FAILED).hint == ""
+    assert recorded(outcome(End.EXITED, 3), Launch(("python",)), None).hint == ""
 
 
 def test_last_words_are_quoted() -> None:

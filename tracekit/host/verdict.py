@@ -57,6 +57,7 @@ def recorded(outcome: Outcome, target: Launch, report: WorkloadReport | None) ->
         overhead=_overhead(report),
         interrupted=_interrupted(outcome, report),
         failure=_failure(outcome, report),
+        hint=report.hint if report is not None and report.error else "",
         warnings=_warnings(outcome, report),
     )
 

@@ -174,6 +174,7 @@ def _recorded(
         clock=align(run.start_date, report.anchors if report else ()),
         interrupted=attempt.ended.interrupted,
         failure=outcome.failure,
+        hint=report.hint if report is not None and outcome.failure else "",
         warnings=(
             *selection.warnings,
             *outcome.warnings,
