@@ -41,8 +41,8 @@ def paged_decode(
     check_head_dim(problem.head_dim)
     how = plan(problem) if how is None else how
     with needing_metal(
-        "Choose no kernel: then MLX's own ops attend. `tracekit verify-kernel all` runs the kernels "
-        "on a CPU."
+        "Choose no kernel: then MLX's own ops attend. "
+        "`tracekit verify-kernel all` runs the kernels on a CPU."
     ):
         out = _launch(problem, scale, how, verbose)
     _made.update(specialization_names(problem, how))
