@@ -27,7 +27,10 @@ def _compiler_is_there() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not _compiler_is_there(), reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(not _compiler_is_there(), reason="there is no C++ compiler"),
+    pytest.mark.usefixtures("compiled_kernels"),
+]
 
 Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))

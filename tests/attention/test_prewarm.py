@@ -6,6 +6,8 @@ import pytest
 from tracekit.attention import draw_problem, paged_attention, prewarm, specializations
 from tracekit.msl import emulation
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 
 

@@ -11,6 +11,8 @@ from tracekit.msl.emulation import emulation
 from tracekit.step import measured
 from tracekit.workload import Step, find
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 DECODE = {
     "batch": 2,
     "q_heads": 4,

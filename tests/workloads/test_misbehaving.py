@@ -15,6 +15,8 @@ from tracekit.step import measured
 from tracekit.told import Span
 from tracekit.workload import Step, find
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 on_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 
 

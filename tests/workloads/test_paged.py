@@ -10,6 +10,8 @@ from tracekit.msl.emulation import emulation
 from tracekit.step import measured
 from tracekit.workload import Step, find
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 SMALL = {
     "batch": 2,
     "q_heads": 4,
