@@ -55,3 +55,21 @@ def test_telemetry_is_one_of_those_there_are(tracekit: Run) -> None:
     ran = tracekit("capture", "--telemetry", "crystal-ball", "--", "ls")
     assert ran.code == 2
     assert "crystal-ball" in ran.err
+
+
+@pytest.mark.parametrize("command", ["capture", "record"])
+def test_a_workload_says_itself_what_it_does(tracekit: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "gemm.py").write_text(
+        "from tracekit.workload import Step, workload\n\n"
+        "@workload\n"
+        "def gemm(size: int = 4) -> Step:\n"
+        '    """Multiply two matrices.\n\n'
+        "    They are square.\n\n"
+        "    Args:\n"
+        '        size: Rows.\n    """\n'
+    )
+    ran = tracekit(command, "--workloads", tmp_path, "--workload", "gemm", "--help")
+    assert "The workload gemm: Multiply two matrices.\n\n  They are square.\n\nArg" in ran.out
+    assert "--size" in ran.out
+    assert "Args:" not in ran.out
+    assert "The workload" not in tracekit(command, "--help").out

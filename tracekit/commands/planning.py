@@ -6,6 +6,7 @@ the function of the workload that the command line names.
 
 import functools
 import inspect
+import re
 from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
@@ -17,6 +18,8 @@ from tracekit.commands.signatures import Command, brought, options_of, signed
 from tracekit.errors import UsageError
 from tracekit.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
 from tracekit.workload import Workload, find
+
+_SECTION = re.compile(r"[A-Z][a-z]+:\n\s")
 
 
 def plan_of(
@@ -71,7 +74,16 @@ def planned(command: Command, workload: Workload | None) -> Command:
         kept = {one.name: values.pop(one.name) for one in own}
         command(plan_of(**values), **kept)
 
+    if workload is not None:
+        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{_described(workload)}"
     return signed(wrapper, [*of_plan, *own, *added])
+
+
+def _described(workload: Workload) -> str:
+    """Return what a workload says of itself, without sections such as Args."""
+    told = inspect.getdoc(workload.prepare) or "it does not say what it does."
+    paragraphs = [one for one in told.split("\n\n") if not _SECTION.match(one)]
+    return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
 
 
 def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
