@@ -43,6 +43,10 @@ Defines = Annotated[
     list[str] | None,
     typer.Option("--define", metavar="NAME=TEXT", help="FILE.metal: macro before the text."),
 ]
+Includes = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="FOLDER", help="FILE.metal: where its #include files lie."),
+]
 Expected = Annotated[
     list[str] | None,
     typer.Option("--expect", metavar="NAME=FILE.npy", help="FILE.metal: what must come out."),

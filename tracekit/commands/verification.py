@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _METAL, _PYTHON, _ALL = ".metal", ".py", "all"
 _OF_METAL = (
     *("function", "template", "buffer", "grid", "threadgroup", "threadgroup_memory"),
-    *("constant", "define", "expect", "bound"),
+    *("constant", "define", "include", "expect", "bound"),
 )
 
 
@@ -43,6 +43,7 @@ def verify_kernel(
     threadgroup_memory: kernel_options.ThreadgroupMemory = None,
     constant: kernel_options.Constants = None,
     define: kernel_options.Defines = None,
+    include: kernel_options.Includes = None,
     expect: kernel_options.Expected = None,
     bound: kernel_options.Bound = None,
     **parameters: Any,
@@ -62,7 +63,7 @@ def verify_kernel(
     launch = Launch(
         *(function, template, tuple(buffer or ()), grid, threadgroup),
         *(tuple(threadgroup_memory or ()), tuple(constant or ()), tuple(define or ())),
-        *(tuple(expect or ()), bound, lenient, patience),
+        *(tuple(expect or ()), bound, lenient, patience, tuple(include or ())),
     )
     orders = tuple(Order) if order == _ALL else (Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)

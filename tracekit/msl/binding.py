@@ -18,6 +18,8 @@ from tracekit.msl.signature import Parameter
 Array = NDArray[Any]
 
 _ALIGNMENT = 16  # of float4, which kernels read through casts of any pointer
+_MARGIN = 4096  # bytes on both sides of what is written
+_UNTOUCHED = 0xA5
 
 
 @dataclass
@@ -32,14 +34,22 @@ class Bound:
     table: list[Buffer] = field(default_factory=list[Buffer])
     touched: dict[str, Array] = field(default_factory=dict[str, Array])
     _held: list[Array] = field(default_factory=list[Array])
-    _copies: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+    _copies: list[tuple[str, Array, Array, Array]] = field(
+        default_factory=list[tuple[str, Array, Array, Array]]
+    )
 
-    def add(self, parameter: Parameter, array: Array, *, checked: bool) -> None:
-        """Bind one array; one at an odd address is copied, and written back afterwards."""
-        if array.ctypes.data % _ALIGNMENT:
-            copy = _aligned(array)
+    def add(self, parameter: Parameter, array: Array, *, checked: bool, alone: bool) -> None:
+        """Bind one array.
+
+        What an unchecked kernel writes goes to a copy between margins, which show what it writes
+        beside the buffer, if no other buffer shares its memory; and one at an odd address is
+        copied.
+        """
+        guarded = parameter.writable and alone and not checked
+        if guarded or array.ctypes.data % _ALIGNMENT:
+            room, copy = _copied(array)
             if parameter.writable:
-                self._copies.append((array, copy))
+                self._copies.append((parameter.name, array, copy, room))
             array = copy
         while len(self.table) <= parameter.index:
             self.table.append(Buffer(None, 0, None))
@@ -51,18 +61,26 @@ class Bound:
         self.table[parameter.index] = Buffer(array.ctypes.data, array.nbytes, touched)
         self._held.append(array)
 
-    def write_back(self) -> None:
-        """Bring what the kernel wrote into copies to where it belongs."""
-        for array, copy in self._copies:
+    def write_back(self) -> str:
+        """Bring what the kernel wrote to where it belongs; name a buffer it wrote beside."""
+        beside = ""
+        for name, array, copy, room in self._copies:
             array[...] = copy
+            start = copy.ctypes.data - room.ctypes.data
+            margins = (room[:start], room[start + copy.nbytes :])
+            if any((margin != _UNTOUCHED).any() for margin in margins):
+                beside = beside or name
+        return beside
 
 
-def _aligned(array: Array) -> Array:
-    room = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
+def _copied(array: Array) -> tuple[Array, Array]:
+    """Return memory with margins, and a copy of the array in its midst, at an even address."""
+    room = np.empty(array.nbytes + 2 * _MARGIN + _ALIGNMENT, np.uint8)
+    start = _MARGIN + -room.ctypes.data % _ALIGNMENT
+    room[:start] = room[start + array.nbytes :] = _UNTOUCHED
     copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
-    return copy
+    return room, copy
 
 
 def bind(
@@ -95,7 +113,10 @@ def bind(
     for name, (at, one) in wanted.items():
         if name in buffers:
             compiled = entry.parameters[at]
-            bound.add(one, _fitting(buffers[name], one, compiled), checked=checked)
+            array = _fitting(buffers[name], one, compiled)
+            others = (other for key, other in buffers.items() if key != name)
+            alone = not any(np.may_share_memory(array, other) for other in others)
+            bound.add(one, array, checked=checked, alone=alone)
     return bound
 
 

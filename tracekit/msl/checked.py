@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tracekit.errors import UsageError
-from tracekit.msl.edits import Edit, place
+from tracekit.msl.edits import Edit, placed
+from tracekit.msl.kernel import Kernel
 from tracekit.msl.overloads import says_where_this_lies
 from tracekit.msl.signature import closing
 
@@ -20,7 +21,7 @@ _REFERENCE = re.compile(rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s
 _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 
 
-def checked_pointers(code: str, file: str) -> Iterator[Edit]:
+def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
     """Yield the edits that make every pointer into a buffer a checked one.
 
     Raises:
@@ -32,10 +33,11 @@ def checked_pointers(code: str, file: str) -> Iterator[Edit]:
         name = _NAME.match(code, found.end())
         if name:
             names.add(name[1])
-        yield Edit(found.start(), found.end(), _pointer(found))
+        kind = "auto" if found["type"] == "auto" else _pointer(found)
+        yield Edit(found.start(), found.end(), kind)
         yield from _cast(code, found)
         covered.append(found.span())
-    _expect_covered(code, covered, file)
+    _expect_covered(code, covered, kernel)
     yield from _addresses(code, names)
     yield from _values(code)
 
@@ -58,12 +60,12 @@ def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
         yield Edit(found.end(), found.end() + after.end(), ")")
 
 
-def _expect_covered(code: str, covered: list[tuple[int, int]], file: str) -> None:
+def _expect_covered(code: str, covered: list[tuple[int, int]], kernel: Kernel) -> None:
     for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
         is_pointer = any(start <= found.start() < end for start, end in covered)
         is_qualifier = says_where_this_lies(code, found.start())
         if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
-            line, column = place(code, found.start())
+            file, line, column = placed(kernel, code, found.start())
             raise UsageError(
                 f"{file}:{line}:{column}: this use of `device` cannot be checked.",
                 hint="Run it unchecked, or write it as a pointer `device T*`.",

@@ -118,11 +118,11 @@ def _compile(
     try:
         compiler.run(optimized, "-shared", *files, folder=path.parent)
     except ToolError as error:
-        texts = [""] * len(made.files)
+        of_text: list[Kernel | None] = [None] * len(made.files)
         for kernel, text in zip(kernels, made.texts, strict=True):
-            texts[text] = kernel.text
+            of_text[text] = kernel
         names = ", ".join(dict.fromkeys(name for name, _ in made.files))
-        words = compiler_words(error.message, made.files, texts)
+        words = compiler_words(error.message, made.files, of_text)
         raise KernelError(
             f"{compiler.path} cannot compile {names}:\n{words}",
             hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",

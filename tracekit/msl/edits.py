@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tracekit.msl.kernel import Kernel
+
 
 @dataclass(frozen=True, order=True)
 class Edit:
@@ -65,6 +67,12 @@ def place(text: str, offset: int) -> tuple[int, int]:
     """Return line and column, both from 1, of an offset."""
     line = text.count("\n", 0, offset) + 1
     return line, offset - text.rfind("\n", 0, offset)
+
+
+def placed(kernel: Kernel, text: str, offset: int) -> tuple[str, int, int]:
+    """Return file, line and column of an offset in a kernel's text."""
+    line, column = place(text, offset)
+    return *kernel.where(line), column
 
 
 _WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*', re.DOTALL)

@@ -16,22 +16,31 @@ _DIRECTIVE = re.compile(
 _DEEPEST = 64  # files that include each other
 
 
-def with_includes(file: Path, folders: Sequence[Path]) -> tuple[str, tuple[Origin, ...]]:
+def with_includes(
+    text: str, file: Path, folders: Sequence[Path] = ()
+) -> tuple[str, tuple[Origin, ...]]:
     """Return the text of a file with its `#include "..."` replaced by what they name.
 
     Files are looked for beside the one that includes them, then in `folders`. Those of Metal
     itself (`<metal_stdlib>`) stay as they are, and so does a name that is found nowhere: whether
     it matters depends on the conditions around it.
 
+    Args:
+        text: Of the file.
+        file: Where it lies.
+        folders: Where to look for what is not beside the file.
+
     Returns:
-        The text, and where its pieces stood before.
+        The text, and where its pieces stood before; none where nothing was included.
 
     Raises:
         InputError: A file cannot be read, or includes itself.
     """
     reading = _Reading(tuple(folders))
-    lines = list(reading.lines(file, file.name, ()))
-    return "\n".join(lines), tuple(reading.origins)
+    joined = "\n".join(reading.lines(text, file.resolve(), ()))
+    if len(reading.origins) == 1:
+        return text, ()
+    return joined, tuple(reading.origins)
 
 
 @dataclass
@@ -43,10 +52,10 @@ class _Reading:
     _count: int = 0
     _size: int = 0
 
-    def lines(self, file: Path, name: str, above: tuple[Path, ...]) -> Iterator[str]:
+    def lines(self, text: str, file: Path, above: tuple[Path, ...]) -> Iterator[str]:
+        name = file.name
         if file in above or len(above) > _DEEPEST:
             raise InputError(f"{above[-1]} includes {name}, which includes it again.")
-        text = _read(file)
         self.origins.append(Origin(self._count + 1, name, 1))
         depth = 0
         bare = without_comments(text).split("\n")
@@ -64,14 +73,15 @@ class _Reading:
         if file in self._done:
             yield self._line("")
             return
-        once = re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", _read(file), re.MULTILINE)
+        text = _read(file)
+        once = re.search(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", text, re.MULTILINE)
         if once and depth == 0:
             self._done.add(file)
         guard = f"TRACEKIT_INCLUDED_{self._numbers.setdefault(file, len(self._numbers))}"
         if once:
             yield self._line(f"#ifndef {guard}")
             yield self._line(f"#define {guard}")
-        yield from self.lines(file, file.name, above)
+        yield from self.lines(text, file, above)
         if once:
             yield self._line("#endif")
 

@@ -1,7 +1,8 @@
 """One kernel to compile, and what can be wrong with it."""
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracekit.errors import UsageError
@@ -26,6 +27,12 @@ class Origin:
     line: int
 
 
+def where(origins: Sequence[Origin], line: int) -> tuple[str, int] | None:
+    """Return the file and its line that a line of a text comes from; None where it is its own."""
+    at = bisect_right([one.first for one in origins], line) - 1
+    return (origins[at].file, origins[at].line + line - origins[at].first) if at >= 0 else None
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel as text, and the choices that make it one program.
@@ -37,7 +44,7 @@ class Kernel:
         name: What messages call the file; "<function>.metal" by default.
         constants: Values of function constants, by their index.
         defines: Macros, as `-D` gives them to a compiler.
-        origins: Files that the text was put together from; none where it is one file.
+        origins: In order, files that the text was put together from; none where it is one file.
 
     Raises:
         UsageError: A name that is none, or a text too large to be a kernel.
@@ -62,6 +69,10 @@ class Kernel:
         for name in self.defines:
             if not re.fullmatch(r"[A-Za-z_]\w*(\([\w, .]*\))?", name):
                 raise UsageError(f"{name!r} cannot be the name of a macro.")
+
+    def where(self, line: int) -> tuple[str, int]:
+        """Return the file, and its line, that a line of the text comes from."""
+        return where(self.origins, line) or (self.file, line)
 
     @property
     def file(self) -> str:

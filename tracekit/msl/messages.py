@@ -4,12 +4,15 @@ import re
 from collections.abc import Callable, Sequence
 
 from tracekit.msl.edits import Edited
+from tracekit.msl.kernel import Kernel
 
 _PLACE = re.compile(r"\b(\d+)\.(metal|call|end):(\d+)(?::(\d+))?")
 _MOST_LINES = 12
 
 
-def compiler_words(words: str, files: Sequence[tuple[str, Edited]], texts: Sequence[str]) -> str:
+def compiler_words(
+    words: str, files: Sequence[tuple[str, Edited]], kernels: Sequence[Kernel | None]
+) -> str:
     """Tell what a compiler said: its errors, each with the kernel's line, and the first notes."""
     lines = [
         line.replace("error: ", "").replace("fatal ", "")
@@ -18,10 +21,12 @@ def compiler_words(words: str, files: Sequence[tuple[str, Edited]], texts: Seque
     ]
     told = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
     more = len(lines) - _MOST_LINES
-    return located(told, files, texts) + (f"\n({more} more)" if more > 0 else "")
+    return located(told, files, kernels) + (f"\n({more} more)" if more > 0 else "")
 
 
-def located(words: str, files: Sequence[tuple[str, Edited]], texts: Sequence[str]) -> str:
+def located(
+    words: str, files: Sequence[tuple[str, Edited]], kernels: Sequence[Kernel | None]
+) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 
@@ -33,18 +38,19 @@ def located(words: str, files: Sequence[tuple[str, Edited]], texts: Sequence[str
             return (
                 f"{name}, where the kernel is called" if found[2] == "call" else f"{name}, its end"
             )
-        column = text.column(line, int(found[4] or 1))
-        shown = shown or _excerpt(texts[number], line, column)
-        return f"{name}:{line}:{column}" if found[4] else f"{name}:{line}"
+        column, kernel = text.column(line, int(found[4] or 1)), kernels[number]
+        file, own = kernel.where(line) if kernel else (name, line)
+        shown = shown or _excerpt(kernel.text if kernel else "", line, column, own)
+        return f"{file}:{own}:{column}" if found[4] else f"{file}:{own}"
 
     return _PLACE.sub(told, words) + shown
 
 
-def _excerpt(text: str, line: int, column: int) -> str:
+def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:
     lines = text.split("\n")
     if line > len(lines):
         return ""
-    number, content = f"{line:5}", lines[line - 1].replace("\t", " ").rstrip()
+    number, content = f"{shown_as:5}", lines[line - 1].replace("\t", " ").rstrip()
     return f"\n{number} | {content}\n{' ' * len(number)} | {' ' * (column - 1)}^"
 
 

@@ -21,6 +21,7 @@ from tracekit.msl.statistics import Order, Statistics, Traffic
 Triple = tuple[int, int, int]
 
 MOST_THREADS = 1024
+_WHERE = "Compile it with checked=True to learn where."
 _LARGEST = 2**32 - 1
 
 
@@ -95,9 +96,13 @@ class Program:
             (Buffer * len(bound.table))(*bound.table), _sizes(sizes),
         )  # fmt: skip
         counts, message = self._library.run(self._entry, request, patience)
-        bound.write_back()
+        beside = bound.write_back()
         if message:
             raise self._error(message, patience)
+        if beside:
+            raise KernelError(
+                f"{self.kernel.file} writes outside the buffer {beside!r}.", hint=_WHERE
+            )
         return self._statistics(counts, bound)
 
     def _error(self, message: str, patience: float) -> KernelError:
@@ -109,10 +114,10 @@ class Program:
             )
         number, file = next(iter(self._files.items()))
         files = [("", file[1])] * number + [file]
-        texts = [""] * number + [self.kernel.text]
-        told = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), files, texts)
+        kernels = [None] * number + [self.kernel]
+        told = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), files, kernels)
         unchecked = "access of memory" in message and not self.checked
-        hint = "Compile it with checked=True to learn where." if unchecked else ""
+        hint = _WHERE if unchecked else ""
         return KernelError(f"{self.kernel.file}: {told}", hint=hint)
 
     def _statistics(self, counts: Counts, bound: Bound) -> Statistics:

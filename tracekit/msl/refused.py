@@ -3,7 +3,8 @@
 import re
 
 from tracekit.errors import UsageError
-from tracekit.msl.edits import place
+from tracekit.msl.edits import placed
+from tracekit.msl.kernel import Kernel
 from tracekit.msl.signature import BUILTINS
 
 _UNKNOWN = {
@@ -32,37 +33,41 @@ _SYSTEM = re.compile(
 )
 
 
-def refuse_unknown(code: str, original: str, file: str) -> None:
+def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
     """Raise UsageError for the first thing in a text that cannot be run here.
 
     Args:
         code: The text with comments and strings made blank.
         original: The text with its strings.
-        file: What messages call it.
+        kernel: Whose text it is.
     """
     if "/*" in code:
-        _refuse(file, code, code.index("/*"), "a comment begins that never ends")
+        _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
     for pattern, what in _UNKNOWN.items():
         found = re.search(pattern, code)
         if found:
             _refuse(
-                file, code, found.start(), f"{what} cannot be run on a CPU", words=found[0].strip()
+                kernel,
+                code,
+                found.start(),
+                f"{what} cannot be run on a CPU",
+                words=found[0].strip(),
             )
     for found in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
         for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", found[1]):
             if word not in _ATTRIBUTES:
-                _refuse(file, code, found.start(), f"the attribute {word!r} is not known")
+                _refuse(kernel, code, found.start(), f"the attribute {word!r} is not known")
     for found in _INCLUDE.finditer(original):
         if not _SYSTEM.match(found[1].strip()):
             _refuse(
-                file, code, found.start(), f"{found[1].strip()} is included",
-                hint="Give one text that holds all that the kernel needs.",
+                kernel, code, found.start(), f"{found[1].strip()} is included, and not found",
+                hint="Name its folder with --include, or give one text with all that is needed.",
             )  # fmt: skip
 
 
 def _refuse(
-    file: str, code: str, offset: int, what: str, *, words: str = "", hint: str = ""
+    kernel: Kernel, code: str, offset: int, what: str, *, words: str = "", hint: str = ""
 ) -> None:
-    line, column = place(code, offset)
+    file, line, column = placed(kernel, code, offset)
     quoted = f" ({words})" if words else ""
     raise UsageError(f"{file}:{line}:{column}: {what}{quoted}.", hint=hint)

@@ -11,7 +11,15 @@ from itertools import accumulate
 
 from tracekit.errors import UsageError
 from tracekit.msl.checked import checked_indices, checked_pointers
-from tracekit.msl.edits import Edit, Edited, blank, edited, place, without_comments, without_strings
+from tracekit.msl.edits import (
+    Edit,
+    Edited,
+    blank,
+    edited,
+    placed,
+    without_comments,
+    without_strings,
+)
 from tracekit.msl.function_constants import with_constants
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.overloads import repeated_overloads, says_where_this_lies
@@ -20,7 +28,7 @@ from tracekit.msl.refused import refuse_unknown
 _SHARED = re.compile(
     r"\bthreadgroup\s+(?:alignas\s*\([^()]*\)\s*)?"
     r"(?P<type>(?:(?:volatile|unsigned|signed|typename)\s+)*[\w:]+"
-    r"(?:\s*<(?:[^;<>]|<[^;<>]*>)*>)?)"
+    r"(?:\s*<(?:[^;<>]|<[^;<>]*>)*>(?:::\w+)*)?)"
     r"\s+(?P<names>\w+\s*(?:\[[^;]*?\]\s*)*(?:,\s*\w+\s*(?:\[[^;]*?\]\s*)*)*);"
 )
 _DECLARATOR = re.compile(r"(\w+)\s*((?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*)(?:,\s*)?")
@@ -44,7 +52,7 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
         UsageError: It uses what this engine does not know, or lacks a function constant.
     """
     text = without_comments(kernel.text)
-    refuse_unknown(without_strings(text), text, kernel.file)
+    refuse_unknown(without_strings(text), text, kernel)
     text = _INSTANCE.sub(lambda found: blank(found[0]), text)
     text = re.sub(
         r"^[ \t]*#[ \t]*(?:include|import|pragma)\b[^\n]*", lambda found: blank(found[0]),
@@ -62,10 +70,10 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
         *(Edit(found.end(), found.end(), "f") for found in _FLOAT.finditer(code)),
     ]
     if checked:
-        edits += checked_pointers(code, kernel.file)
+        edits += checked_pointers(code, kernel)
         edits += checked_indices(code, _shared_names(code))
     covered = _Covered(edits)
-    blanked = _blank_words(text, code, covered, kernel.file)
+    blanked = _blank_words(text, code, covered, kernel)
     return edited(blanked, edits)
 
 
@@ -128,7 +136,7 @@ def _fields(code: str) -> set[str]:
     }
 
 
-def _blank_words(text: str, code: str, covered: _Covered, file: str) -> str:
+def _blank_words(text: str, code: str, covered: _Covered, kernel: Kernel) -> str:
     """Blank attributes and address spaces; `constant` becomes `const` where there is none."""
     made = list(text)
     for found in re.finditer(_IGNORED, code):
@@ -138,7 +146,7 @@ def _blank_words(text: str, code: str, covered: _Covered, file: str) -> str:
             continue
         is_qualifier = says_where_this_lies(code, found.start())
         if found[0] == "threadgroup" and not is_qualifier:
-            _expect_pointer(code, found, file)
+            _expect_pointer(code, found, kernel)
         is_constant = found[0] == "constant" and not is_qualifier
         new = "const" if is_constant and not _is_const(code, found) else ""
         made[found.start() : found.end()] = new.ljust(len(found[0]))
@@ -160,10 +168,10 @@ _POINTER = re.compile(
 )
 
 
-def _expect_pointer(code: str, found: re.Match[str], file: str) -> None:
+def _expect_pointer(code: str, found: re.Match[str], kernel: Kernel) -> None:
     """Refuse a `threadgroup` that would silently become private to each thread."""
     if not _POINTER.match(code, found.end()):
-        line, column = place(code, found.start())
+        file, line, column = placed(kernel, code, found.start())
         raise UsageError(
             f"{file}:{line}:{column}: this use of `threadgroup` is not understood.",
             hint="Write `threadgroup T name[N];`, or a pointer or reference to threadgroup memory.",

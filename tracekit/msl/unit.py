@@ -164,7 +164,7 @@ def _call(kernel: Kernel, parameters: Sequence[Parameter], number: int, text: in
         f"using tracekit_types = decltype(tracekit::types_of(&{function}));",
         f'#line 1 "{text}.call"',
         f"static void tracekit_body() {{ {function}({', '.join(values)}); }}",
-        "static constexpr tracekit::Parameter tracekit_parameters[] = "
+        "static constexpr tracekit::Parameter tracekit_parameters[] =",
         f"{{{', '.join(described) or '{}'}}};",
         "}; }",
     ]

@@ -9,6 +9,7 @@ from tracekit.errors import InputError, UsageError
 from tracekit.input_file import open_input
 from tracekit.msl import Kernel, Order, Program, compile_kernel
 from tracekit.msl.edits import without_comments
+from tracekit.msl.includes import with_includes
 from tracekit.msl.signature import kernels_of
 from tracekit.verification.buffers import Buffer, buffer, load_array
 from tracekit.verification.comparison import arrays
@@ -33,6 +34,7 @@ class Launch:
         defines: `NAME=TEXT` of macros.
         expected: `NAME=FILE.npy` of buffers.
         bound: Largest error allowed, relative; None to choose it by the buffer's dtype.
+        includes: Folders of the files that the text includes.
         lenient: Whether some lanes may leave an operation of their simdgroup out, as Metal lets.
         patience: Seconds after which a launch is stopped.
     """
@@ -49,6 +51,7 @@ class Launch:
     bound: float | None = None
     lenient: bool = False
     patience: float = PATIENCE
+    includes: tuple[str, ...] = ()
 
 
 def metal_subject(file: Path, launch: Launch, seed: int) -> Subject:
@@ -107,7 +110,10 @@ class _Runs:
     @property
     def source(self) -> Source:
         kernel = self.kernel
-        return Source(kernel.file, kernel.function, kernel.template, kernel.text)
+        return Source(
+            kernel.file, kernel.function, kernel.template, kernel.text, kernel.origins,
+            tuple(kernel.defines.items()),
+        )  # fmt: skip
 
     def _written(self, program: Program) -> list[str]:
         """Return the buffers that the kernel may write to; refuse those that are missing."""
@@ -134,6 +140,7 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{file} cannot be read as text: {error}.") from error
+    text, origins = with_includes(text, file, [Path(folder) for folder in launch.includes])
     constants = pairs(launch.constants, "--constant")
     return Kernel(
         text=text,
@@ -142,6 +149,7 @@ def _kernel(file: Path, launch: Launch) -> Kernel:
         name=file.name,
         constants={whole(index): constant(value) for index, value in constants.items()},
         defines=pairs(launch.defines, "--define"),
+        origins=origins,
     )
 
 

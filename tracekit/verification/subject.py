@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.msl import Order, Statistics
+from tracekit.msl.kernel import Origin
 from tracekit.verification.comparison import Array
 
 PATIENCE = 60.0
@@ -23,12 +24,16 @@ class Source:
         function: Name of the kernel in its text.
         template: Its template arguments as text; "" for none.
         text: The text that is compiled.
+        origins: In order, files that the text was put together from; none where it is one file.
+        defines: Macros that the text expects, with what they stand for.
     """
 
     file: str
     function: str
     template: str
     text: str
+    origins: tuple[Origin, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

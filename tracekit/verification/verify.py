@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from tracekit.errors import InputError, KernelError, ToolError
 from tracekit.msl import Order
+from tracekit.msl.kernel import where
 from tracekit.msl.lint import excerpt, find_clang, lint
 from tracekit.verification.comparison import (
     Array,
@@ -130,10 +131,12 @@ def address_spaces(sources: Sequence[Source]) -> Verdict:
         return unknown(question, error.message)
     doubts: list[str] = []
     for one in dict.fromkeys(sources):
-        found = lint(one.text, one.function, one.template)
+        found = lint(one.text, one.function, one.template, defines=dict(one.defines))
         if found.defects:
             first, *lines = excerpt(one.text, found.defects)
-            return defect(question, f"{one.file}:{first}", lines)
+            line, _, rest = first.partition(":")
+            file, own = where(one.origins, int(line)) or (one.file, int(line))
+            return defect(question, f"{file}:{own}:{rest}", lines)
         doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
     return (
         unknown(question, f"clang cannot judge all: {doubts[0]}")
