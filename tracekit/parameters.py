@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tracekit import dtypes
+from tracekit.comparison import Order
 
 Dtype = Annotated[dtypes.Dtype, typer.Option(help="Type of the elements.")]
 Batch = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
@@ -26,7 +27,7 @@ LayoutOfAxes = Annotated[
     typer.Option(help="Order of axes in memory: heads before the sequence, or behind it."),
 ]
 OrderOfSteps = Annotated[
-    Literal["abba", "abab"],
+    Order,
     typer.Option(help="Order of the compared steps; abba cancels a steady drift."),
 ]
 KernelOfPaged = Annotated[

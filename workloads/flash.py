@@ -3,11 +3,11 @@
 # ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.comparison import Turns, alternate
+from tracekit.comparison import Order, Turns, alternate
 from tracekit.parameters import Dtype, HeadDim, KvHeads, LayoutOfAxes, OrderOfSteps, QHeads, Seed
 from tracekit.told import Measured
 from tracekit.workload import Step, workload
@@ -60,9 +60,7 @@ def flash(
     return _step(problem, shape, layout, order)
 
 
-def _step(
-    problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Literal["abba", "abab"]
-) -> Step:
+def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
     import mlx.core as mx
 
     from tracekit.attention import dense_traffic, naive_traffic

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.comparison import Turns, alternate
+from tracekit.comparison import Order, Turns, alternate
 from tracekit.parameters import (
     ActiveBlocks,
     Batch,
@@ -103,7 +103,7 @@ def _step(
     how: "Plan | None",
     *,
     against: Against,
-    order: Literal["abba", "abab"],
+    order: Order,
 ) -> Step:
     import mlx.core as mx
 

@@ -2,11 +2,11 @@
 
 # ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.comparison import Turns, Variant, alternate
+from tracekit.comparison import Order, Turns, Variant, alternate
 from tracekit.parameters import Dtype, OrderOfSteps
 from tracekit.told import Measured
 from tracekit.workload import Step, workload
@@ -43,7 +43,7 @@ def rmsnorm_linear(
     return _step(problem, order)
 
 
-def _step(problem: "Problem", order: Literal["abba", "abab"]) -> Step:
+def _step(problem: "Problem", order: Order) -> Step:
     import mlx.core as mx
 
     from tracekit.calls import backend, variant_of

@@ -9,6 +9,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit import agreement
 from tracekit.agreement import as_float64
 from tracekit.attention import Plan, Problem, reference
 from tracekit.attention.metal import paged_decode
@@ -19,7 +20,7 @@ Array = NDArray[Any]
 
 KV_HEADS = 2
 UNMAPPED = 1_000_000
-BOUNDS = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
+BOUNDS = {getattr(mx, name): bound for name, bound in agreement.BOUNDS.items()}
 
 
 @dataclass(frozen=True)
