@@ -111,7 +111,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Work:
-    """What one step of a variant is known to do; see `tracekit.workload.Step` for the units."""
+    """What one step of a variant is known to do; see `tracekit.step.Step` for the units."""
 
     tokens: int = 0
     bytes_read: int = 0

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.metrics.requests import LATENCIES, STATISTICS
+from tracekit.analysis.metrics.requests import LATENCIES, STATISTICS, Latency
 from tracekit.analysis.result import Result
 from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
 from tracekit.report.panel import Context, Panel, Tables
@@ -59,9 +59,9 @@ class PartRow:
 
 @dataclass(frozen=True)
 class Chart:
-    """A level over time, drawn as an area of WIDTH by HEIGHT; `top` is what its height stands for.
+    """A level over time, drawn as an area of WIDTH by HEIGHT.
 
-    `note` names the limit where the workload told one.
+    Its height stands for the limit where the workload told one, else for the highest level.
     """
 
     name: str
@@ -88,7 +88,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         "states": [(name, int(states.get(name, 0))) for name in _STATES if states.get(name, 0)],
         "reasons": _reasons(requests),
         "statistics": list(STATISTICS),
-        "latencies": [_latency(one.name, requests, tokens) for one in LATENCIES],
+        "latencies": [_latency(one, requests, tokens) for one in LATENCIES],
         "rates": [
             (one.name, quantity(one.value, one.unit)) for one in told if one.value is not None
         ],
@@ -112,14 +112,13 @@ def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
     return [(str(reason), int(number)) for reason, number in told.value_counts().items() if reason]
 
 
-def _latency(name: str, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:
-    one = next(latency for latency in LATENCIES if latency.name == name)
+def _latency(one: Latency, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:
     try:
         values = one.values(requests, tokens)
     except Unavailable:
-        return LatencyRow(name, _NAMES[name], 0, ())
+        return LatencyRow(one.name, _NAMES[one.name], 0, ())
     made = tuple(duration(number(values)) for _, number in STATISTICS.values())
-    return LatencyRow(name, _NAMES[name], values.size, made)
+    return LatencyRow(one.name, _NAMES[one.name], values.size, made)
 
 
 def _parts(steps: pd.DataFrame, gauges: pd.DataFrame) -> tuple[list[PartRow], str]:
