@@ -97,7 +97,8 @@ def test_where_mlx_does_not_compile_churn_says_so() -> None:
 
 def test_on_metal_each_pipeline_is_a_template_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """The very source that MLX generates, run on this CPU; names are those in a trace."""
-    monkeypatch.setattr("tracekit.calls.backend", lambda: "metal")
+    monkeypatch.setattr(mx, "default_device", lambda: mx.Device(mx.gpu))
+    monkeypatch.setattr(mx.metal, "is_available", lambda: True)
     with emulation() as log:
         step = prepare("churn", every=2, size=64)
         step.begin()
