@@ -1,9 +1,13 @@
-"""The list of a run's tables stays readable."""
+"""What a terminal shows of tables and results stays readable."""
+
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tracekit.console import show_tables
+from tracekit.analysis.result import Better, Measurement, Result
+from tracekit.console import measurements, show, show_tables
+from tracekit.recording import Provenance, Recording
 
 
 def test_a_table_with_very_many_columns_is_listed_with_the_first(
@@ -21,3 +25,37 @@ def test_a_table_with_very_many_columns_is_listed_with_the_first(
 def test_what_a_table_lacks_is_said_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     show_tables([("gpu_states", "two exports of it")])
     assert "two exports of it" in capsys.readouterr().out
+
+
+def test_what_a_workload_could_not_measure_is_not_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    metrics = (
+        Measurement("step_rate", 45.0, "steps/s", Better.HIGHER),
+        Measurement("goodput", None, "requests/s", Better.HIGHER, "no limit was given."),
+    )
+    results = (
+        Measurement("speedup", None, "x", Better.HIGHER, "there was no pair of steps"),
+        Measurement("pairs", 0, "count", Better.NEITHER),
+    )
+    show(Result(Provenance(), metrics=metrics, results=results), Recording(tmp_path))
+    numbers = capsys.readouterr().out.partition("\n\n")[0]
+    lines = [line.split(maxsplit=1) for line in numbers.splitlines()]
+    assert lines == [
+        ["step_rate", "45 steps/s"],
+        ["speedup", "not available, because there was no pair of steps"],
+        ["pairs", "0"],
+    ]
+
+
+def test_measurements_in_a_file_keep_their_title_and_head(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    measurements("decode: 2 tokens", ("subject", "call"), [("paged", "2 ms"), ("sdpa", "1 ms")])
+    assert capsys.readouterr().out.splitlines() == [
+        "# decode: 2 tokens",
+        "subject\tcall",
+        "paged\t2 ms",
+        "sdpa\t1 ms",
+        "",
+    ]

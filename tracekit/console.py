@@ -20,7 +20,7 @@ from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
-from tracekit.units import quantity
+from tracekit.units import quantity, unavailable
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -32,8 +32,9 @@ _VERDICTS = {
 }
 _FIRST_METRICS = (
     *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "gpu_idle_ratio"),
-    *("start_latency_p50", "host_idle_ratio", "request_rate_served", "ttft_p50", "ttft_p99"),
-    *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate", "goodput"),
+    *("start_latency_p50", "host_idle_ratio", "requests_completed", "requests_unfinished"),
+    *("requests_rejected", "request_rate_served", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"),
+    *("itl_p99", "steady_token_rate", "goodput"),
 )
 
 _WIDEST = 30  # characters of a cell
@@ -196,6 +197,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 def _show_metrics(result: Result) -> None:
     told = [one for one in (*result.metrics, *result.results) if one.value is not None]
     known = {one.name: quantity(one.value, one.unit) for one in told}
+    absent = [one for one in result.results if one.value is None]
+    known |= {one.name: unavailable(one.reason) for one in absent}
     first = (*_FIRST_METRICS, *(one.name for one in result.results))
     width = max(len(name) for name in first)
     for name in [name for name in first if name in known] or known:

@@ -160,6 +160,11 @@ def test_goodput_counts_who_is_within_all_limits(limits: dict[str, float], good:
     assert METRICS["goodput"].measure(REQUESTS, gauges, STEPS) == good * 1e9 / (70 * MS)
 
 
+def test_every_request_counts_as_what_became_of_it() -> None:
+    names = ("requests_completed", "requests_unfinished", "requests_rejected")
+    assert [METRICS[name].measure(REQUESTS) for name in names] == [3, 1, 1]
+
+
 def test_nothing_demanded_is_no_goodput() -> None:
     with pytest.raises(Unavailable, match="neither --slo-ttft nor --slo-tpot was given"):
         METRICS["goodput"].measure(REQUESTS, GAUGES, STEPS)

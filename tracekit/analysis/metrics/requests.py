@@ -106,13 +106,38 @@ def goodput(requests: pd.DataFrame, gauges: pd.DataFrame, steps: pd.DataFrame) -
     return _good(requests, gauges) * 1e9 / _length(steps)
 
 
+@metric("count", Better.HIGHER)
+def requests_completed(requests: pd.DataFrame) -> int:
+    """Requests that got all their tokens."""
+    return _in_state(requests, "completed")
+
+
+@metric("count", Better.LOWER)
+def requests_unfinished(requests: pd.DataFrame) -> int:
+    """Requests that were to arrive in the run and were not complete at its end."""
+    return _in_state(requests, "unfinished")
+
+
+@metric("count", Better.LOWER)
+def requests_rejected(requests: pd.DataFrame) -> int:
+    """Requests that the server refused, because they could never be served."""
+    return _in_state(requests, "rejected")
+
+
 REQUEST_METRICS = (
     *LATENCY_METRICS,
+    requests_completed,
+    requests_unfinished,
+    requests_rejected,
     request_rate_offered,
     request_rate_served,
     goodput,
     slo_attainment,
 )
+
+
+def _in_state(requests: pd.DataFrame, state: str) -> int:
+    return int((offered(requests)["state"] == state).sum())
 
 
 def _good(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
