@@ -140,7 +140,7 @@ def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("page", "paged"), ("comand", "command"), ("rmsnorm", "rmsnorm-linear")]
+    ("name", "meant"), [("page", "paged"), ("commands", "command"), ("rmsnorm", "rmsnorm-linear")]
 )
 def test_a_misspelt_workload_has_its_name_told(name: str, meant: str) -> None:
     with pytest.raises(UsageError) as caught:

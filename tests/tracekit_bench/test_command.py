@@ -84,9 +84,7 @@ def test_json_instead_of_tables(tracekit: Run) -> None:
     assert plain["rows"][0]["macro"]["summary"]["count"] == 6
 
 
-def test_what_changes_how_mlx_works_is_kept(
-    tracekit: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_changes_how_mlx_works_is_kept(tracekit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLX_MAX_OPS_PER_BUFFER", "10")
     ran = tracekit("bench", "--subject", "norm-separate", "--json", *SMALL)
     environment = json.loads(ran.out)["environment"]
@@ -182,7 +180,7 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ("--suite atention", 2, "Did you mean attention?"),
+        ("--suite attentions", 2, "Did you mean attention?"),
         ("--subject spda", 2, "Did you mean sdpa?"),
         ("--suite norm --against sdpa", 2, "There is no subject 'sdpa'."),
         ("-o results.txt", 2, "ends neither in .json nor in .csv"),

@@ -232,7 +232,7 @@ def test_suites_and_subjects_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("suite", "names", "said", "hint"),
     [
-        ("atention", [], "There is no suite 'atention'.", "Did you mean attention?"),
+        ("attentions", [], "There is no suite 'attentions'.", "Did you mean attention?"),
         ("all", ["spda"], "There is no subject 'spda'.", "Did you mean sdpa?"),
         ("norm", ["sdpa"], "There is no subject 'sdpa'.", "There are: norm-fused"),
         ("xyz", [], "There is no suite 'xyz'.", "There are: attention, cache, norm, all."),

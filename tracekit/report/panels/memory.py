@@ -80,7 +80,7 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     merged: dict[tuple[str, str], list[str]] = {}
     for (what, reason), phases in grouped.items():
         merged.setdefault((reason, ", ".join(phases)), []).append(what)
-    return [(f"{', '.join(whats)} ({where})", why) for (why, where), whats in merged.items()]
+    return [(f"{', '.join(sorts)} ({where})", why) for (why, where), sorts in merged.items()]
 
 
 memory = Panel("memory", "Memory", context, reads=("memory_profile",))
