@@ -251,3 +251,20 @@ def test_what_no_compiler_gives_a_meaning_ends_the_launch_alone() -> None:
     with pytest.raises(KernelError, match="thread 0 came to what has no meaning in C"):
         one_output(body, FOUR, threads=1)
     assert one_output(body, -FOUR, threads=1)[0] == 1
+
+
+@BOTH
+def test_parameters_may_be_arrays_and_vectors_be_stored_in_braces(checked: bool) -> None:
+    before = "int last(constant const int sizes[3]) { return sizes[2]; }\n"
+    body = """
+    device float2* pairs = (device float2*)out;
+    pairs[i] = {float(last(sizes)), x[i]};
+    if (i > 1) pairs[i] = {1.5f, 0};"""
+    out = np.zeros(4, np.float32)
+    sizes = np.array([1, 2, 3], np.int32)
+    parameters = "constant int* sizes, const device float x[2], device float* out"
+    buffers = {"sizes": sizes, "x": FOUR[:2].copy(), "out": out}
+    statistics = run(body, parameters, buffers, threads=2, before=before, checked=checked)
+    assert out.tolist() == [3, 1, 3, 2]
+    if checked:
+        assert statistics.traffic["sizes"].loaded == statistics.traffic["x"].loaded == 8

@@ -17,6 +17,13 @@ _POINTER = re.compile(
     rf"(?P<second>(?:(?:const|volatile)\s+)*)(?P<type>(?!const\b|constexpr\b){_TYPE})"
     r"(?P<third>(?:\s+const)?)\s*\*(?P<tail>(?:\s*\b(?:__restrict__|__restrict|restrict)\b)*)"
 )
+# `constant int sizes[3]` as a parameter is a pointer, too
+_ARRAY = re.compile(
+    r"(?<=[(,])(?P<lead>\s*)(?P<first>(?:\b(?:const|volatile|static)\s+)*)"
+    r"\b(?P<space>device|constant)\s+(?P<second>(?:(?:const|volatile)\s+)*)"
+    rf"(?P<type>(?!const\b|constexpr\b){_TYPE})(?P<third>(?:\s+const)?)"
+    r"\s+(?P<name>\w+)\s*\[[^\[\]]*\](?=\s*(?:[,)]|\[\[))"
+)
 _REFERENCE = re.compile(rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s+const)?\s*&")
 _NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
 
@@ -36,6 +43,10 @@ def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
         kind = "auto" if found["type"] == "auto" else _pointer(found)
         yield Edit(found.start(), found.end(), kind)
         yield from _cast(code, found)
+        covered.append(found.span())
+    for found in _ARRAY.finditer(code):
+        names.add(found["name"])
+        yield Edit(found.start(), found.end(), f"{_pointer(found)} {found['name']}")
         covered.append(found.span())
     _expect_covered(code, covered, kernel)
     yield from _addresses(code, names)
