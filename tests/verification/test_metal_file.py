@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.msl import Order
 from tracekit.verification import Outcome, Question, Verification
 from tracekit.verification.metal_file import Launch, metal_subject
 from tracekit.verification.verify import verify
@@ -97,7 +98,7 @@ def test_an_odd_last_threadgroup_is_launched_as_metal_does(scale: Write) -> None
 
 
 MISTAKES = {
-    "no grid": ({"grid": ""}, "--grid '' is no size"),
+    "no grid": ({"grid": ""}, "--grid is not given"),
     "no threadgroup": ({"threadgroup": "x"}, "--threadgroup 'x' is no size"),
     "a buffer is missing": ({"buffers": GOOD.buffers[:2]}, "buffers that are not given: rows"),
     "a buffer too many": ({"buffers": (*GOOD.buffers, "x=int32")}, "has no buffer 'x'"),
@@ -142,3 +143,33 @@ def test_a_file_that_is_no_kernel_is_told(tmp_path: Path, content: bytes, said: 
         metal_subject(file, GOOD, seed=0)
     with pytest.raises(TracekitError, match="cannot be read"):
         metal_subject(tmp_path / "nothing.metal", GOOD, seed=0)
+
+
+def test_files_and_structs_that_a_kernel_needs_are_found(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "sizes.h").write_text("struct sizes { int first; float by; };\n")
+    (tmp_path / "add.metal").write_text(
+        '#include "sizes.h"\n'
+        "kernel void add(constant sizes& s, device float* out,"
+        " uint i [[thread_position_in_grid]]) {\n"
+        "  out[i] = s.by + i;\n  out[s.first] = 0;\n}\n"
+    )
+    sizes = np.array([(2, 0.5)], [("first", "i4"), ("by", "f4")])
+    np.save(tmp_path / "sizes.npy", sizes)
+    np.save(tmp_path / "wanted.npy", np.array([0.5, 1.5, 0.0], np.float32))
+    launch = Launch(
+        buffers=(f"s={tmp_path / 'sizes.npy'}", "out=float32[3]"),
+        grid="3",
+        threadgroup="1",
+        expected=(f"out={tmp_path / 'wanted.npy'}",),
+        includes=(str(tmp_path / "shared"),),
+    )
+    found = verify(metal_subject(tmp_path / "add.metal", launch, seed=0), orders=(Order.ASCENDING,))
+    assert _outcome(found, Question.ERROR) is Outcome.PASSED
+    assert _outcome(found, Question.ADDRESS_SPACES) is not Outcome.DEFECT
+    beside = replace(launch, buffers=(launch.buffers[0], "out=float32[2]"), expected=())
+    found = verify(metal_subject(tmp_path / "add.metal", beside, seed=0))
+    told = next(one.detail for one in found.defects)
+    assert "add.metal:3:" in told or "add.metal:4:" in told
+    with pytest.raises(UsageError, match=r'^add\.metal:1:1: "sizes.h" is included, and not found'):
+        verify(metal_subject(tmp_path / "add.metal", replace(launch, includes=()), seed=0))

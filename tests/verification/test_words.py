@@ -24,7 +24,7 @@ def test_sizes_that_are_left_out_are_one(words: str, sizes: tuple[int, int, int]
 
 
 @pytest.mark.parametrize(
-    "words", ["", "0", "-1", "8,,2", "1,2,3,4", "x", "1.5", "9999999999", "٣,"]
+    "words", [" ", "0", "-1", "8,,2", "1,2,3,4", "x", "1.5", "9999999999", "٣,"]
 )
 def test_what_is_no_size_is_told(words: str) -> None:
     with pytest.raises(UsageError, match="is no size"):

@@ -33,9 +33,8 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
     """
     sizes = [int(one) for one in words.split(",") if re.fullmatch(r"\s*\d{1,9}\s*", one)]
     if not words or len(sizes) != len(words.split(",")) or len(sizes) > _AXES or 0 in sizes:
-        raise UsageError(
-            f"{option} {words!r} is no size.", hint=f"Write for example {option} 256,1,1."
-        )
+        told = f"{option} {words!r} is no size." if words else f"{option} is not given."
+        raise UsageError(told, hint=f"Write for example {option} 256,1,1.")
     x, y, z = [*sizes, 1, 1][:_AXES]
     return x, y, z
 
