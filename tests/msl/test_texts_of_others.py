@@ -268,3 +268,15 @@ def test_parameters_may_be_arrays_and_vectors_be_stored_in_braces(checked: bool)
     assert out.tolist() == [3, 1, 3, 2]
     if checked:
         assert statistics.traffic["sizes"].loaded == statistics.traffic["x"].loaded == 8
+
+
+def test_the_end_of_a_threadgroup_array_has_an_address_and_no_element() -> None:
+    body = """
+    threadgroup float room[4]; room[t] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup float* end = &room[4]; float sum = 0;
+    for (threadgroup float* p = room; p != end; ++p) sum += *p;
+    out[i] = sum;"""
+    assert one_output(body, FOUR, checked=True).tolist() == [10] * 4
+    with pytest.raises(KernelError, match="index 4 of threadgroup memory with 4 elements"):
+        one_output(body.replace("sum = 0;", "sum = room[4];"), FOUR, checked=True)

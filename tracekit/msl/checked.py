@@ -99,12 +99,14 @@ def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
     words = "|".join(sorted(set(names)))
     for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
         array, opening = found[0].strip(), found.end()
+        before = code[max(0, found.start() - 20) : found.start()]
+        end_too = ", true" if re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", before) else ""
         while opening > 0:
             end = closing(code, opening)
             if end < 0:
                 break
             yield Edit(opening + 1, opening + 1, f"tracekit::within({array}, ")
-            yield Edit(end, end, ")")
+            yield Edit(end, end, f"{end_too})")
             array += "[0]"
             following = re.compile(r"\s*\[").match(code, end + 1)
             opening = following.end() - 1 if following else 0

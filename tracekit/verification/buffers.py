@@ -94,12 +94,14 @@ def buffer(words: str, *, seed: int) -> Buffer:
 
 
 def load_array(file: Path) -> Array:
-    """Read an array of numbers; raise InputError where the file holds none."""
+    """Read an array of numbers, or the bytes of structs; raise InputError where there are none."""
     try:
         with open_input(file) as opened:
             array: Any = np.load(opened, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{file} cannot be read as an array of numpy: {error}.") from error
+    if isinstance(array, np.ndarray) and array.dtype.names:
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if not isinstance(array, np.ndarray) or str(array.dtype) not in (*DTYPES, "float64"):
         kind = getattr(array, "dtype", type(array).__name__)
         raise InputError(f"{file} holds {kind}, which is not one of {', '.join(DTYPES)}.")

@@ -196,10 +196,11 @@ struct pointer {
   }
 };
 
-// An index into an array that threads share; of anything else, it is left as it is.
+// An index into an array that threads share; of anything else, it is left as it is. Where only
+// the address is taken, it may be that of the end.
 template <class T, size_t N>
-ptrdiff_t within(T (&)[N], const Index& i) {
-  if (i.number < 0 || size_t(i.number) >= N) {
+ptrdiff_t within(T (&)[N], const Index& i, bool end_too = false) {
+  if (i.number < 0 || size_t(i.number) >= N + end_too) {
     fail(i.site, "index %td of threadgroup memory with %zu elements by thread %u", i.number, N,
          here->index);
   }
@@ -207,7 +208,7 @@ ptrdiff_t within(T (&)[N], const Index& i) {
 }
 template <class A, class I>
   requires(!std::is_array_v<A>)
-I within(const A&, I i) { return i; }
+I within(const A&, I i, bool = false) { return i; }
 
 // What `auto` takes: the value, not the way to it.
 template <class A>
