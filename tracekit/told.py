@@ -9,6 +9,8 @@ from typing import Literal
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
+COMPILE = "compile"
+"""Name of a span in which a pipeline was made."""
 
 
 @dataclass(frozen=True)

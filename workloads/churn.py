@@ -17,7 +17,7 @@ import typer
 
 from tracekit.errors import ToolError
 from tracekit.step import Results
-from tracekit.told import Measured, Span, Told
+from tracekit.told import COMPILE, Measured, Span, Told
 from tracekit.workload import Step, workload
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Loop:
         self.number = (self.number + 1) % _LARGEST
         start = time.monotonic_ns()
         self.function, out = self.pipelines.first_call(self.number, self.data)
-        self.compiled.append(Span("compile", start, time.monotonic_ns()))
+        self.compiled.append(Span(COMPILE, start, time.monotonic_ns()))
         return out
 
     def wait(self, out: "mx.array") -> None:

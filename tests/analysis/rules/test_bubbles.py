@@ -126,6 +126,38 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
     )
 
 
+@pytest.mark.parametrize(
+    ("told", "said", "saving"),
+    [
+        pytest.param([("readback", 40, 40)], "100.0 % of that time lies within", 40, id="all"),
+        pytest.param([("readback", 55, 30)], "62.5 % of that time lies within", 40, id="most"),
+        pytest.param([("readback", 70, 30)], "", 40, id="too little"),
+        pytest.param([("readback", 0, 40)], "", 40, id="elsewhere"),
+        pytest.param([("a", 40, 19), ("readback", 61, 19)], "", 40, id="no one has most"),
+        pytest.param([("compile", 40, 36)], "90.0 % of that time lies within", 4, id="compile"),
+        pytest.param([("compile", 40, 8), ("readback", 48, 32)], "80.0 % of", 32, id="both"),
+        pytest.param([], "", 40, id="no spans"),
+    ],
+)
+def test_what_the_workload_did_in_most_gaps_is_named(
+    intervals: Make,
+    targets: pd.DataFrame,
+    phases: Make,
+    *,
+    told: list[tuple[str, int, int]],
+    said: str,
+    saving: int,
+) -> None:
+    frame = intervals([(0, 40 * MS), (80 * MS, 20 * MS)])
+    did = host_spans([(name, start * MS, length * MS) for name, start, length in told])
+    [finding] = judge(frame, targets, phases(0, 100 * MS), did)
+    tail = finding.message.partition("the longest lasted 40 ms.")[2]
+    assert tail.startswith(f" {said}" if said else "")
+    assert tail.endswith(f"spans `{told[-1][0]}`." if said else "")
+    assert bool(tail) == bool(said)
+    assert finding.saving == saving * MS
+
+
 def test_idle_spans_outside_the_window_change_nothing(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:

@@ -8,13 +8,14 @@ import pandas as pd
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, steady_window
+from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, overlap, steady_window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.told import IDLE
+from tracekit.told import COMPILE, IDLE
 from tracekit.units import duration, percent
 
+_MOST = 0.5  # of the idle time, for a span to be named as what the host did
 _ADVICE = (
     "Submit ahead, so that the next step is queued before this one is done: evaluate "
     "asynchronously, read results back less often, build arguments and tables outside the loop, "
@@ -38,7 +39,9 @@ def bubbles(
         Gaps between the target's device intervals in the whole steady window, its lead-in and
         tail included. Gaps shorter than `shortest` (10 µs) are not counted, nor is the time in
         which a server says by spans `idle` that it had no request to serve. It fires when the
-        rest covers more than `limit` of the window without that time (default 5 %).
+        rest covers more than `limit` of the window without that time (default 5 %). Where spans
+        that the workload told of cover most of it, they are named; what lies within spans
+        `compile` is left to pipeline-churn to save.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
@@ -67,6 +70,7 @@ def bubbles(
     idle = int((ends - starts).sum())
     if idle <= limit * loaded:
         return
+    during = _during(spans, starts, ends)
     device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
     yield Finding(
         rule="bubbles",
@@ -76,12 +80,30 @@ def bubbles(
             f"{window.name}{_less(window.length - loaded)} "
             f"({duration(idle)} of {duration(loaded)}), in "
             f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
-            f"the longest lasted {duration(int((ends - starts).max()))}."
+            f"the longest lasted {duration(int((ends - starts).max()))}.{_named(during, idle)}"
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", starts, ends),
-        saving=idle,
+        saving=idle - during.get(COMPILE, 0),
     )
+
+
+def _during(spans: pd.DataFrame | None, starts: Times, ends: Times) -> dict[str, int]:
+    """Return how much of the gaps the spans of each name cover."""
+    if spans is None:
+        return {}
+    return {
+        str(name): overlap(starts, ends, *bounds(own))
+        for name, own in spans.groupby("name", sort=True)
+    }
+
+
+def _named(during: dict[str, int], idle: int) -> str:
+    """Say what the workload did in most of the idle time, if it told."""
+    name = max(during, key=during.__getitem__, default="")
+    if not name or during[name] < _MOST * idle:
+        return ""
+    return f" {percent(during[name] / idle)} of that time lies within spans `{name}`."
 
 
 def _without_load(spans: pd.DataFrame | None, window: Window) -> tuple[Times, Times]:

@@ -11,6 +11,7 @@ from tracekit.analysis.intervals import Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
+from tracekit.told import COMPILE
 from tracekit.units import duration
 
 _ADVICE = (
@@ -131,5 +132,5 @@ def _compiling(told: pd.DataFrame | None, window: Window) -> int | None:
     """Return how long the workload says it compiled in the window; None where it says nothing."""
     if told is None:
         return None
-    compiled = clip(*ranges(told[told["name"] == "compile"]), window.start, window.end)
+    compiled = clip(*ranges(told[told["name"] == COMPILE]), window.start, window.end)
     return busy(*compiled) or None
