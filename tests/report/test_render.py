@@ -155,6 +155,14 @@ def test_evidence_carries_its_window_for_the_timeline(host_run: Any) -> None:
     ]
 
 
+def test_evidence_of_a_moment_has_no_length(bare: Any) -> None:
+    evidence = (Evidence("specializations", 2_000_000, 2_000_000), Evidence("steps", 0, 1_000))
+    one = Finding("pipeline-churn", Severity.WARNING, "2 pipelines are new.", "", evidence, None)
+    page = page_of(bare.having(findings=(one,)))
+    words = [re.sub("<[^>]+>", "", link) for link in re.findall("<a [^>]*data-begin.*?</a>", page)]
+    assert words == ["at 0.002 000 s", "1 µs at 0.000 000 s"]
+
+
 def test_the_host_recorder_never_pretends_to_be_a_gpu(host_run: Any) -> None:
     text = Outline(page_of(host_run)).text
     assert "recorded on the host: CPU work on its clock, no GPU was measured" in text

@@ -60,8 +60,8 @@ def test_what_is_not_known_has_one_reason_for_all_that_share_it(bare: Any, frame
     context = memory.context(bare.result, noted(frame, NOTES))
     assert context is not None
     assert context["reasons"] == [
-        ("mlx_active (baseline)", "MLX is not loaded"),
-        ("footprint, accelerator (prepare, steady)", ABSENT),
+        ("MLX active (baseline)", "MLX is not loaded"),
+        ("Footprint, Accelerator (prepare, steady)", ABSENT),
     ]
 
 

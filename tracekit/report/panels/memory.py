@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tracekit.analysis.result import Result
+from tracekit.report.naming import heading
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import rows
 from tracekit.report.sources import of_table
@@ -80,7 +81,10 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     merged: dict[tuple[str, str], list[str]] = {}
     for (what, reason), phases in grouped.items():
         merged.setdefault((reason, ", ".join(phases)), []).append(what)
-    return [(f"{', '.join(sorts)} ({where})", why) for (why, where), sorts in merged.items()]
+    return [
+        (f"{', '.join(map(heading, sorts))} ({where})", why)
+        for (why, where), sorts in merged.items()
+    ]
 
 
 memory = Panel("memory", "Memory", context, reads=("memory_profile",))
