@@ -68,6 +68,8 @@ def test_many_labels_of_their_own_have_few_families() -> None:
         ("host_cpu", "Host CPU"),
         ("tokens_per_second", "Tokens per second"),
         ("", ""),
+        ("pp512_tokens_per_second", "pp512 tokens per second"),
+        ("e2e_p50", "E2E p50"),
     ],
 )
 def test_a_metric_has_a_heading(name: str, words: str) -> None:

@@ -48,9 +48,14 @@ def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 
 def heading(name: str) -> str:
-    """Return a metric's name as a heading: "gpu_idle_ratio" becomes "GPU idle ratio"."""
+    """Return a metric's name as a heading: "gpu_idle_ratio" becomes "GPU idle ratio".
+
+    A first word with digits in it is somebody's own name, such as "pp512", and stays as it is.
+    """
     words = [_SPELLED.get(word, word) for word in name.split("_")]
     spelled = " ".join(words)
+    if any(map(str.isdigit, words[0])):
+        return spelled
     return spelled[:1].upper() + spelled[1:]
 
 
