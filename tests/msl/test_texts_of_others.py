@@ -280,3 +280,21 @@ def test_the_end_of_a_threadgroup_array_has_an_address_and_no_element() -> None:
     assert one_output(body, FOUR, checked=True).tolist() == [10] * 4
     with pytest.raises(KernelError, match="index 4 of threadgroup memory with 4 elements"):
         one_output(body.replace("sum = 0;", "sum = room[4];"), FOUR, checked=True)
+
+
+@BOTH
+def test_an_element_may_be_given_by_reference(checked: bool) -> None:
+    before = "void put(device float& to, const device float& from) { to = 3 * from; }\n"
+    out = one_output(
+        "put(out[i], a[i]); float x = out[i]; out[i] = x + 1;", FOUR, before=before, checked=checked
+    )
+    assert out.tolist() == [4, 7, 10, 13]
+    if checked:
+        with pytest.raises(KernelError, match="offset 16 of buffer 'out'"):
+            one_output("put(out[i + 1], a[i]);", FOUR, before=before, checked=True)
+
+
+def test_literals_of_bfloat_are_rounded() -> None:
+    out = np.zeros(1, np.uint16)
+    run("out[0] = 1.00390625bf * 2bf;", "device bfloat* out", {"out": out}, threads=1)
+    assert out[0] == 0x4000

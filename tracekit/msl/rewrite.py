@@ -38,6 +38,7 @@ _FLOAT = re.compile(
 )
 _IGNORED = re.compile(r"\[\[[^\[\]]*\]\]|\bkernel\b(?=\s+void\b)")
 _INSTANCE = re.compile(r"\btemplate\s*\[\[(?:[^;\"]|\"[^\"\n]*\")*;")
+_BFLOAT = re.compile(r"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:bf|BF)\b")
 _FILLED = re.compile(
     r"\b(?P<name>\w+)\s*\[(?P<size>[^\[\];{}]+)\](?P<is>\s*=\s*\{\s*"
     r"\[\s*0\s*\.\.\.(?P<last>[^\[\];{}]+)\]\s*=\s*(?P<value>[^;{},]+)\}\s*;)"
@@ -67,6 +68,7 @@ def rewritten(kernel: Kernel, *, checked: bool) -> Edited:
         *_shared(code),
         *_swizzles(code, checked=checked),
         *_filled_arrays(code),
+        *_bfloats(code),
         *(Edit(found.end(), found.end(), "f") for found in _FLOAT.finditer(code)),
     ]
     if checked:
@@ -116,6 +118,12 @@ def _swizzles(code: str, *, checked: bool) -> Iterator[Edit]:
             if found[2] not in fields:
                 tag = ", ".join(_LETTERS[letter] for letter in found[2])
                 yield Edit(found.start(), found.end(), f"[metal::swizzle<{tag}>]")
+
+
+def _bfloats(code: str) -> Iterator[Edit]:
+    for found in _BFLOAT.finditer(code):
+        number = found[1] if set(".eE") & set(found[1]) else f"{found[1]}.0"
+        yield Edit(*found.span(), f"metal::bfloat({number}f)")
 
 
 def _filled_arrays(code: str) -> Iterator[Edit]:

@@ -47,6 +47,7 @@ inline void check(int buffer, const void* address, size_t bytes, Access access, 
 inline int buffer_of(const void* address) {
   const char* at = static_cast<const char*>(address);
   if (at == nullptr) return NOTHING;
+  if (group == nullptr) return NO_BUFFER;  // before a launch
   for (unsigned i = 0; i < group->buffer_count; ++i) {
     const Buffer& one = group->buffers[i];
     if (one.start != nullptr && at >= one.start && at < one.start + one.size) return int(i);

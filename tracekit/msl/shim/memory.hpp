@@ -45,6 +45,13 @@ struct reference {
   Site site;
 
   operator T() const { return load(); }
+  // For a parameter `device T&`: what happens through it nobody follows.
+  template <class U>
+    requires std::is_same_v<U, T>
+  operator U&() const {
+    check(buffer, at, sizeof(T), Access::reference, site);
+    return *at;
+  }
   template <class A>
     requires is_vector<T> && std::is_constructible_v<A, T> && (!std::is_same_v<A, T>)
   explicit operator A() const { return A(load()); }
