@@ -49,6 +49,12 @@ def test_the_check_of_the_page_finds_its_missing_barrier(tracekit: Run) -> None:
     assert tracekit(*command).code == 0
 
 
+def _of_any_threadgroup(lines: list[str]) -> list[str]:
+    """Forget which of two threadgroups that run at once was the first to leave the buffer."""
+    first = r"threadgroup \([01],2,0\): (access of 2 bytes at offset) (?:512|576)\b"
+    return [re.sub(first, r"\1", line) for line in lines]
+
+
 def test_the_kernel_of_the_page_leaves_its_buffer(tracekit: Run) -> None:
     (kernel,) = _blocks("metal")
     file = Path(kernel.splitlines()[0].removeprefix("// "))
@@ -56,6 +62,6 @@ def test_the_kernel_of_the_page_leaves_its_buffer(tracekit: Run) -> None:
     command = next(one for one in _commands() if one[1] == file.name)
     ran = tracekit(*command)
     assert ran.code == 1
-    shown = _without_clang(_blocks("text")[1])
-    assert _without_clang(ran.out)[: len(shown)] == shown
+    shown = _of_any_threadgroup(_without_clang(_blocks("text")[1]))
+    assert _of_any_threadgroup(_without_clang(ran.out))[: len(shown)] == shown
     assert tracekit(*(one.replace("=0:5", "=0:4") for one in command)).code == 0

@@ -191,12 +191,6 @@ TRACEKIT_SHUFFLES(simd, 32u)
 TRACEKIT_SHUFFLES(quad, 4u)
 #undef TRACEKIT_SHUFFLES
 
-// A value that its thread knows to be every other's too.
-template <class T>
-using uniform = T;
-template <class T>
-constexpr T make_uniform(T value) { return value; }
-
 // A bit for each lane.
 struct simd_vote {
   using vote_t = uint64_t;

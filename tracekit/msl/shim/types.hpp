@@ -74,6 +74,12 @@ constexpr bool is_integral_v = std::is_integral_v<T>;
 template <class T>
 struct is_integral : bool_constant<is_integral_v<T>> {};
 
+// A value that its thread knows to be every other's too.
+template <class T>
+using uniform = T;
+template <class T>
+constexpr T make_uniform(T value) { return value; }
+
 // `0.5h`
 constexpr half operator""h(long double value) { return half(value); }
 constexpr half operator""h(unsigned long long value) { return half(value); }
