@@ -26,6 +26,7 @@ def literal_subject(
     takes: int,
     *,
     naive: bool = False,
+    paged: bool = False,
     family: str = "decode",
     fails_after: int | None = None,
     error: Callable[[], BaseException] = lambda: RuntimeError("the kernel is broken"),
@@ -50,4 +51,4 @@ def literal_subject(
         step = Step(submit=submit, wait=wait, backend="cpu", tokens=4, bytes_unique=1000, flops=10)
         return Prepared(step, lambda calls: calls, 1000, 2, 16, error=0.5)
 
-    return Subject(name, "attention", family, "literal", prepare, naive=naive)
+    return Subject(name, "attention", family, "literal", prepare, naive=naive, paged=paged)

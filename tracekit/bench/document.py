@@ -77,6 +77,7 @@ class Row:
             "failed", or "unavailable" on this machine.
         reason: Why, where it is not measured.
         kernel: The Metal kernel; "mlx" for MLX's own operations.
+        block_size: Tokens of a page; None where keys and values are in one piece.
         micro: Times of a call; None if there is none.
         macro: Times of a step.
         dispatches: GPU times, one for each kernel of a call.
@@ -95,6 +96,7 @@ class Row:
     threadgroup: int | None = None
     hd_tile: int | None = None
     partitions: int | None = None
+    block_size: int | None = None
     chained: bool = True
     micro: Timing | None = None
     macro: Timing | None = None

@@ -32,6 +32,7 @@ def finished(runner: Runner, inputs: Inputs, gpu: GpuClock | None, stopped: str 
         threadgroup=how.threadgroup,
         hd_tile=how.hd_tile,
         partitions=how.partitions,
+        block_size=inputs.shape.block_size if runner.subject.paged else None,
         chained=prepared.chained,
         micro=timing(runner.micro, runner.calls),
         macro=timing(runner.macro, 1),

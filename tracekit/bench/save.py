@@ -97,7 +97,7 @@ def line_of(row: Row, bench: Bench) -> dict[str, Any]:
         "seq_len": row.sequence or None,
         "heads": shape.q_heads if attention else None,
         "head_dim": shape.head_dim if attention else None,
-        "BLOCK_SIZE": shape.block_size if attention and row.family != "prefill" else None,
+        "BLOCK_SIZE": row.block_size,
         "TG_SIZE": row.threadgroup,
         "gpu_ms": _ms(row.gpu_ns),
         "subject": row.name,

@@ -73,6 +73,7 @@ class Subject:
         summary: What it is, in a line.
         prepare: Make it ready; raises `Unavailable` where it cannot run.
         naive: Whether speed-ups of its family are against it.
+        paged: Whether its keys and values lie in pages, so that the size of a block matters.
     """
 
     name: str
@@ -81,3 +82,4 @@ class Subject:
     summary: str
     prepare: Callable[["Inputs"], Prepared]
     naive: bool = False
+    paged: bool = False

@@ -1,9 +1,11 @@
 """The harness as a step: shapes are rehearsed in the warm-up, then the schedule runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit.attention import specializations
 from tracekit.cache import Blocks
+from tracekit.errors import UsageError
 from tracekit.serving.clock import SystemClock
 from tracekit.serving.engine import Engine, HandedOver
 from tracekit.serving.model import Model, Shape
@@ -77,6 +79,7 @@ def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:
         ToolError: The results are wrong.
     """
     jobs, clock = draw_schedule(load), SystemClock()
+    _require_room(jobs, shape)
     model = Model(shape, load.seed)
     error = verify(model)
     cost = measure(model, clock)
@@ -127,3 +130,12 @@ def _offered(jobs: tuple[Job, ...], cost: Cost, shape: Shape) -> dict[str, float
         "rehearsed_decode": Measured(cost.decode, "ns", "lower"),
         "rehearsed_prefill_chunk": Measured(cost.chunk, "ns", "lower"),
     }
+
+
+def _require_room(jobs: Sequence[Job], shape: Shape) -> None:
+    fewest = min((-(-job.tokens // shape.block_size) for job in jobs), default=0)
+    if fewest > shape.blocks:
+        raise UsageError(
+            f"The pool of {shape.blocks} blocks holds no request: the smallest takes {fewest}.",
+            hint="Give more --blocks, or shorter prompts and outputs.",
+        )

@@ -125,7 +125,9 @@ def _prepared(
 
 
 SUBJECTS = (
-    Subject("append", "cache", "append", "a row for each sequence, into its page", _append),
+    Subject(
+        "append", "cache", "append", "a row for each sequence, into its page", _append, paged=True
+    ),
     Subject(
         "append-concat",
         "cache",
@@ -134,5 +136,12 @@ SUBJECTS = (
         _append_concat,
         naive=True,
     ),
-    Subject("append-run", "cache", "append-run", "a prompt's rows, into its pages", _append_run),
+    Subject(
+        "append-run",
+        "cache",
+        "append-run",
+        "a prompt's rows, into its pages",
+        _append_run,
+        paged=True,
+    ),
 )

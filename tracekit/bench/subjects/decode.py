@@ -185,13 +185,21 @@ def _error(problem: Problem, out: mx.array, inputs: Inputs) -> float:
 
 
 SUBJECTS = (
-    Subject("paged", "attention", "decode", "keys and values in pages: what a user gets", paged),
+    Subject(
+        "paged",
+        "attention",
+        "decode",
+        "keys and values in pages: what a user gets",
+        paged,
+        paged=True,
+    ),
     Subject(
         "paged-per-head",
         "attention",
         "decode",
         "a threadgroup for each q head: rows are read again for each head of a group",
         lambda inputs: paged(inputs, Choice("per-head")),
+        paged=True,
     ),
     Subject(
         "paged-barriers",
@@ -199,9 +207,12 @@ SUBJECTS = (
         "decode",
         "three barriers a token: the kernel before it was tuned",
         lambda inputs: paged(inputs, Choice("barriers")),
+        paged=True,
     ),
     Subject("sdpa", "attention", "decode", "dense, heads before tokens, by MLX", _sdpa),
     Subject("sdpa-bshd", "attention", "decode", "dense, tokens before heads, by MLX", _sdpa_bshd),
-    Subject("gather-sdpa", "attention", "decode", "pages copied, then dense", _gather_sdpa),
+    Subject(
+        "gather-sdpa", "attention", "decode", "pages copied, then dense", _gather_sdpa, paged=True
+    ),
     Subject("naive", "attention", "decode", "dense, every score kept", _naive, naive=True),
 )
