@@ -72,7 +72,7 @@ def test_what_is_known_beforehand_is_a_result() -> None:
         ({"rate": 0.01, "duration": 1.0}, "no request arrives"),
         ({"q_heads": 3, "kv_heads": 2}, "cannot be shared out"),
         ({"spike_at": [1.0, 1.2]}, "overlap"),
-        ({"blocks": 1, "block_size": 1}, "The pool of 1 blocks holds no request: the smallest takes"),
+        ({"blocks": 1, "block_size": 1}, "The pool of 1 blocks holds no request"),
     ],
 )
 def test_what_cannot_be_served_is_refused(values: dict[str, Any], words: str) -> None:
