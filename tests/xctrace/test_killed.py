@@ -151,6 +151,15 @@ def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
     assert recorded.clock["epoch"]
 
 
+@pytest.fixture
+def hears_of_hanging_up() -> Iterator[None]:
+    """Let a child hear of it even if these tests run under `nohup`, which it would inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hears_of_hanging_up")
 def test_a_terminal_that_hangs_up_stops_and_saves(
     scenario: Scenario, reach: Callable[[str], subprocess.Popen[bytes]], folder: Path
 ) -> None:
