@@ -153,7 +153,7 @@ def test_what_the_workload_did_in_most_gaps_is_named(
     [finding] = judge(frame, targets, phases(0, 100 * MS), did)
     tail = finding.message.partition("the longest lasted 40 ms.")[2]
     assert tail.startswith(f" {said}" if said else "")
-    assert tail.endswith(f"spans `{told[-1][0]}`." if said else "")
+    assert tail.endswith(f"spans named “{told[-1][0]}”." if said else "")
     assert bool(tail) == bool(said)
     assert finding.saving == saving * MS
 

@@ -103,7 +103,7 @@ def _named(during: dict[str, int], idle: int) -> str:
     name = max(during, key=during.__getitem__, default="")
     if not name or during[name] < _MOST * idle:
         return ""
-    return f" {percent(during[name] / idle)} of that time lies within spans `{name}`."
+    return f" {percent(during[name] / idle)} of that time lies within spans named “{name}”."
 
 
 def _without_load(spans: pd.DataFrame | None, window: Window) -> tuple[Times, Times]:
