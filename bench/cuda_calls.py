@@ -67,6 +67,13 @@ def prepared(modules: dict[str, Any], case: Case, data: Tensors) -> Callable[[],
         "scale": np.float32(scale),
         "partitions": np.int32(case["plan"]["partitions"]),
     }
+    return launched(modules, case, arrays, numbers)
+
+
+def launched(
+    modules: dict[str, Any], case: Case, arrays: Tensors, numbers: dict[str, Any]
+) -> Callable[[], torch.Tensor]:
+    """Return a function that launches kernels on these arguments and returns the array "out"."""
     given = {name: np.uint64(one.data_ptr()) for name, one in arrays.items()} | numbers
     launches = [
         (

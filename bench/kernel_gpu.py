@@ -1,12 +1,12 @@
-"""Run the Metal kernels of attention on an NVIDIA GPU: are they right, and how fast.
+"""Run the Metal kernels of kernels/ on an NVIDIA GPU: are they right, and how fast.
 
     python bench/kernel_gpu.py FOLDER [--rounds 30] [--output FILE]
 
 needs CuPy and PyTorch; FOLDER comes from bench/cuda/build.py, which made CUDA of the Metal text
 and cubins of that. First every specialization is compared with a float64 reference, over ragged
-lengths, with NaN in unused rows and page numbers
-that do not exist in unused entries. Then kernels are timed side by side with PyTorch's dense and
-gathered attention, on the same data.
+lengths, with NaN in unused rows and page numbers that do not exist in unused entries. Then kernels
+are timed side by side with PyTorch on the same data: attention with its dense and gathered
+attention, RMSNorm and the linear layer in one with the two in a row.
 """
 
 # pyright: reportMissingImports=false, reportUnknownVariableType=false
@@ -24,6 +24,7 @@ import torch
 from torch.nn import functional
 
 from cuda_calls import Case, Tensors, drawn, error, prepared, reference
+from norm_calls import drawn_norm, fused, norm_reference, separate
 
 BOUNDS = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 SETS = 4
@@ -40,6 +41,19 @@ def checked(modules: dict[str, Any], cases: list[Case]) -> dict[str, float]:
         if found > BOUNDS[case["dtype"]]:
             raise SystemExit(f"off by {found:.2g}: {case}")
         name = f"{case['plan']['kernel']} {case['dtype']}"
+        worst[name] = max(worst.get(name, 0.0), found)
+    return worst
+
+
+def checked_norms(modules: dict[str, Any], cases: list[Case]) -> dict[str, float]:
+    """Compare the calls of the fused norm; return the largest errors by dtype."""
+    worst: dict[str, float] = {}
+    for number, case in enumerate(cases):
+        data = drawn_norm(case, number)
+        found = error(fused(modules, case, data)(), norm_reference(case, data))
+        if found > BOUNDS[case["dtype"]]:
+            raise SystemExit(f"off by {found:.2g}: {case}")
+        name = f"rmsnorm_linear {case['dtype']}"
         worst[name] = max(worst.get(name, 0.0), found)
     return worst
 
@@ -91,11 +105,9 @@ def label(case: Case) -> str:
     how = case["plan"]
     if how["kernel"] != "grouped":
         return how["kernel"]
-    return (
-        "tile{hd_tile} tokens{tokens} threads{threadgroup} heads{heads} parts{partitions}".format(
-            **how
-        )
-    )
+    words = "tile{hd_tile} tokens{tokens} threads{threadgroup} heads{heads} parts{partitions}"
+    ahead = [" ahead"] if how["ahead"] else []
+    return "".join([words.format(**how), *ahead, *(f", {name}" for name in case["names"])])
 
 
 def compared(modules: dict[str, Any], cases: list[Case], rounds: int) -> dict[str, list[float]]:
@@ -116,6 +128,17 @@ def compared(modules: dict[str, Any], cases: list[Case], rounds: int) -> dict[st
     graphs["gather + SDPA"] = captured(
         [lambda one=one: sdpa(*dense(one, cases[0])) for one in sets]
     )
+    return measured(graphs, rounds)
+
+
+def compared_norms(modules: dict[str, Any], case: Case, rounds: int) -> dict[str, list[float]]:
+    """Time the fused norm and PyTorch's two ops side by side, on the same data."""
+    sets = [drawn_norm(case, 2000 + number) for number in range(SETS)]
+    calls = [fused(modules, case, data) for data in sets]
+    graphs = {
+        "fused": captured(calls),
+        "PyTorch": captured([lambda one=one: separate(case, one) for one in sets]),
+    }
     return measured(graphs, rounds)
 
 
@@ -160,14 +183,21 @@ def main() -> None:
     modules = {entry: loaded[file] for entry, file in cases["cubins"].items()}
     results: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     results["errors"] = checked(modules, cases["checks"])
+    results["errors"] |= checked_norms(modules, cases["norm_checks"])
     print(f"{results['device']}, PyTorch {torch.__version__}, copies {copy_bandwidth():.0f} GB/s")
-    print(f"{len(cases['checks'])} calls agree; largest relative errors: {results['errors']}")
+    calls = len(cases["checks"]) + len(cases["norm_checks"])
+    print(f"{calls} calls agree; largest relative errors: {results['errors']}")
     results["times"] = []
     for heads in dict.fromkeys((one["q_heads"], max(one["lens"])) for one in cases["timed"]):
         same = [one for one in cases["timed"] if (one["q_heads"], max(one["lens"])) == heads]
         times = compared(modules, same, options.rounds)
         results["times"].append({"q_heads": heads[0], "tokens": heads[1], "microseconds": times})
         print("\n".join(table(same, times)[: options.best]))
+    for case in cases["norm_timed"]:
+        times = compared_norms(modules, case, options.rounds)
+        results["times"].append({"rows": case["rows"], "microseconds": times})
+        medians = {name: f"{statistics.median(one):.2f}" for name, one in times.items()}
+        print(f"RMSNorm and Linear, {case['rows']} x {case['dims']} x {case['outputs']}: {medians}")
     if options.output:
         options.output.write_text(json.dumps(results))
 

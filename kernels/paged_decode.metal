@@ -3,16 +3,18 @@
 // tokens, and loads each row of K and V once for all of those heads.
 //
 // A row is spread over ROW_LANES lanes, HD_TILE elements on each, in loads of 16 bytes. So a
-// simdgroup has SLOTS tokens side by side, and takes TOKENS of each slot at a time. As soon as
-// the K of such a tile is used, that of the next is loaded in its place, and so with V. Each slot
-// has an online softmax of its own in float32, its lanes add up scores by shuffles, and there is
-// no barrier in the loop over tokens. Slots are merged by shuffles, simdgroups through
-// threadgroup memory, partitions by paged_merge.metal.
+// simdgroup has SLOTS tokens side by side; a tile is TOKENS of each slot, and simdgroups, of all
+// partitions, take tiles in turn. As soon as the K of a tile is used, that of the next is loaded
+// in its place, and so with V; or, if AHEAD, both are loaded into registers of their own before
+// the tile is begun. Each simdgroup has an online softmax of its own in float32, its lanes add up
+// scores by shuffles, and there is no barrier in the loop over tiles. Simdgroups are merged
+// through threadgroup memory, partitions by paged_merge.metal.
 //
 // MLX builds the kernel of the text after the line that says body; what stands before it
 // becomes the header. The body knows
 //   T, D, BLOCK, GROUP  template values; GROUP = q heads of a kv head
-//   HD_TILE, HEADS, TOKENS, SIMDGROUPS  how the work is shared out; TOKENS is a power of two
+//   HD_TILE, HEADS, TOKENS, SIMDGROUPS, AHEAD  how the work is shared out; TOKENS is a power of
+//                       two, AHEAD 0 or 1
 //   q             T   [batch, q_heads, D]; this and the pages begin at a multiple of 16 bytes
 //   k_pages       T   [blocks, BLOCK, kv_heads, D]
 //   v_pages       T   [blocks, BLOCK, kv_heads, D]
@@ -36,7 +38,7 @@ constant constexpr float LOWEST = -3.0e38f;
 // The peak follows scores only once one exceeds it by so much: weights stay below 2^8, float32
 // loses nothing by that, and sums are seldom rescaled.
 constant constexpr float MARGIN = 8.0f;
-constant constexpr int SCRATCH = 16384;  // bytes of threadgroup memory for sums
+constant constexpr int SCRATCH = 24576;  // bytes of threadgroup memory for sums
 
 // 16 bytes as floats; the last argument only says of which type they are.
 inline void unpack(uint4 bits, thread float* to, float) {
@@ -84,6 +86,130 @@ inline void load_rows(const device U* from, uint apart, int column, thread uint4
   }
 }
 
+// The same of ROWS tokens, `apart` from each other, each looked up in the table; those from `end`
+// on are not loaded, and become zeros.
+template <int ROWS, int LOADS, int WIDTH, int CHUNKS, int BLOCK, typename U>
+inline void load_some_rows(const device U* from, const device int* table, int token, int apart,
+                           int end, uint token_size, int column, thread uint4* to) {
+  UNROLLED for (int row = 0; row < ROWS; ++row, token += apart) {
+    UNROLLED for (int load = 0; load < LOADS; ++load) {
+      to[row * LOADS + load] = uint4(0);
+    }
+    if (token < end) {
+      const size_t at = size_t(uint(table[uint(token) / BLOCK])) * (BLOCK * token_size) +
+                        uint(token) % BLOCK * token_size;
+      load_rows<1, LOADS, WIDTH, CHUNKS>(from + at, 0, column, to + row * LOADS);
+    }
+  }
+}
+
+// Over the lanes whose numbers differ only in the bits FROM ... BELOW / 2.
+template <int FROM, int BELOW>
+inline float max_over(float value) {
+  UNROLLED for (int bit = FROM; bit < BELOW; bit *= 2) {
+    value = max(value, simd_shuffle_xor(value, ushort(bit)));
+  }
+  return value;
+}
+
+template <int FROM, int BELOW>
+inline float sum_over(float value) {
+  UNROLLED for (int bit = FROM; bit < BELOW; bit *= 2) {
+    value += simd_shuffle_xor(value, ushort(bit));
+  }
+  return value;
+}
+
+// Scores of what one lane holds of its rows, for the pairs of a head and a row.
+template <int HEADS, int ROWS, int TILE, int PAIRS, typename U>
+inline void score_rows(thread const float (&query)[HEADS][TILE], thread const uint4* keys,
+                       thread float (&scores)[PAIRS], U type) {
+  constexpr int LOADS = TILE * int(sizeof(U)) / 16;
+  UNROLLED for (int pair = HEADS * ROWS; pair < PAIRS; ++pair) {
+    scores[pair] = 0.0f;
+  }
+  UNROLLED for (int row = 0; row < ROWS; ++row) {
+    float key[TILE];
+    UNROLLED for (int load = 0; load < LOADS; ++load) {
+      unpack(keys[row * LOADS + load], key + load * (TILE / LOADS), type);
+    }
+    UNROLLED for (int head = 0; head < HEADS; ++head) {
+      float score = 0.0f;
+      UNROLLED for (int e = 0; e < TILE; ++e) {
+        score += query[head][e] * key[e];
+      }
+      scores[head * ROWS + row] = score;
+    }
+  }
+}
+
+// Add up what the lanes of a row have. At each level a lane gives half of its pairs away and
+// takes the other lane's part of the rest, until it has what it owns.
+template <int WIDTH, int PAIRS>
+inline void share_out(int column, thread float (&scores)[PAIRS]) {
+  UNROLLED for (int level = 1; level < WIDTH; level *= 2) {
+    const int held = PAIRS / (2 * level);
+    const ushort offset = ushort(WIDTH / (2 * level));
+    const bool upper = (column & int(offset)) != 0;
+    if (held == 0) {
+      scores[0] += simd_shuffle_xor(scores[0], offset);
+    }
+    UNROLLED for (int i = 0; i < held; ++i) {
+      const float given = upper ? scores[i] : scores[i + held];
+      const float kept = upper ? scores[i + held] : scores[i];
+      scores[i] = kept + simd_shuffle_xor(given, offset);
+    }
+  }
+}
+
+// Make weights of the first OWNED scores, those that a lane owns. If any exceeds its peak by much,
+// the simdgroup takes over higher peaks, and sums and weights become relative to these.
+template <int OWNED, int OWNERS, int HEAD_LANES, int WIDTH, int HEADS, int TILE>
+inline void weigh(thread float* scores, thread float& peak, thread float& weight,
+                  thread float (&sum)[HEADS][TILE]) {
+  float higher = peak;
+  UNROLLED for (int i = 0; i < OWNED; ++i) {
+    higher = max(higher, scores[i]);
+  }
+  if (simd_any(higher > peak + MARGIN)) {
+    higher = max_over<OWNERS, HEAD_LANES>(max_over<WIDTH, LANES>(higher));
+    const float kept = exp2(peak - higher);
+    peak = higher;
+    weight *= kept;
+    UNROLLED for (int head = 0; head < HEADS; ++head) {
+      const float factor = simd_shuffle(kept, ushort(head * HEAD_LANES));
+      UNROLLED for (int e = 0; e < TILE; ++e) {
+        sum[head][e] *= factor;
+      }
+    }
+  }
+  UNROLLED for (int i = 0; i < OWNED; ++i) {
+    scores[i] = exp2(scores[i] - peak);
+    weight += scores[i];
+  }
+}
+
+// Add the values of a lane's rows, weighted by what the owners of their pairs have made.
+template <int OWNED, int OWNERS, int ROWS, int HEADS, int TILE, typename U>
+inline void add_values(thread const uint4* values, thread const float* weights, int first_owner,
+                       thread float (&sum)[HEADS][TILE], U type) {
+  constexpr int LOADS = TILE * int(sizeof(U)) / 16;
+  UNROLLED for (int row = 0; row < ROWS; ++row) {
+    float value[TILE];
+    UNROLLED for (int load = 0; load < LOADS; ++load) {
+      unpack(values[row * LOADS + load], value + load * (TILE / LOADS), type);
+    }
+    UNROLLED for (int head = 0; head < HEADS; ++head) {
+      const int pair = head * ROWS + row;
+      const ushort owner = ushort(first_owner + pair / OWNED * OWNERS);
+      const float given = simd_shuffle(weights[pair % OWNED], owner);
+      UNROLLED for (int e = 0; e < TILE; ++e) {
+        sum[head][e] += given * value[e];
+      }
+    }
+  }
+}
+
 // ---- body ----
 constexpr int CHUNK = 16 / int(sizeof(T));
 constexpr int CHUNKS = D / CHUNK;
@@ -93,14 +219,20 @@ constexpr int ROW_LANES = NEEDED <= 4 ? 4 : NEEDED <= 8 ? 8 : NEEDED <= 16 ? 16 
 constexpr int SLOTS = LANES / ROW_LANES;
 constexpr int TILE = SLOTS * TOKENS;
 constexpr int STEP = SIMDGROUPS * TILE;
-constexpr int TOKEN_LANES = ROW_LANES / TOKENS;
+// While the lanes of a row add their scores up, they share out the pairs of a head and a token.
+constexpr int PADDED = HEADS == 1 ? 1 : HEADS == 2 ? 2 : HEADS <= 4 ? 4 : 8;
+constexpr int PAIRS = PADDED * TOKENS;
+constexpr int OWNED = PAIRS > ROW_LANES ? PAIRS / ROW_LANES : 1;   // by a lane, all of one head
+constexpr int OWNERS = PAIRS < ROW_LANES ? ROW_LANES / PAIRS : 1;  // lanes that own the same
+constexpr int HEAD_LANES = ROW_LANES / PADDED;  // neighbouring lanes that own pairs of one head
 constexpr int SHARES = (GROUP + HEADS - 1) / HEADS;
 
 const int lane = int(thread_index_in_simdgroup);
 const int simdgroup = int(simdgroup_index_in_threadgroup);
 const int column = lane % ROW_LANES;
 const int slot = lane / ROW_LANES;
-const int owned = column / TOKEN_LANES;  // of a slot's tokens, the one whose weight is made here
+const int owned_head = column / HEAD_LANES;
+const bool speaks = slot == 0 && column % HEAD_LANES == 0;  // for this head, of its simdgroup
 const int kv_heads = int(threadgroups_per_grid.x) / SHARES;
 const int kv_head = int(threadgroup_position_in_grid.x) / SHARES;
 const int share = int(threadgroup_position_in_grid.x) % SHARES;
@@ -111,28 +243,27 @@ const int heads = min(HEADS, GROUP - share * HEADS);
 // The row, in q and out, of this threadgroup's first q head.
 const int first = (sequence * kv_heads + kv_head) * GROUP + share * HEADS;
 
-const int length = context_lens[sequence];
-const int pages = (length + BLOCK - 1) / BLOCK;
-const int taken = (pages + partitions - 1) / partitions * BLOCK;
-const int begin = min(length, partition * taken);
-const int end = min(length, begin + taken);
-// Whole tiles, each in one page, come first; what is left, or all where pages are shorter than
-// a tile, is taken one token of each slot at a time.
-const int whole = BLOCK % TILE == 0 ? begin + (end - begin) / TILE * TILE : begin;
-
-const int table = sequence * max_blocks;
 const uint token_size = uint(kv_heads * D);
 const uint page_size = uint(BLOCK) * token_size;
 const uint apart = uint(SLOTS) * token_size;
 const size_t corner = size_t(kv_head * D + column * CHUNK);  // of this lane, in a row's heads
+const size_t corner_of_slot = corner + uint(slot) * token_size;
+const device int* table = block_tables + sequence * max_blocks;
+const uint last_entry = uint(max_blocks - 1);
+const int turn = partitions * STEP;
+// The first tile of a simdgroup depends on no length: its page is looked up while the length is,
+// and that of the next one a tile ahead.
+int tile = (partition * SIMDGROUPS + simdgroup) * TILE;
+uint page = uint(table[min(uint(tile) / BLOCK, last_entry)]);
+uint next_page = uint(table[min(uint(tile + turn) / BLOCK, last_entry)]);
+const int length = context_lens[sequence];
+// Tiles below lie in one page each. With pages that no tile divides there are none.
+const int whole = BLOCK % TILE == 0 ? length / TILE * TILE : 0;
 
 uint4 keys[TOKENS * LOADS];
 uint4 values[TOKENS * LOADS];
-const size_t corner_of_slot = corner + uint(slot) * token_size;
-int tile = begin + simdgroup * TILE;
 if (tile < whole) {
-  const size_t at = size_t(uint(block_tables[table + uint(tile) / BLOCK])) * page_size +
-                    uint(tile) % BLOCK * token_size + corner_of_slot;
+  const size_t at = size_t(page) * page_size + uint(tile) % BLOCK * token_size + corner_of_slot;
   load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
   load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
 }
@@ -140,11 +271,7 @@ if (tile < whole) {
 // exp(x) = exp2(x log2(e)): the factor goes into the query once.
 float query[HEADS][HD_TILE];
 float sum[HEADS][HD_TILE];
-float peak[HEADS];
-float weight[HEADS];
 UNROLLED for (int head = 0; head < HEADS; ++head) {
-  peak[head] = LOWEST;
-  weight[head] = 0.0f;
   UNROLLED for (int load = 0; load < LOADS; ++load) {
     const int chunk = column + load * ROW_LANES;
     uint4 bits = uint4(0);
@@ -160,158 +287,92 @@ UNROLLED for (int head = 0; head < HEADS; ++head) {
   }
 }
 
+float peak = LOWEST;  // of the simdgroup and the head that this lane owns pairs of
+float weight = 0.0f;  // of the pairs that this lane owned
 while (tile < whole) {
-  const int next = tile + STEP;
-  const int page = next < whole ? block_tables[table + uint(next) / BLOCK] : 0;
-  float scores[HEADS][TOKENS];
-  UNROLLED for (int i = 0; i < TOKENS; ++i) {
-    float key[HD_TILE];
-    UNROLLED for (int load = 0; load < LOADS; ++load) {
-      unpack(keys[i * LOADS + load], key + load * CHUNK, T(0));
-    }
-    UNROLLED for (int head = 0; head < HEADS; ++head) {
-      float score = 0.0f;
-      UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-        score += query[head][e] * key[e];
-      }
-      scores[head][i] = score;
-    }
+  const int next = tile + turn;
+  page = next_page;
+  next_page = uint(table[min(uint(next + turn) / BLOCK, last_entry)]);
+  const size_t at = size_t(page) * page_size + uint(next) % BLOCK * token_size + corner_of_slot;
+  uint4 next_keys[TOKENS * LOADS];
+  uint4 next_values[TOKENS * LOADS];
+  if (AHEAD && next < whole) {
+    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, next_keys);
+    load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, next_values);
   }
-  const size_t at = size_t(uint(page)) * page_size + uint(next) % BLOCK * token_size +
-                    corner_of_slot;
-  if (next < whole) {
+  float scores[PAIRS];
+  score_rows<HEADS, TOKENS>(query, keys, scores, T(0));
+  if (!AHEAD && next < whole) {
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, keys);
   }
-
-  // Add up what the lanes of a row have. At each level a lane gives half of its tokens away
-  // and takes the other lane's part of the rest, until it owns one token.
-  UNROLLED for (int level = 1; level < ROW_LANES; level *= 2) {
-    const int held = TOKENS / (2 * level);
-    const ushort offset = ushort(ROW_LANES / (2 * level));
-    const bool upper = (column & int(offset)) != 0;
-    UNROLLED for (int head = 0; head < HEADS; ++head) {
-      if (held == 0) {
-        scores[head][0] += simd_shuffle_xor(scores[head][0], offset);
-      }
-      UNROLLED for (int i = 0; i < held; ++i) {
-        const float given = upper ? scores[head][i] : scores[head][i + held];
-        const float kept = upper ? scores[head][i + held] : scores[head][i];
-        scores[head][i] = kept + simd_shuffle_xor(given, offset);
-      }
-    }
-  }
-
-  bool high = false;
-  UNROLLED for (int head = 0; head < HEADS; ++head) {
-    high = high || scores[head][0] > peak[head] + MARGIN;
-  }
-  if (simd_any(high)) {
-    UNROLLED for (int head = 0; head < HEADS; ++head) {
-      float higher = max(peak[head], scores[head][0]);
-      UNROLLED for (int offset = ROW_LANES / 2; offset >= TOKEN_LANES; offset /= 2) {
-        higher = max(higher, simd_shuffle_xor(higher, ushort(offset)));
-      }
-      const float kept = exp2(peak[head] - higher);
-      peak[head] = higher;
-      weight[head] *= kept;
-      UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-        sum[head][e] *= kept;
-      }
-    }
-  }
-  UNROLLED for (int head = 0; head < HEADS; ++head) {
-    const float own = exp2(scores[head][0] - peak[head]);
-    weight[head] += own;
-    UNROLLED for (int i = 0; i < TOKENS; ++i) {
-      scores[head][i] = simd_shuffle(own, ushort(slot * ROW_LANES + i * TOKEN_LANES));
-    }
-  }
-
-  UNROLLED for (int i = 0; i < TOKENS; ++i) {
-    float value[HD_TILE];
-    UNROLLED for (int load = 0; load < LOADS; ++load) {
-      unpack(values[i * LOADS + load], value + load * CHUNK, T(0));
-    }
-    UNROLLED for (int head = 0; head < HEADS; ++head) {
-      UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-        sum[head][e] += scores[head][i] * value[e];
-      }
-    }
-  }
-  if (next < whole) {
+  share_out<ROW_LANES>(column, scores);
+  weigh<OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
+  add_values<OWNED, OWNERS, TOKENS>(values, scores, slot * ROW_LANES, sum, T(0));
+  if (!AHEAD && next < whole) {
     load_rows<TOKENS, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, values);
+  }
+  UNROLLED for (int i = 0; AHEAD && i < TOKENS * LOADS; ++i) {
+    keys[i] = next_keys[i];
+    values[i] = next_values[i];
   }
   tile = next;
 }
 
-for (int tokens = whole + simdgroup * SLOTS; tokens < end; tokens += SIMDGROUPS * SLOTS) {
-  const int token = tokens + slot;
-  uint4 rest[2 * LOADS];
-  UNROLLED for (int load = 0; load < 2 * LOADS; ++load) {
-    rest[load] = uint4(0);
+// A tile that the sequence fills in part; or all of them, where one may lie in several pages.
+for (; tile < length; tile += turn) {
+  const int token = tile + slot;
+  load_some_rows<TOKENS, LOADS, ROW_LANES, CHUNKS, BLOCK>(
+      k_pages + corner, table, token, SLOTS, length, token_size, column, keys);
+  load_some_rows<TOKENS, LOADS, ROW_LANES, CHUNKS, BLOCK>(
+      v_pages + corner, table, token, SLOTS, length, token_size, column, values);
+  float scores[PAIRS];
+  score_rows<HEADS, TOKENS>(query, keys, scores, T(0));
+  share_out<ROW_LANES>(column, scores);
+  UNROLLED for (int i = 0; i < OWNED; ++i) {
+    const int row = (column / OWNERS * OWNED + i) % TOKENS;
+    scores[i] = token + row * SLOTS < length ? scores[i] : LOWEST;
   }
-  if (token < end) {
-    const size_t at = size_t(uint(block_tables[table + uint(token) / BLOCK])) * page_size +
-                      uint(token) % BLOCK * token_size + corner;
-    load_rows<1, LOADS, ROW_LANES, CHUNKS>(k_pages + at, apart, column, rest);
-    load_rows<1, LOADS, ROW_LANES, CHUNKS>(v_pages + at, apart, column, rest + LOADS);
-  }
-  float key[HD_TILE];
-  float value[HD_TILE];
-  UNROLLED for (int load = 0; load < LOADS; ++load) {
-    unpack(rest[load], key + load * CHUNK, T(0));
-    unpack(rest[LOADS + load], value + load * CHUNK, T(0));
-  }
+  weigh<OWNED, OWNERS, HEAD_LANES, ROW_LANES>(scores, peak, weight, sum);
+  add_values<OWNED, OWNERS, TOKENS>(values, scores, slot * ROW_LANES, sum, T(0));
+}
+
+// Slots have the same peaks: their sums are added as scores were, elements shared out.
+weight = sum_over<OWNERS, HEAD_LANES>(sum_over<ROW_LANES, LANES>(weight));
+UNROLLED for (int level = 1; level < SLOTS; level *= 2) {
+  const bool upper = (slot & level) != 0;
   UNROLLED for (int head = 0; head < HEADS; ++head) {
-    float score = 0.0f;
-    UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-      score += query[head][e] * key[e];
-    }
-    UNROLLED for (int offset = ROW_LANES / 2; offset > 0; offset /= 2) {
-      score += simd_shuffle_xor(score, ushort(offset));
-    }
-    score = token < end ? score : -INFINITY;
-    const float higher = max(peak[head], score);
-    const float kept = exp2(peak[head] - higher);
-    const float own = exp2(score - higher);
-    peak[head] = higher;
-    // The lanes of a slot add up their weights at the end: all of them have this one.
-    weight[head] = weight[head] * kept + (owned == 0 ? own : 0.0f);
-    UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-      sum[head][e] = sum[head][e] * kept + own * value[e];
+    UNROLLED for (int i = 0; i < HD_TILE / (2 * level); ++i) {
+      const float given = upper ? sum[head][2 * i] : sum[head][2 * i + 1];
+      const float kept = upper ? sum[head][2 * i + 1] : sum[head][2 * i];
+      sum[head][i] = kept + simd_shuffle_xor(given, ushort(ROW_LANES * level));
     }
   }
 }
 
-UNROLLED for (int head = 0; head < HEADS; ++head) {
-  UNROLLED for (int offset = ROW_LANES / 2; offset >= TOKEN_LANES; offset /= 2) {
-    weight[head] += simd_shuffle_xor(weight[head], ushort(offset));
-  }
-  UNROLLED for (int offset = ROW_LANES; offset < LANES; offset *= 2) {
-    const float other = simd_shuffle_xor(peak[head], ushort(offset));
-    const float higher = max(peak[head], other);
-    const float mine = exp2(peak[head] - higher);
-    const float theirs = exp2(other - higher);
-    peak[head] = higher;
-    weight[head] = weight[head] * mine +
-                   simd_shuffle_xor(weight[head], ushort(offset)) * theirs;
-    UNROLLED for (int e = 0; e < HD_TILE; ++e) {
-      sum[head][e] = sum[head][e] * mine +
-                     simd_shuffle_xor(sum[head][e], ushort(offset)) * theirs;
-    }
-  }
-}
-
-// As many heads at a time as the scratch holds.
-constexpr int FITTING = SCRATCH / (SIMDGROUPS * D * 4);
-constexpr int AT_ONCE = FITTING < 1 ? 1 : FITTING < HEADS ? FITTING : HEADS;
-threadgroup float peaks[HEADS * SIMDGROUPS];
-threadgroup float weights[HEADS * SIMDGROUPS];
+// All heads at a time if the scratch holds them, else equal shares of them.
+constexpr int HEAD_BYTES = SIMDGROUPS * D * 4;
+constexpr int FITTING = SCRATCH < HEAD_BYTES ? 1 : SCRATCH / HEAD_BYTES;
+constexpr int PASSES = (HEADS + FITTING - 1) / FITTING;
+constexpr int AT_ONCE = (HEADS + PASSES - 1) / PASSES;
+constexpr int QUARTER = D / 4;
+threadgroup float peaks[PADDED * SIMDGROUPS];
+threadgroup float weights[PADDED * SIMDGROUPS];
 threadgroup float partial[AT_ONCE * SIMDGROUPS * D];
-if (lane == 0) {
-  UNROLLED for (int head = 0; head < HEADS; ++head) {
-    peaks[head * SIMDGROUPS + simdgroup] = peak[head];
-    weights[head * SIMDGROUPS + simdgroup] = weight[head];
+
+// All simdgroups take over the highest peak; then what they have is added.
+if (speaks) {
+  peaks[owned_head * SIMDGROUPS + simdgroup] = peak;
+}
+threadgroup_barrier(mem_flags::mem_threadgroup);
+float highest = LOWEST;
+UNROLLED for (int g = 0; g < SIMDGROUPS; ++g) {
+  highest = max(highest, peaks[owned_head * SIMDGROUPS + g]);
+}
+const float kept = exp2(peak - highest);  // 0 for a simdgroup without tokens, beside one with any
+if (speaks) {
+  weights[owned_head * SIMDGROUPS + simdgroup] = weight * kept;
+  if (partitions > 1 && simdgroup == 0 && owned_head < heads) {
+    stats[(size_t(first + owned_head) * partitions + partition) * 2] = highest;
   }
 }
 UNROLLED for (int from = 0; from < HEADS; from += AT_ONCE) {
@@ -320,40 +381,40 @@ UNROLLED for (int from = 0; from < HEADS; from += AT_ONCE) {
   }
   // Element i of chunk c stands at i * CHUNKS + c: neighbouring lanes, neighbouring words.
   UNROLLED for (int head = from; head < HEADS && head < from + AT_ONCE; ++head) {
-    UNROLLED for (int e = 0; e < HD_TILE; ++e) {
+    const float factor = simd_shuffle(kept, ushort(head * HEAD_LANES));
+    UNROLLED for (int i = 0; i < HD_TILE / SLOTS; ++i) {
+      const int e = i * SLOTS + slot;
       const int chunk = column + e / CHUNK * ROW_LANES;
-      if (slot == 0 && chunk < CHUNKS) {
+      if (chunk < CHUNKS) {
         partial[((head - from) * SIMDGROUPS + simdgroup) * D + e % CHUNK * CHUNKS + chunk] =
-            sum[head][e];
+            sum[head][i] * factor;
       }
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const int merged = min(AT_ONCE, heads - from);
-  for (int at = simdgroup * LANES + lane; at < merged * D; at += SIMDGROUPS * LANES) {
-    const int head = from + at / D;
-    const int place = at % D;
-    const int d = place % CHUNKS * CHUNK + place / CHUNKS;
-    float highest = LOWEST;
-    for (int g = 0; g < SIMDGROUPS; ++g) {
-      highest = max(highest, peaks[head * SIMDGROUPS + g]);
-    }
+  for (int at = simdgroup * LANES + lane; at < merged * QUARTER; at += SIMDGROUPS * LANES) {
+    const int head = from + at / QUARTER;
     float total = 0.0f;
-    float value = 0.0f;
-    for (int g = 0; g < SIMDGROUPS; ++g) {
-      // A simdgroup without tokens has the lowest peak, no weight, and adds nothing.
-      const float factor = exp2(peaks[head * SIMDGROUPS + g] - highest);
-      total += factor * weights[head * SIMDGROUPS + g];
-      value += factor * partial[((head - from) * SIMDGROUPS + g) * D + place];
+    float value[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    UNROLLED for (int g = 0; g < SIMDGROUPS; ++g) {
+      total += weights[head * SIMDGROUPS + g];
+      UNROLLED for (int i = 0; i < 4; ++i) {
+        value[i] += partial[((head - from) * SIMDGROUPS + g) * D + i * QUARTER + at % QUARTER];
+      }
     }
-    if (partitions == 1) {
-      out[size_t(first + head) * D + d] = T(total > 0.0f ? value / total : 0.0f);
-    } else {
-      const size_t row = size_t(first + head) * partitions + partition;
-      sums[row * D + d] = value;
-      if (d == 0) {
-        stats[row * 2] = highest;
-        stats[row * 2 + 1] = total;
+    const float norm = total > 0.0f ? 1.0f / total : 0.0f;
+    const size_t row = size_t(first + head) * partitions + partition;
+    if (partitions > 1 && at % QUARTER == 0) {
+      stats[row * 2 + 1] = total;
+    }
+    UNROLLED for (int i = 0; i < 4; ++i) {
+      const int place = i * QUARTER + at % QUARTER;
+      const int d = place % CHUNKS * CHUNK + place / CHUNKS;
+      if (partitions == 1) {
+        out[row * D + d] = T(value[i] * norm);
+      } else {
+        sums[row * D + d] = value[i];
       }
     }
   }

@@ -1,4 +1,4 @@
-"""Compile every specialization of the attention kernels for an NVIDIA GPU, and say how to call it.
+"""Compile the kernels of kernels/ for an NVIDIA GPU, and say how to call them.
 
     python bench/cuda/build.py FOLDER [--sweep]
 
@@ -10,12 +10,13 @@ import argparse
 import itertools
 import json
 import subprocess
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+from norms import norm_checks, norm_timed
 from translate import Translated, translate
 
 from tracekit.attention import Problem
@@ -27,7 +28,14 @@ from tracekit.msl.generated import Generated, generated
 FLAGS = ["-std=c++17", "-O3", "-arch=sm_90", "-ftz=true", "-cubin", "-Xptxas", "-v"]
 GROUPS = (1, 4, 2, 8, 3, 16, 7)
 KERNELS_OF_A_CUBIN = 32
-TABLE = ((16, 16, 8, 1024), (16, 32, 8, 2048))  # batch, q heads, kv heads, tokens
+TABLE = (  # batch, q heads, kv heads, tokens
+    (16, 16, 8, 1024),
+    (16, 32, 8, 2048),
+    (1, 32, 8, 16384),
+    (64, 32, 8, 1024),
+)
+OTHERS = TABLE[:2]  # where the kernels that are much slower are timed too
+CORES = 132  # multiprocessors of an H200
 
 
 class Modules:
@@ -36,15 +44,19 @@ class Modules:
     def __init__(self) -> None:
         self.kernels: dict[str, Translated] = {}
 
-    def launches(self, problem: Problem, how: Plan) -> list[dict[str, Any]]:
+    def launches(self, call: Callable[..., mx.array], *arrays: mx.array) -> list[dict[str, Any]]:
         """Trace a call, and return its launches as JSON."""
+        return [self._launch(one) for one in generated(call, *arrays)]
+
+    def decode(self, problem: Problem, how: Plan) -> dict[str, Any]:
+        """Return how a decode call is shared out, and its launches, as JSON."""
 
         def call(*arrays: mx.array) -> mx.array:
             return paged_decode(Problem(*arrays), scale=1.0, how=how)
 
         pages = (problem.k_pages, problem.v_pages)
         arrays = (problem.q, *pages, problem.block_tables, problem.context_lens)
-        return [self._launch(one) for one in generated(call, *arrays)]
+        return {"plan": asdict(how), "launches": self.launches(call, *arrays)}
 
     def _launch(self, kernel: Generated) -> dict[str, Any]:
         if kernel.function not in self.kernels:
@@ -82,43 +94,52 @@ def checks(modules: Modules) -> Iterator[dict[str, Any]]:
         lens = [1, block - 1, block, block + 1, 0, 7 * block + 3, 12 * block]
         problem, sizes = described(lens, (2 * group, 2), head_dim, block, dtype)
         for partitions in (1, 3):
-            how = plan(problem, hd_tile=tile, partitions=partitions)
-            yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+            how = plan(problem, hd_tile=tile, partitions=partitions, ahead=number % 4 > 1)
+            yield {**sizes, **modules.decode(problem, how)}
         if tile == 8:
             for kernel in ("per-head", "barriers"):
-                how = plan(problem, kernel=kernel)
-                yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+                yield {**sizes, **modules.decode(problem, plan(problem, kernel=kernel))}
 
 
 def timed(modules: Modules, *, sweep: bool) -> Iterator[dict[str, Any]]:
     """Yield the calls whose time is compared: all variants, or what is chosen and the others."""
-    for batch, q_heads, kv_heads, tokens in TABLE:
+    for shape in TABLE:
+        batch, q_heads, kv_heads, tokens = shape
         problem, sizes = described([tokens] * batch, (q_heads, kv_heads), 128, 32, mx.float16)
-        plans = variants(problem) if sweep else chosen(problem)
+        own = {"plan's choice": plan(problem), f"plan's choice for {CORES} cores": told(problem)}
+        plans = variants(problem) if sweep else chosen(problem, others=shape in OTHERS)
         for how in plans:
-            yield {**sizes, "plan": asdict(how), "launches": modules.launches(problem, how)}
+            names = [name for name, one in own.items() if one == how]
+            yield {**sizes, **modules.decode(problem, how), "names": names}
 
 
-def chosen(problem: Problem) -> Iterator[Plan]:
-    """Yield what `plan` chooses by itself, larger threadgroups, and the other kernels."""
-    own = plan(problem)
-    yield own
-    for threads, partitions in itertools.product((256, 384, 512), (1, 2, 4)):
-        how = plan(problem, threadgroup=threads, partitions=partitions)
-        if how != own:
-            yield how
-    yield plan(problem, kernel="per-head")
-    yield plan(problem, kernel="barriers")
+def told(problem: Problem) -> Plan:
+    """Return what `plan` chooses if it knows the device."""
+    return plan(problem, cores=CORES)
+
+
+def chosen(problem: Problem, *, others: bool) -> Iterator[Plan]:
+    """Yield what `plan` chooses by itself, other launches of it, and the other kernels."""
+    own = told(problem)
+    plans = [plan(problem), own, replace(own, ahead=True)]
+    for threads, partitions in itertools.product((256, 384, 512), (1, 2)):
+        plans.append(plan(problem, threadgroup=threads, partitions=partitions))
+        plans.append(replace(plans[-1], ahead=True))
+    if others:
+        plans += [plan(problem, kernel="per-head"), plan(problem, kernel="barriers")]
+    yield from dict.fromkeys(plans)
 
 
 def variants(problem: Problem) -> Iterator[Plan]:
     """Yield many ways to share the work out."""
     group = problem.q_heads // problem.kv_heads
-    ways = itertools.product((8, 16), (1, 2, 4, 8), (128, 256, 512, 1024), (1, 2, 3, 4, 8))
-    for tile, tokens, threads, partitions in ways:
+    sizes = itertools.product((8, 16), (1, 2, 4, 8), (128, 256, 384, 512, 1024))
+    for (tile, tokens, threads), partitions, ahead in itertools.product(
+        sizes, (1, 2, 3, 4, 8), (False, True)
+    ):
         if tile * tokens <= 32 and not (threads == 1024 and tile * tokens > 16):
             heads = heads_at_once(group, tile)
-            yield Plan("grouped", threads, partitions, tile, heads, tokens)
+            yield Plan("grouped", threads, partitions, tile, heads, tokens, ahead)
 
 
 def compiled(modules: Modules, folder: Path) -> dict[str, str]:
@@ -149,6 +170,8 @@ def main() -> None:
     cases = {
         "checks": [] if options.sweep else list(checks(modules)),
         "timed": list(timed(modules, sweep=options.sweep)),
+        "norm_checks": [] if options.sweep else list(norm_checks(modules.launches)),
+        "norm_timed": [] if options.sweep else list(norm_timed(modules.launches)),
     }
     files = compiled(modules, options.folder)
     text = json.dumps({**cases, "cubins": files}, indent=1)

@@ -22,6 +22,14 @@ struct alignas(16) Uint4 {
 };
 #define uint4 Uint4
 
+template <typename T, int N>
+struct vec;
+template <typename T>
+struct alignas(4 * sizeof(T)) vec<T, 4> {
+  T elements[4];
+  __device__ T operator[](int at) const { return elements[at]; }
+};
+
 template <typename To, typename From>
 __device__ inline To as_type(From from) {
   static_assert(sizeof(To) == sizeof(From), "as_type keeps the size");

@@ -12,6 +12,8 @@ from cuda.translate import Translated, translate
 from tracekit.attention import Kernel, Plan, Problem, draw_problem, plan
 from tracekit.attention.metal import paged_decode
 from tracekit.msl.generated import generated
+from tracekit.norm import Problem as NormProblem
+from tracekit.norm import fused_kernel
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -46,6 +48,17 @@ def test_no_word_of_metal_is_left(kernel: Kernel) -> None:
     assert decode.text.count("__shared__") == {"grouped": 3, "per-head": 3, "barriers": 1}[kernel]
 
 
+def _norm(dims: int) -> Translated:
+    arrays = [mx.zeros(shape, mx.float16) for shape in ((3, dims), (dims,), (20, dims))]
+    (kernel,) = generated(lambda *given: fused_kernel(NormProblem(*given)), *arrays)
+    return translate(kernel)
+
+
+def test_the_norm_is_translated_as_well() -> None:
+    assert _norm(64).arguments == ("x", "gain", "weight", "rows", "dims", "outputs", "eps", "out")
+    assert _norm(64).text.count("__shared__") == 2
+
+
 def test_numbers_are_passed_by_value() -> None:
     _, (_, merge) = _translated("grouped", 2)
     entry = merge.text[merge.text.index('extern "C"') :]
@@ -57,6 +70,7 @@ def test_numbers_are_passed_by_value() -> None:
 def test_nvcc_takes_the_text(tmp_path: Path) -> None:
     texts = [one.text for kernel in ("per-head", "barriers") for one in _translated(kernel)[1]]
     texts += [one.text for one in _translated("grouped", 2)[1]]
+    texts += [_norm(dims).text for dims in (64, 33)]  # loads of four elements, and of one
     source = tmp_path / "kernels.cu"
     source.write_text("\n".join(['#include "metal.cuh"', *texts]))
     argv = ["nvcc", "-std=c++17", "-arch=sm_90", "-cubin", "-I", str(BENCH / "cuda"), str(source)]

@@ -46,7 +46,8 @@ def _case(one: Specialization) -> tuple[Case, Plan]:
     dtype, head_dim, block, tile = one
     number = ALL.index(one)
     case = _ragged(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
-    how = plan(drawn(case), hd_tile=tile, partitions=1 + number % 2, threadgroup=64)
+    asked = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
+    how = plan(drawn(case), hd_tile=tile, threadgroup=64, **asked)
     return case, how
 
 
@@ -76,6 +77,28 @@ def test_every_specialization_agrees_in_every_order_and_loads_what_is_modelled(
 
 def _row_bytes(case: Case) -> int:
     return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(group: int, *, ahead: bool) -> None:
+    case = Case(mx.float16, 128, 32, group, (96, 77, 40), 3)
+    how = plan(drawn(case), threadgroup=32, ahead=ahead)
+    assert how.heads == group
+    out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
+    assert relative_error(case, out) <= BOUNDS[case.dtype]
+    assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
+
+
+def test_table_entries_behind_the_end_are_read_and_not_followed() -> None:
+    case = _ragged(mx.float16, 128, 16, 2)
+    how = plan(drawn(case), threadgroup=256, ahead=True)
+    tables = np.array(drawn(case).block_tables)
+    for sequence, length in enumerate(case.lens):
+        tables[sequence, -(-length // 16) :] = 1_000_000
+    programs = compiled(traced(case, how))
+    out, _ = run(case, how, programs, Order.DESCENDING, {"block_tables": tables})
+    assert relative_error(case, out) <= BOUNDS[case.dtype]
 
 
 def test_zeros_for_a_sequence_without_tokens() -> None:

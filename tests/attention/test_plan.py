@@ -66,6 +66,37 @@ def test_loads_under_way_shrink_as_elements_grow() -> None:
     assert list(tokens.values()) == [4, 2, 2, 1]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "planned"),  # cores, batch, q heads, tokens; threads, partitions
+    [
+        # A core for each threadgroup.
+        ((132, 16, 8, 1024), (512, 1)),
+        ((132, 16, 16, 1024), (512, 1)),
+        ((132, 16, 32, 2048), (384, 1)),
+        ((132, 16, 64, 2048), (256, 1)),
+        # More cores than threadgroups: parts, but none shorter than 256 tokens.
+        ((132, 1, 32, 8192), (384, 16)),
+        ((132, 1, 32, 2048), (384, 8)),
+        ((132, 5, 32, 8192), (384, 3)),
+        # More threadgroups than cores.
+        ((40, 16, 32, 2048), (384, 1)),
+        ((10, 2, 16, 2048), (512, 1)),
+        ((10, 2, 64, 2048), (256, 1)),
+    ],
+)  # fmt: skip
+def test_cores_that_are_known_are_filled(
+    sizes: tuple[int, int, int, int], planned: tuple[int, int]
+) -> None:
+    cores, batch, q_heads, tokens = sizes
+    how = plan(_problem(batch=batch, q_heads=q_heads, tokens=tokens), cores=cores)
+    assert (how.threadgroup, how.partitions) == planned
+
+
+def test_a_threadgroup_that_is_asked_for_goes_before_the_cores() -> None:
+    how = plan(_problem(batch=16), cores=132, threadgroup=64, partitions=2)
+    assert (how.threadgroup, how.partitions) == (64, 2)
+
+
 def test_rereads_of_the_kernels() -> None:
     problem = _problem(q_heads=72)
     assert plan(problem).rereads(9) == 2
@@ -74,8 +105,9 @@ def test_rereads_of_the_kernels() -> None:
 
 
 def test_what_is_asked_for_is_had() -> None:
-    how = plan(_problem(), hd_tile=16, threadgroup=512, partitions=3)
-    assert (how.hd_tile, how.threadgroup, how.partitions) == (16, 512, 3)
+    how = plan(_problem(), hd_tile=16, threadgroup=512, partitions=3, ahead=True)
+    assert (how.hd_tile, how.threadgroup, how.partitions, how.ahead) == (16, 512, 3, True)
+    assert not plan(_problem()).ahead
     assert plan(_problem(), kernel="barriers", threadgroup=64).threadgroup == 64
     assert plan(_problem(), kernel="per-head", partitions=1).partitions == 1
 
@@ -91,6 +123,7 @@ def test_what_is_asked_for_is_had() -> None:
         ({"partitions": 65}, "there are 1 to 64"),
         ({"kernel": "per-head", "hd_tile": 8}, '"per-head" has neither tiles'),
         ({"kernel": "barriers", "partitions": 2}, '"barriers" has neither tiles'),
+        ({"kernel": "per-head", "ahead": True}, "nor loads ahead"),
     ],
 )
 def test_what_cannot_be_had_is_one_sentence(asked: dict[str, object], sentence: str) -> None:

@@ -107,13 +107,13 @@ def test_a_barrier_that_some_never_reach_is_seen(
 
 LENGTH = "context_lens[sequence]"
 WRONG = {
-    "the next page": ("paged-decode", "block_tables[", "block_tables[1 + "),
+    "the next page": ("paged-decode", "block_tables + ", "block_tables + 1 + "),
     "the next key": ("paged-decode", "k_pages + at", "k_pages + 8 + at"),
     "the next value": ("paged-decode-per-head", "v_pages[at + d]", "v_pages[at + d + 1]"),
     "a token too many": ("paged-decode", LENGTH, f"{LENGTH} + 1"),
     "a token too few": ("paged-decode", LENGTH, f"max(0, {LENGTH} - 1)"),
     "another length": ("paged-decode-barriers", LENGTH, "context_lens[sequence ^ 1]"),
-    "the next output": ("paged-decode", "out[size_t", "out[1 + size_t"),
+    "the next output": ("paged-decode", "out[row", "out[1 + row"),
     "the next gain": ("rmsnorm-linear", "float(gain[k])", "float(gain[k + 1])"),
     "a row too many": ("rmsnorm-linear", "first_row + r < rows", "first_row + r <= rows"),
     "a column too many": ("rmsnorm-linear", "column < outputs)", "column <= outputs)"),

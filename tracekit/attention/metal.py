@@ -69,7 +69,7 @@ def _template(problem: Problem, how: Plan) -> list[tuple[str, Any]]:
     if how.kernel == "per-head":
         return [*shape, ("KV_HEADS", problem.kv_heads), ("GROUP", group), simdgroups]
     sizes = [("HD_TILE", how.hd_tile), ("HEADS", how.heads), ("TOKENS", how.tokens)]
-    return [*shape, ("GROUP", group), *sizes, simdgroups]
+    return [*shape, ("GROUP", group), *sizes, simdgroups, ("AHEAD", int(how.ahead))]
 
 
 def _merge_template(problem: Problem) -> list[tuple[str, Any]]:

@@ -22,6 +22,12 @@ ENOUGH_THREADGROUPS = 256
 SHORTEST_PARTITION = 256
 """Tokens below which a partition costs more than it brings."""
 MOST_PARTITIONS = 64
+THREADS = 256
+THREADS_OF_A_CORE = {16: 512, 32: 384}
+"""Threads of a threadgroup that is to fill a core, by elements of queries that a lane holds.
+
+With more elements than these, more than `THREADS` would not keep their registers.
+"""
 MOST_THREADS = 1024
 THREADGROUP_BYTES = 32 * 1024
 """Threadgroup memory that every Apple GPU has."""
@@ -40,6 +46,8 @@ class Plan:
         hd_tile: Elements of a head that one lane owns; 0 where lanes own no such tile.
         heads: Query heads of a threadgroup.
         tokens: Rows of K and of V that a lane has under way at a time.
+        ahead: Whether the next rows are loaded into registers of their own, before the current
+            ones are used, instead of in their place.
     """
 
     kernel: Kernel
@@ -48,6 +56,7 @@ class Plan:
     hd_tile: int = 0
     heads: int = 1
     tokens: int = 1
+    ahead: bool = False
 
     @property
     def dispatches(self) -> int:
@@ -67,13 +76,16 @@ def plan(
     hd_tile: int | None = None,
     threadgroup: int | None = None,
     partitions: int | None = None,
+    cores: int | None = None,
+    ahead: bool = False,
 ) -> Plan:
     """Choose what is not given.
 
     The sizes decide, never the contents: one model runs one kernel, whatever its batch. Tokens
     are shared out only where kv heads and sequences alone make fewer than
     `ENOUGH_THREADGROUPS` threadgroups, and never into parts of fewer than
-    `SHORTEST_PARTITION` tokens.
+    `SHORTEST_PARTITION` tokens. If it is known how many cores the GPU has, tokens are shared out
+    to at most one threadgroup for each, and threadgroups are as large as registers allow.
 
     Args:
         problem: The arrays of the call.
@@ -82,17 +94,21 @@ def plan(
         hd_tile: 8 or 16.
         threadgroup: A multiple of 32, at most 1024.
         partitions: At most 64.
+        cores: Of the GPU.
+        ahead: See `Plan`; takes registers, and is never chosen by itself.
 
     Raises:
         UsageError: What is given cannot be had, or not together.
     """
     kernel = kernel or "grouped"
     if kernel == "grouped":
-        return _grouped(problem, longest, hd_tile, threadgroup, partitions)
-    if hd_tile is not None or partitions not in {None, 1}:
+        whole = replace(_unshared(problem, hd_tile), ahead=ahead)
+        tallest = problem.max_blocks * problem.block_size if longest is None else longest
+        return _shared_out(problem, whole, tallest, threadgroup, partitions=partitions, cores=cores)
+    if hd_tile is not None or partitions not in {None, 1} or ahead:
         raise UsageError(
-            f'The kernel "{kernel}" has neither tiles of a head nor partitions.',
-            hint='The kernel "grouped" has both.',
+            f'The kernel "{kernel}" has neither tiles of a head nor partitions, nor loads ahead.',
+            hint='The kernel "grouped" has all of these.',
         )
     threads = threadgroup or (256 if kernel == "per-head" else 128)
     room = THREADGROUP_BYTES - 256 if kernel == "per-head" else 0
@@ -100,28 +116,38 @@ def plan(
     return Plan(kernel, threads)
 
 
-def _grouped(
-    problem: Problem,
-    longest: int | None,
-    hd_tile: int | None,
-    threadgroup: int | None,
-    partitions: int | None,
-) -> Plan:
+def _unshared(problem: Problem, hd_tile: int | None) -> Plan:
     tile = HD_TILES[0] if hd_tile is None else hd_tile
     if tile not in HD_TILES:
         raise UsageError(f"There is no HD_TILE of {tile}; there are 8 and 16.")
-    group = problem.q_heads // problem.kv_heads
-    heads = heads_at_once(group, tile)
-    threads = 256 if threadgroup is None else threadgroup
-    _check_threadgroup(threads, THREADGROUP_BYTES - 8 * heads * 32, problem.head_dim)
+    heads = heads_at_once(problem.q_heads // problem.kv_heads, tile)
     tokens = max(1, LOADED_BYTES // (2 * tile * problem.dtype.size))
-    whole = Plan("grouped", threads, 1, tile, heads, tokens)
-    tallest = problem.max_blocks * problem.block_size if longest is None else longest
-    threadgroups = problem.batch * problem.kv_heads * whole.rereads(group)
-    chosen = partitions_for(threadgroups, tallest) if partitions is None else partitions
+    return Plan("grouped", THREADS, 1, tile, heads, tokens)
+
+
+def _shared_out(
+    problem: Problem,
+    whole: Plan,
+    longest: int,
+    threadgroup: int | None,
+    *,
+    partitions: int | None,
+    cores: int | None,
+) -> Plan:
+    rereads = whole.rereads(problem.q_heads // problem.kv_heads)
+    threadgroups = problem.batch * problem.kv_heads * rereads
+    chosen = partitions_for(threadgroups, longest, cores) if partitions is None else partitions
     if not 1 <= chosen <= MOST_PARTITIONS:
         raise UsageError(f"{chosen} partitions cannot be had; there are 1 to {MOST_PARTITIONS}.")
-    return replace(whole, partitions=chosen)
+    usual = THREADS if cores is None else _threads_of_a_core(whole)
+    threads = usual if threadgroup is None else threadgroup
+    _check_threadgroup(threads, THREADGROUP_BYTES - 8 * whole.heads * LANES, problem.head_dim)
+    return replace(whole, threadgroup=threads, partitions=chosen)
+
+
+def _threads_of_a_core(whole: Plan) -> int:
+    held = whole.heads * whole.hd_tile
+    return next((threads for most, threads in THREADS_OF_A_CORE.items() if held <= most), THREADS)
 
 
 def heads_at_once(group: int, hd_tile: int) -> int:
@@ -130,13 +156,13 @@ def heads_at_once(group: int, hd_tile: int) -> int:
     return -(-group // -(-group // most))
 
 
-def partitions_for(threadgroups: int, longest: int) -> int:
+def partitions_for(threadgroups: int, longest: int, cores: int | None = None) -> int:
     """Return how many parts to make of contexts of up to `longest` tokens.
 
-    Enough for `ENOUGH_THREADGROUPS` threadgroups in all, as long as parts keep
-    `SHORTEST_PARTITION` tokens.
+    Enough for `ENOUGH_THREADGROUPS` threadgroups in all, or, if the number of cores is known, as
+    many as give no core a second one; as long as parts keep `SHORTEST_PARTITION` tokens.
     """
-    wanted = -(-ENOUGH_THREADGROUPS // threadgroups)
+    wanted = -(-ENOUGH_THREADGROUPS // threadgroups) if cores is None else cores // threadgroups
     return max(1, min(wanted, longest // SHORTEST_PARTITION, MOST_PARTITIONS))
 
 
