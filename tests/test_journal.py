@@ -7,7 +7,6 @@ from tracekit.journal import (
     Block,
     ClockAnchor,
     Journal,
-    Model,
     Phase,
     Specialization,
     StepMark,
@@ -15,7 +14,7 @@ from tracekit.journal import (
     fold,
     unclosed,
 )
-from tracekit.told import Gauge, Measured, Memory, Request, Span
+from tracekit.told import Gauge, Measured, Memory, Request, Span, Work
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def test_marks_become_a_report(journal: Journal) -> None:
         pid=7,
         state="done",
         complete=True,
-        model=Model(tokens=4, bytes_read=100, flops=8),
+        model=Work(tokens=4, bytes_read=100, flops=8),
         anchors=(ClockAnchor(5, 1005),),
         phases=(Phase("prepare", 10, 20), Phase("steady", 20, 40)),
         steps=(
@@ -60,7 +59,7 @@ def test_marks_become_a_report(journal: Journal) -> None:
             StepMark("steady", 26, 27, 31),
             StepMark("steady", 32, 33, 34, variant="sdpa"),
         ),
-        variants=(Model(tokens=4, flops=9, variant="sdpa"),),
+        variants={"sdpa": Work(tokens=4, flops=9)},
         spans=(Span("admit", 32, 33),),
         gauges=(Gauge("used_blocks", 7, 34, "count"),),
         requests=(Request(0, 30, 5, 2, tokens=(34,)),),

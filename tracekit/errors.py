@@ -3,7 +3,7 @@
     TracekitError                 3   something failed; the base of all
     ├── UsageError                2   the command line, a parameter or a configuration is wrong
     ├── ToolError                 3   a program that tracekit drives failed (xctrace, a worker)
-    │   └── KernelError       3   a Metal kernel does not compile, or broke a rule while it ran
+    │   └── KernelError           3   a Metal kernel does not compile, or broke a rule while it ran
     ├── RecordingError            3   a run's folder lacks what a stage needs, or cannot be written
     ├── InputError                3   a file to read is damaged, hostile or of an unknown kind
     ├── InconclusiveError         4   nothing failed, but the data do not allow an answer

@@ -55,13 +55,6 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Model(Work):
-    """What one step is known to do, of which variant: see `tracekit.step.Step` for the units."""
-
-    variant: str = ""
-
-
-@dataclass(frozen=True)
 class Specialization:
     """A pipeline that the workload made, and when it was first seen."""
 
@@ -106,13 +99,13 @@ class WorkloadReport:
     error: str = ""
     hint: str = ""
     exit_code: int | None = None
-    model: Model = field(default_factory=Model)
+    model: Work = field(default_factory=Work)
     anchors: tuple[ClockAnchor, ...] = ()
     phases: tuple[Phase, ...] = ()
     steps: tuple[StepMark, ...] = ()
     blocks: tuple[Block, ...] = ()
     specializations: tuple[Specialization, ...] = ()
-    variants: tuple[Model, ...] = ()
+    variants: dict[str, Work] = field(default_factory=dict[str, Work])
     spans: tuple[Span, ...] = ()
     gauges: tuple[Gauge, ...] = ()
     requests: tuple[Request, ...] = ()
@@ -157,15 +150,19 @@ _KEPT: dict[str, tuple[str, type]] = {
     "block": ("blocks", Block),
     "specialization": ("specializations", Specialization),
     "anchor": ("anchors", ClockAnchor),
-    "variant": ("variants", Model),
     "span": ("spans", Span),
     "gauge": ("gauges", Gauge),
     "request": ("requests", Request),
     "memory": ("memory", Memory),
 }
+# Marks of which each name has one, the last; the field of the report, and the key of the name.
+_NAMED: dict[str, tuple[str, str, type]] = {
+    "result": ("results", "name", Measured),
+    "variant": ("variants", "variant", Work),
+}
 _ABOUT = {one.name for one in fields(WorkloadReport)} - {
-    "results",
     *(name for name, _ in _KEPT.values()),
+    *(name for name, _, _ in _NAMED.values()),
 }
 
 
@@ -178,7 +175,7 @@ def fold(path: Path) -> WorkloadReport:
     kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
     phases: list[Phase] = []
     warnings: list[str] = []
-    results: dict[str, Measured] = {}
+    named: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
     report = WorkloadReport()
     unreadable = 0
     for line in _lines(path):
@@ -188,16 +185,17 @@ def fold(path: Path) -> WorkloadReport:
                 case str(mark) if mark in _KEPT:
                     name, kind = _KEPT[mark]
                     kept[name].append(msgspec.convert(values, kind))
+                case str(mark) if mark in _NAMED:
+                    name, key, kind = _NAMED[mark]
+                    named[name][values.pop(key)] = msgspec.convert(values, kind)
                 case "phase":
                     phases = _entered(phases, msgspec.convert(values, Phase))
                 case "end" | "left":
                     phases = _left(phases, msgspec.convert(values["at"], int))
                 case "warning":
                     warnings.append(msgspec.convert(values["text"], str))
-                case "result":
-                    results[values.pop("name")] = msgspec.convert(values, Measured)
                 case "model":
-                    report = replace(report, model=msgspec.convert(values, Model))
+                    report = replace(report, model=msgspec.convert(values, Work))
                 case "about":
                     report = _told(report, values)
                 case _:
@@ -207,8 +205,8 @@ def fold(path: Path) -> WorkloadReport:
     last = kept["steps"][-1].completed if kept["steps"] else 0
     phases = _left(phases, last) if phases and phases[-1].end is None else phases
     lists = {name: tuple(values) for name, values in kept.items()}
-    told = {"phases": tuple(phases), "warnings": tuple(warnings), "results": results}
-    return replace(report, unreadable=unreadable, **told, **lists)
+    told = {"phases": tuple(phases), "warnings": tuple(warnings)}
+    return replace(report, unreadable=unreadable, **told, **named, **lists)
 
 
 def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:

@@ -27,6 +27,5 @@ def observe(
     with beside(telemetry, recording.gauges_file, request.time_limit) as monitored:
         recorded = recorder.record(request, recording, progress)
     if isinstance(request.target, Launch) and journal_of(request.target) is None:
-        of_xctrace = recording.folder / "target-output.txt"
-        keep_output(recording, of_xctrace, Bundle(recording.host_bundle).stdout)
+        keep_output(recording, recording.target_output_file, Bundle(recording.host_bundle).stdout)
     return replace(recorded, warnings=(*recorded.warnings, *monitored.remarks))

@@ -124,6 +124,11 @@ class Recording:
         return self.folder / "gauges.jsonl"
 
     @property
+    def target_output_file(self) -> Path:
+        """What a program that xctrace or Metal recorded printed on its standard output."""
+        return self.folder / "target-output.txt"
+
+    @property
     def output_file(self) -> Path:
         """What a recorded program that is not ours printed on its standard output."""
         return self.folder / "output.txt"

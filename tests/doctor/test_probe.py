@@ -12,9 +12,10 @@ from tracekit.choice import choose
 from tracekit.doctor import here, probe_machine
 from tracekit.doctor.probe import Dose, dispatches_within, probe
 from tracekit.errors import InterruptedRunError
-from tracekit.journal import Model, StepMark, WorkloadReport
+from tracekit.journal import StepMark, WorkloadReport
 from tracekit.recorder import Recorded
 from tracekit.recording import Recording
+from tracekit.told import Work
 
 Scenario = Callable[..., None]
 LITTLE = Dose(seconds=0.3, dispatches=10)
@@ -131,7 +132,7 @@ def steps(*phases: str) -> tuple[StepMark, ...]:
 
 def test_dispatches_are_those_within_the_recording() -> None:
     marks = steps("warm-up", "warm-up", "warm-up", "wake-up", "steady", "steady", "steady")
-    report = WorkloadReport(model=Model(dispatches=1), steps=marks)
+    report = WorkloadReport(model=Work(dispatches=1), steps=marks)
     assert dispatches_within(report, "launch", 100) == 7
     assert dispatches_within(report, "attach", 100) == 4
     assert dispatches_within(report, "launch", 5) == 5

@@ -2,15 +2,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracekit.host import export_marks
-from tracekit.journal import Model, Phase, Specialization, StepMark, WorkloadReport
-from tracekit.told import Gauge, Measured, Memory, Request, Span
+from tracekit.journal import Phase, Specialization, StepMark, WorkloadReport
+from tracekit.told import Gauge, Measured, Memory, Request, Span, Work
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 
 REPORT = WorkloadReport(
     workload="paged",
     backend="metal",
-    model=Model(
+    model=Work(
         tokens=16, bytes_read=300, bytes_unique=200, bytes_written=40, flops=2**40, dispatches=1
     ),
     phases=(Phase("prepare", 900, 1000), Phase("warm-up", 1000, 1500), Phase("steady", 1500, 9000)),
@@ -69,7 +69,7 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
         backend="cpu",
         phases=(Phase("prepare", 900, 1000),),
         steps=(StepMark("steady", 1500, 1510, 1900, variant="sdpa", tokens=3),),
-        variants=(Model(flops=1, variant="paged"), Model(flops=2, variant="sdpa")),
+        variants={"paged": Work(flops=1), "sdpa": Work(flops=2)},
         spans=(Span("admit", 1500, 1510),),
         gauges=(Gauge("used_blocks", 7, 1900, "count"),),
         requests=(

@@ -28,7 +28,7 @@ def start(argv: tuple[str, ...], recording: Recording) -> subprocess.Popen[bytes
     Its standard input is a pipe from us, which ends with us, and the worker with it.
     """
     kept = {name: value for name, value in os.environ.items() if not distorts(name)}
-    output = recording.folder / "target-output.txt"
+    output = recording.target_output_file
     try:
         with output.open("wb") as out, _errors(recording).open("wb") as err:
             return subprocess.Popen(

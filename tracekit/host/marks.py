@@ -19,7 +19,8 @@ from tracekit.host.mark_tables import (
     STEP_MODEL,
     STEPS,
 )
-from tracekit.journal import Model, WorkloadReport
+from tracekit.journal import WorkloadReport
+from tracekit.told import Work
 
 Rows = Iterator[tuple[Cell, ...]]
 
@@ -60,8 +61,8 @@ class Marks:
         """Yield the rows of `host-step-model`, one a variant, at the end of the preparation."""
         if not self.report.backend:
             return
-        for model in self.report.variants or (self.report.model,):
-            yield (self._prepared, self.report.backend, *_numbers(model), model.variant)
+        for variant, work in (self.report.variants or {"": self.report.model}).items():
+            yield (self._prepared, self.report.backend, *_numbers(work), variant)
 
     def spans(self) -> Rows:
         """Yield the rows of `host-spans`."""
@@ -106,9 +107,9 @@ class Marks:
         return (self.origin if end is None else end) - self.origin
 
 
-def _numbers(model: Model) -> tuple[Cell, ...]:
-    moved = (model.bytes_read, model.bytes_unique, model.bytes_written)
-    return (model.tokens, *moved, model.flops, model.dispatches)
+def _numbers(work: Work) -> tuple[Cell, ...]:
+    moved = (work.bytes_read, work.bytes_unique, work.bytes_written)
+    return (work.tokens, *moved, work.flops, work.dispatches)
 
 
 def export_marks(

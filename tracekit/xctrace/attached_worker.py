@@ -120,7 +120,7 @@ class AttachedWorker:
     def _start(self) -> subprocess.Popen[bytes]:
         self._tries += 1
         argv = self._target.launch.argv
-        output = self._recording.folder / "target-output.txt"
+        output = self._recording.target_output_file
         try:
             with output.open("ab") as out, self._errors.open("ab") as err:
                 self._process = subprocess.Popen(

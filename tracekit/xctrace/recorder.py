@@ -95,7 +95,7 @@ class XctraceRecorder:
         request, recording, means = task.request, task.recording, task.means
 
         def line(subject: Subject) -> tuple[str, ...]:
-            output = recording.folder / "target-output.txt"
+            output = recording.target_output_file
             return record_line(
                 self._tool, request, subject.target, selection,
                 bundle=recording.bundle, target_output=output,
