@@ -46,5 +46,6 @@ def test_the_largest_cache_counts(tmp_path: Path) -> None:
 def test_a_system_that_tells_of_no_cache_has_none(tmp_path: Path) -> None:
     assert last_cache(tmp_path / "nowhere") is None
     (tmp_path / "index0").mkdir()
-    (tmp_path / "index0" / "size").write_text("much\n")
-    assert last_cache(tmp_path) is None
+    for text in ("much\n", "32768\n", "8\n"):
+        (tmp_path / "index0" / "size").write_text(text)
+        assert last_cache(tmp_path) is None

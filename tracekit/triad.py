@@ -24,6 +24,7 @@ _SCALE = 3.0
 _COUNTED = 3  # arrays that the triad reads or writes
 _LEAST = 384 << 20
 _TIMES_CACHE = 4  # STREAM's own rule
+_UNITS = {"K": 10, "M": 20, "G": 30}
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -96,10 +97,10 @@ def triad(result: Values, added: Values, scaled: Values, scale: float = _SCALE) 
 def last_cache(caches: Path = _CACHES) -> int | None:
     """Return the bytes of the CPU's largest cache, by Linux; None where it does not say."""
     sizes: list[int] = []
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, KeyError):
         for file in caches.glob("index*/size"):
-            number, unit = file.read_text().strip()[:-1], file.read_text().strip()[-1:]
-            sizes.append(int(number) << {"K": 10, "M": 20, "G": 30}.get(unit, 0))
+            text = file.read_text().strip()
+            sizes.append(int(text[:-1]) << _UNITS[text[-1]])
     return max(sizes, default=None)
 
 
