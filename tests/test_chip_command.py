@@ -96,7 +96,7 @@ def test_a_shape_is_given_a_launch_with_reasons(tracekit: Run) -> None:
 
 def test_the_bound_of_floats_counts_their_arithmetic(tracekit: Run) -> None:
     shown = rows(tracekit(*M4_MAX, "--dtype", "float32").out)
-    assert shown["bound"][1] == "of memory; about 80 % of the bandwidth can be reached."
+    assert shown["bound"][1] == "of memory; an M1 Max reached about 80 % of its bandwidth."
     assert shown["bytes"][0] == "134.5 MB"
 
 
