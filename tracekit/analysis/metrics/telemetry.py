@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import spans
+from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
 
@@ -24,7 +24,7 @@ def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> f
 def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Lowest clock of the GPU in the steady window: far below the median, it was throttled or idle.
 
-    A monitor averages over half a second; shorter drops are not seen.
+    A monitor is read twice a second; shorter drops may not be seen.
     """
     return float(_steady(gauges, phases, "gpu_clock").min())
 
@@ -39,7 +39,7 @@ def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> f
 def thermal_pressure_worst(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> int:
     """Worst thermal pressure in the steady window.
 
-    0 nominal, 1 light, 2 moderate, 3 heavy, 4 trapping, 5 sleeping; from 2 on clocks are lowered.
+    0 nominal, 1 light, 2 moderate, 3 heavy, 4 trapping, 5 sleeping.
     """
     return int(_steady(gauges, phases, "thermal_pressure").max())
 
@@ -49,10 +49,9 @@ def _steady(
 ) -> "pd.Series[float]":
     """Return the readings of one name in the steady phase, or of all the run without phases."""
     own = _told(gauges, name)
-    if phases is not None:
-        starts, ends = spans(phases[phases["name"] == "steady"])
-        if starts.size:
-            own = own[(own["time"] >= starts.min()) & (own["time"] <= ends.max())]
+    window = None if phases is None else steady_window(phases, phases.iloc[:0])
+    if window is not None:
+        own = own[own["time"].between(window.start, window.end)]
     if own.empty:
         raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
     return own["value"].astype(float)
