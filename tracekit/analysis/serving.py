@@ -5,6 +5,7 @@ A tick is a step that was no wait for load. All functions are pure; what cannot 
 """
 
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,7 @@ def whole_times(requests: pd.DataFrame) -> Values:
 
 def mean(values: Values) -> float:
     """Return the mean, summed without a rounding error."""
-    return math.fsum(values.tolist()) / values.size
+    return statistics.fmean(values.tolist())
 
 
 def deviation(values: Values) -> float:

@@ -12,7 +12,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metric import metric
-from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.metrics.steps import bytes_moved, steady_steps, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.chips import Chip
@@ -24,8 +24,8 @@ _SECOND = 1e9
 @metric("flop/byte")
 def step_intensity(step_models: pd.DataFrame) -> float:
     """Floating-point operations of a step for each byte that memory must move for it."""
-    model = _model(step_models)
-    return intensity(_operations(model), _moved(model))
+    model = step_model(step_models)
+    return intensity(_operations(model), bytes_moved(model))
 
 
 @metric("ns", Better.LOWER)
@@ -34,11 +34,11 @@ def step_bound(step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
 
     The rate of arithmetic counts where it is known to be the same for all types (M1 and M2).
     """
-    model = _model(step_models)
+    model = step_model(step_models)
     chip = _gpu_of(model, machine)
     least = bound(
         _operations(model, least=0),
-        _moved(model),
+        bytes_moved(model),
         bandwidth=_bandwidth(chip),
         rate=chip.fp16.value,
     )
@@ -48,10 +48,9 @@ def step_bound(step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
 @metric("ratio", Better.HIGHER)
 def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
     """Share of the chip's memory bandwidth that the median step reached, waiting included."""
-    model = _model(step_models)
+    model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    durations = np.subtract(*reversed(spans(steady_steps(steps))))
-    return _share(_moved(model), float(np.median(durations)), chip)
+    return _share(bytes_moved(model), float(np.median(step_times(steps))), chip)
 
 
 @metric("ratio", Better.HIGHER)
@@ -68,28 +67,13 @@ def bandwidth_share_busy(
     steady step's start to the last one's end.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    model = _model(step_models)
+    model = step_model(step_models)
     chip = _gpu_of(model, machine)
     starts, ends = spans(steady_steps(steps))
     ran = busy(*clip(*spans(own), int(starts.min()), int(ends.max())))
     if ran == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")
-    return _share(_moved(model) * starts.size, ran, chip)
-
-
-def _model(step_models: pd.DataFrame) -> "pd.Series[Any]":
-    if step_models.empty:
-        raise Unavailable("the workload does not say what a step does.")
-    if len(step_models) > 1:
-        raise Unavailable("steps are of several variants, each of which moves its own bytes.")
-    return step_models.iloc[0]
-
-
-def _moved(model: "pd.Series[Any]") -> int:
-    moved = int(model["bytes_unique"]) + int(model["bytes_written"])
-    if moved == 0:
-        raise Unavailable("the workload does not say how many bytes a step moves.")
-    return moved
+    return _share(bytes_moved(model) * starts.size, ran, chip)
 
 
 def _operations(model: "pd.Series[Any]", least: int = 1) -> int:

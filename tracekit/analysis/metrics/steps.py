@@ -1,5 +1,7 @@
 """How fast the workload went, by its own marks, in the steady window."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -38,27 +40,36 @@ def tokens_per_second(steps: pd.DataFrame) -> float:
 @metric("ns", Better.LOWER)
 def step_p50(steps: pd.DataFrame) -> float:
     """Median duration of a steady step, from building it until it was seen complete."""
-    return float(np.quantile(_durations(steps), 0.50))
+    return float(np.median(step_times(steps)))
 
 
 @metric("ns", Better.LOWER)
 def step_p99(steps: pd.DataFrame) -> float:
     """99th percentile of that duration, linear between ranks."""
-    return float(np.quantile(_durations(steps), 0.99))
+    return float(np.quantile(step_times(steps), 0.99))
 
 
 @metric("bytes/s", Better.HIGHER)
 def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
     """Bytes that a step must move, each read once, over the median step: a model, not a counter."""
+    return bytes_moved(step_model(step_models)) / (float(np.median(step_times(steps))) / 1e9)
+
+
+def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
+    """Return what a step does; raise Unavailable where nobody told, or steps are unlike."""
     if step_models.empty:
         raise Unavailable("the workload does not say what a step does.")
     if len(step_models) > 1:
         raise Unavailable("steps are of several variants, each of which moves its own bytes.")
-    model = step_models.iloc[0]
+    return step_models.iloc[0]
+
+
+def bytes_moved(model: "pd.Series[Any]") -> int:
+    """Return the bytes that memory must move for a step; raise Unavailable where none are told."""
     moved = int(model["bytes_unique"]) + int(model["bytes_written"])
     if moved == 0:
         raise Unavailable("the workload does not say how many bytes a step moves.")
-    return moved / (float(np.quantile(_durations(steps), 0.50)) / 1e9)
+    return moved
 
 
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
@@ -90,7 +101,8 @@ def _seconds(steps: pd.DataFrame) -> float:
     return length / 1e9
 
 
-def _durations(steps: pd.DataFrame) -> np.ndarray:
+def step_times(steps: pd.DataFrame) -> np.ndarray:
+    """Return how long each steady step took, in ns; raise Unavailable where they are unlike."""
     steady = steady_steps(steps)
     names = variants(steady)
     if len(names) > 1:

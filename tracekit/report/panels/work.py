@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import busy, spans
+from tracekit.analysis.metrics.steps import variants
 from tracekit.analysis.percentiles import grouped
 from tracekit.analysis.result import Result
 from tracekit.report.naming import families
@@ -35,6 +36,7 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
     """Group the target's work on the device, and the workload's steps."""
     device = of_target(tables, "gpu_intervals")
     marked = rows(tables, "steps")
+    labels = marked.frame["variant"] if variants(marked.frame) else None
     by_label = [] if device.absence else by_time(device.frame, "channel", device.frame["label"])
     return {
         "groups": by_label[:MOST_ROWS],
@@ -44,18 +46,11 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "sum": sum(group.total for group in by_label),
         "absence": device.absence,
         "source": of_table(tables, "gpu_intervals"),
-        "steps": [] if marked.absence else by_time(marked.frame, "phase", _variants(marked.frame)),
-        "varied": not marked.absence and _variants(marked.frame) is not None,
+        "steps": [] if marked.absence else by_time(marked.frame, "phase", labels),
+        "varied": labels is not None,
         "steps_absence": marked.absence,
         "steps_source": of_table(tables, "steps"),
     }
-
-
-def _variants(steps: pd.DataFrame) -> pd.Series | None:
-    """Return which of several compared things each step was; None where all are alike."""
-    if "variant" not in steps or not steps["variant"].fillna("").astype(bool).any():
-        return None
-    return steps["variant"]
 
 
 def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[Group]:
