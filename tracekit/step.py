@@ -25,7 +25,7 @@ class Step:
     Attributes:
         submit: Build the work and hand it to the device, without waiting for it.
         wait: Block until what `submit` returned is complete.
-        backend: Where the work runs: "metal" or "cpu".
+        backend: Where the work runs: "metal", "cpu", or "gpu" for another device of MLX's.
         tokens: Tokens that one step produces; 0 where the word has no meaning.
         bytes_read: Bytes that one step must read, counting every access.
         bytes_unique: Bytes that one step must read from memory, each one counted once.
