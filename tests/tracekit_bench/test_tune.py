@@ -1,10 +1,13 @@
 """Sweeps: what is swept, how it is ranked, and what a tie is."""
 
+import itertools
+
 import mlx.core as mx
 import pytest
 
 from tracekit.bench import Shape, tune, tuning_document, words
 from tracekit.bench.document import Row, Timing
+from tracekit.bench.gpu import GpuClock
 from tracekit.bench.measure import Effort
 from tracekit.bench.statistics import summarize
 from tracekit.bench.subjects.decode import Choice
@@ -91,6 +94,41 @@ def test_a_sweep_on_the_cpu_measures_and_says_what_has_no_meaning_there() -> Non
     plain = tuning_document(done)
     assert plain["kind"] == "tuning"
     assert len(plain["ranked"][0]["row"]["micro"]["samples"]) == 6
+
+
+def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_gpu: list[object] = []
+    monkeypatch.setattr(GpuClock, "measure", lambda _, prepared: asked_gpu.append(prepared))
+    reads = itertools.count()
+
+    def clock() -> int:
+        number = next(reads)
+        if number > 9:  # 4 to warm up, 4 of a round, and into the next one
+            raise KeyboardInterrupt
+        return number * 20_000_000
+
+    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock)
+    assert done.interrupted
+    (row,) = (one.row for one in done.ranked)
+    assert (row.state, row.reason, row.block_size) == ("partial", "the bench was interrupted", 16)
+    assert row.micro is not None
+    assert len(row.micro.samples) == 1
+    assert asked_gpu == []
+
+
+def test_a_sweep_that_is_stopped_at_the_gpu_keeps_its_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GpuClock, "measure", stop)
+    done = tune(SHAPE, Effort(1, 6, 0.001), asked=[Candidate(16), Candidate(32)])
+    assert done.interrupted
+    assert {one.row.block_size for one in done.ranked} == {16, 32}
+    assert {len(one.row.micro.samples) for one in done.ranked if one.row.micro} == {6}
 
 
 @on_the_cpu

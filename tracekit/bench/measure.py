@@ -9,7 +9,7 @@ from tracekit.bench.subject import Prepared, Subject
 from tracekit.recorder import Progress, quiet
 
 Clock = Callable[[], int]
-_MILLION = 1_000_000_000
+_SECOND = 1_000_000_000  # ns
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def measure(
     for runner in runners:
         _guarded(runner, lambda one=runner: _warm(one, effort, clock))
     there = [one for one in runners if not one.failure]
-    rounds = rounds_of(effort.budget * _MILLION, [one.cost for one in there], effort.repetitions)
+    rounds = rounds_of(effort.budget * _SECOND, [one.cost for one in there], effort.repetitions)
     for number in range(rounds):
         progress(f"round {number + 1} of {rounds}")
         for runner in in_turn(there, number):

@@ -21,8 +21,7 @@ def finished(runner: Runner, inputs: Inputs, gpu: GpuClock | None, stopped: str 
     """
     prepared, step, how = runner.prepared, runner.prepared.step, runner.prepared.launched
     reason = runner.failure or stopped
-    measuring = gpu is not None and not reason
-    found = gpu.measure(prepared) if gpu is not None and measuring else Found(reason=reason)
+    found = Found(reason=reason) if gpu is None or reason else gpu.measure(prepared)
     return Row(
         name=runner.subject.name,
         family=runner.subject.family,

@@ -98,9 +98,10 @@ class _Interrupted(Exception):  # noqa: N818  somebody asked to stop
 
 
 def _subjects(settings: Settings) -> tuple[Subject, ...]:
-    named = (*settings.subjects, settings.against) if settings.against else settings.subjects
-    asked = chosen(settings.suite, named)
-    return asked if settings.subjects else chosen(settings.suite)
+    if not settings.subjects:
+        return chosen(settings.suite)
+    against = (settings.against,) if settings.against else ()
+    return chosen(settings.suite, (*settings.subjects, *against))
 
 
 def _families(subjects: Sequence[Subject]) -> Iterator[list[Subject]]:

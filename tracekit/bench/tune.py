@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.attention.plan import HD_TILES
-from tracekit.bench.document import Comparison, Row
+from tracekit.bench.document import INTERRUPTED, Comparison, Row
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Inputs, cache_here
 from tracekit.bench.measure import Clock, Effort, Runner, describe, measure
@@ -22,7 +22,7 @@ from tracekit.suggestion import DecodeShape, Suggestion, suggest
 BLOCK_SIZES = (16, 32, 64)
 THREADGROUPS = (64, 128, 256, 512)
 PARTITIONS = (1, 2, 4, 8)
-MEANINGLESS = "threadgroup, HD_TILE and partitions: MLX's own operations on a CPU have none of them"
+MEANINGLESS = "threadgroup, HD_TILE and partitions: MLX's own operations have none of them"
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,8 @@ def tune(
 ) -> Tuning:
     """Measure every launch of the paged kernel on one shape, and rank them."""
     sweep = list(asked) if asked is not None else candidates(shape, backend())
-    runners: list[Runner] = []
-    rows: dict[str, Row] = {}
-    interrupted = False
     by_name = {one.name: one for one in sweep}
-    pools = {size: _inputs(shape, size) for size in {one.block_size for one in sweep}}
-    try:
-        for name, one in by_name.items():
-            progress(f"prepare {name}")
-            _prepare(one, pools[one.block_size], runners, rows)
-        measure(runners, effort, clock, progress)
-    except KeyboardInterrupt:
-        interrupted = True
-    rows |= {one.subject.name: _row(one, shape) for one in runners if one.micro or one.failure}
+    rows, interrupted = _measured(by_name, shape, effort, clock, progress)
     return Tuning(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
@@ -126,6 +115,34 @@ def tune(
     )
 
 
+def _measured(
+    by_name: Mapping[str, Candidate], shape: Shape, effort: Effort, clock: Clock, progress: Progress
+) -> tuple[dict[str, Row], bool]:
+    """Measure in turns, then on the GPU; return also whether somebody stopped it."""
+    pools = {size: _inputs(shape, size) for size in {one.block_size for one in by_name.values()}}
+    runners: list[Runner] = []
+    rows: dict[str, Row] = {}
+
+    def finish(runner: Runner, gpu: GpuClock | None = None, stopped: str = "") -> None:
+        name = runner.subject.name
+        rows[name] = finished(runner, pools[by_name[name].block_size], gpu, stopped)
+
+    try:
+        for name, one in by_name.items():
+            progress(f"prepare {name}")
+            _prepare(one, pools[one.block_size], runners, rows)
+        measure(runners, effort, clock, progress)
+        for runner in runners:
+            progress(f"finish {runner.subject.name}")
+            finish(runner, GpuClock())
+    except KeyboardInterrupt:
+        for runner in runners:
+            if runner.subject.name not in rows and (runner.micro or runner.failure):
+                finish(runner, stopped=INTERRUPTED)
+        return rows, True
+    return rows, False
+
+
 def _inputs(shape: Shape, block_size: int) -> Inputs:
     pages = shape.context // block_size
     sized = replace(shape, block_size=block_size, active_blocks=pages, max_blocks=None)
@@ -133,15 +150,13 @@ def _inputs(shape: Shape, block_size: int) -> Inputs:
 
 
 def _prepare(one: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[str, Row]) -> None:
-    subject = Subject(one.name, "attention", "decode", "", lambda _: paged(inputs, one.choice))
+    subject = Subject(
+        one.name, "attention", "decode", "", lambda _: paged(inputs, one.choice), paged=True
+    )
     try:
         runners.append(Runner(subject, subject.prepare(inputs)))
     except Exception as error:  # noqa: BLE001  one that fails must not end the others
         rows[one.name] = Row(one.name, "decode", "failed", describe(error))
-
-
-def _row(runner: Runner, shape: Shape) -> Row:
-    return finished(runner, Inputs(shape, cache_here()), GpuClock())
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
