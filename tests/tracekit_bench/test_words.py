@@ -81,6 +81,13 @@ def test_inputs_that_may_fit_a_cache_are_said_to_be_unknown() -> None:
     assert said in list(remarks(done))
 
 
+def test_calls_that_may_overlap_are_said_to() -> None:
+    done = bench(row("norm-fused", family="norm", chained=False), row("norm-separate"))
+    said = "norm-fused: calls of a chain do not wait for each other, and may overlap."
+    assert said in list(remarks(done))
+    assert not [one for one in remarks(bench(row("paged"))) if "overlap" in one]
+
+
 def test_few_samples_are_said_to_be_few() -> None:
     done = bench(row("flash", micro=timing(1.0, 2.0)), row("sdpa"))
     assert "flash: 6 samples or fewer; a larger --budget takes more." in list(remarks(done))

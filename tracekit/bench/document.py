@@ -9,6 +9,7 @@ from tracekit.bench.shape import Shape
 from tracekit.bench.statistics import OUTLIERS, PERCENTILES, Summary
 
 VERSION = 1
+INTERRUPTED = "the bench was interrupted"
 HOST = "host"
 GPU = "GPU"
 
@@ -22,7 +23,8 @@ DEFINITIONS: Mapping[str, str] = {
     "from order statistics; above 1 the subject is quicker",
     "error": "largest absolute error of a sequence over its largest absolute value, against "
     "float64, of the first and the last sequence or head",
-    "gb_per_s": "bytes that memory must move, each counted once, over the median of micro",
+    "gb_per_s": "bytes that memory must move, each counted once, over the GPU time of a call, or "
+    "over the median of micro where no GPU time was measured",
 }
 
 
@@ -169,6 +171,3 @@ class Bench:
 
 def _broke(row: Row) -> bool:
     return row.state == "partial" and row.reason != INTERRUPTED
-
-
-INTERRUPTED = "the bench was interrupted"

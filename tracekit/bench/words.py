@@ -29,6 +29,9 @@ def remarks(bench: Bench) -> Iterator[str]:
                 f"of {one.execution_width}, at most {one.most_threads} threads in a threadgroup, "
                 f"{size(one.threadgroup_memory)} of its memory."
             )
+    free = [row for row in bench.rows if row.micro and not row.chained]
+    if free:
+        yield f"{_names(free)}: calls of a chain do not wait for each other, and may overlap."
     cached = [row for row in bench.rows if row.micro and row.residence == "cache"]
     if cached:
         yield (
