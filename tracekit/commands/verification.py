@@ -108,11 +108,12 @@ def _with_options(added: Sequence[inspect.Parameter]) -> Command:
 
 def _given(context: typer.Context, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return those of a check's parameters that stand on the command line."""
-    return {
-        name: value
-        for name, value in parameters.items()
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    }
+    return {name: value for name, value in parameters.items() if _stands(name, context)}
+
+
+def _stands(name: str, context: typer.Context) -> bool:
+    """Tell whether an option stands on the command line; else it has its default."""
+    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
 def _require_fitting(subject: str, context: typer.Context) -> None:
@@ -122,7 +123,7 @@ def _require_fitting(subject: str, context: typer.Context) -> None:
     if subject.endswith(_METAL):
         return
     for name in _OF_METAL:
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
+        if _stands(name, context):
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a FILE.metal; {subject} says itself what is "
                 "launched.",

@@ -6,6 +6,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 import numpy as np
 import psutil
 from numpy.typing import NDArray
@@ -142,8 +143,8 @@ def _number(text: str) -> float | int:
 
 def _stored(values: Array, dtype: str) -> Array:
     if dtype == BFLOAT16:
-        bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        rounded = mx.array(values.astype(np.float32)).astype(mx.bfloat16)
+        return np.array(rounded.view(mx.uint16))
     kind = np.dtype(dtype)
     if kind.kind in "iu":
         limits = np.iinfo(kind)
