@@ -46,7 +46,7 @@ def document(parity: Parity) -> dict[str, Any]:
 
 
 def error_words(error: float | None) -> str:
-    """Return an error in words: "1.2e-04", "not a number" for what is infinitely far off."""
+    """Return an error in words: "1.2e-04", "not finite" for what is infinitely far off."""
     if error is None:
         return ""
     return "not finite" if error == float("inf") else f"{error:.1e}"
