@@ -1,13 +1,23 @@
 """A tool without Xcode: answers from a list, or the fake on PATH."""
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from recording_fakes import DEADLINES, Record, Scenario
+from tracekit.recorder import Recorded, Request, Target
 from tracekit.recording import Recording
+from tracekit.xctrace.attempts import Manner
+from tracekit.xctrace.claim import Premises
 from tracekit.xctrace.command import Completed
-from tracekit.xctrace.tool import Patience, Xctrace
+from tracekit.xctrace.exporting import only
+from tracekit.xctrace.recorder import XctraceRecorder
+from tracekit.xctrace.stop_ladder import Deadlines
+from tracekit.xctrace.tool import Patience, Xctrace, locate
 
 Answer = Completed | Callable[[tuple[str, ...]], Completed]
 
@@ -57,3 +67,40 @@ def recording(tmp_path: Path) -> Recording:
     folder = tmp_path / "run"
     folder.mkdir()
     return Recording(folder)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[int]:
+    with subprocess.Popen(("sleep", "60")) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
+    """Record a target with the fake; what progress is told is in `told`."""
+
+    def run(
+        target: Target,
+        *,
+        limit: float = 30,
+        deadlines: Deadlines = DEADLINES,
+        progress: Callable[[str], None] = told.append,
+        premises: Premises | None = None,
+        verified: float = 1e9,
+        **other: Any,
+    ) -> Recorded:
+        tool = locate(patience=Patience(pauses=(0, 0)))
+        manner = Manner(deadlines, pauses=(0, 0), verified=verified)
+        if premises is not None:
+            manner = replace(manner, premises=premises)
+        recorder = XctraceRecorder(tool, only(), manner)
+        request = replace(Request(target, limit, counters="off"), **other)
+        return recorder.record(request, recording, progress)
+
+    return run
