@@ -16,7 +16,7 @@ from tracekit.attention import (
     naive_attention,
     sdpa,
 )
-from tracekit.attention.dense_problem import dense_reference
+from tracekit.attention.reference import dense_reference
 from tracekit.errors import UsageError
 
 

@@ -7,11 +7,12 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.agreement import Floats, as_float64, relative_error
+from tracekit.agreement import as_float64, relative_error
 from tracekit.attention.dense import Mask, gathered, padding_mask
 from tracekit.attention.dense_traffic import DenseShape
 from tracekit.attention.pool import check_memory
 from tracekit.attention.problem import Problem
+from tracekit.attention.reference import dense_reference
 from tracekit.errors import UsageError
 
 _CHECKED_QUERIES = 64
@@ -119,27 +120,6 @@ def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DensePro
     ]
     mx.eval(*drawn)
     return DenseProblem(*drawn, lens=tuple(shape.lens), causal=shape.causal)
-
-
-def dense_reference(
-    q: Floats, keys: Floats, values: Floats, seen: NDArray[np.bool_], *, scale: float
-) -> Floats:
-    """Attend as the definition says, for one sequence, in float64.
-
-    Args:
-        q: `[q_heads, queries, head_dim]`.
-        keys: `[kv_heads, tokens, head_dim]`; q head h reads kv head h // (q_heads / kv_heads).
-        values: As `keys`.
-        seen: Which keys each query sees, `[queries, tokens]`, at least one.
-        scale: Factor of the scores.
-    """
-    out = np.empty_like(q)
-    group = q.shape[0] // keys.shape[0]
-    for head in range(q.shape[0]):
-        scores = np.where(seen, scale * (q[head] @ keys[head // group].T), -np.inf)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        out[head] = weights @ values[head // group] / weights.sum(axis=1, keepdims=True)
-    return out
 
 
 def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iterable[int]) -> float:

@@ -1,4 +1,4 @@
-"""What paged attention must give: dense, in float64, one head after the other."""
+"""What attention must give: in float64, one head after the other."""
 
 from collections.abc import Iterable
 
@@ -10,6 +10,27 @@ from tracekit.agreement import Floats, as_float64, relative_error
 from tracekit.attention.problem import Problem
 
 Integers = NDArray[np.int32]
+
+
+def dense_reference(
+    q: Floats, keys: Floats, values: Floats, seen: NDArray[np.bool_], *, scale: float
+) -> Floats:
+    """Attend as the definition says, for one sequence, in float64.
+
+    Args:
+        q: `[q_heads, queries, head_dim]`.
+        keys: `[kv_heads, tokens, head_dim]`; q head h reads kv head h // (q_heads / kv_heads).
+        values: As `keys`.
+        seen: Which keys each query sees, `[queries, tokens]`, at least one.
+        scale: Factor of the scores.
+    """
+    out = np.empty_like(q)
+    group = q.shape[0] // keys.shape[0]
+    for head in range(q.shape[0]):
+        scores = np.where(seen, scale * (q[head] @ keys[head // group].T), -np.inf)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        out[head] = weights @ values[head // group] / weights.sum(axis=1, keepdims=True)
+    return out
 
 
 def reference(
@@ -35,11 +56,9 @@ def reference(
         pages = block_tables[sequence, : -(-length // block_size)]
         keys = k_pages[pages].reshape(-1, kv_heads, head_dim)[:length]
         values = v_pages[pages].reshape(-1, kv_heads, head_dim)[:length]
-        for head in range(q.shape[1]):
-            kv_head = head * kv_heads // q.shape[1]
-            scores = scale * (keys[:, kv_head] @ q[sequence, head])
-            weights = np.exp(scores - scores.max())
-            out[sequence, head] = weights @ values[:, kv_head] / weights.sum()
+        rows = (q[sequence, :, None], keys.swapaxes(0, 1), values.swapaxes(0, 1))
+        seen = np.ones((1, length), np.bool_)
+        out[sequence] = dense_reference(*rows, seen, scale=scale)[:, 0]
     return out
 
 
