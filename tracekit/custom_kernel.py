@@ -16,7 +16,11 @@ LEAST_BUFFER = 8
 
 It binds shorter ones as `constant`, which makes another kernel of the same text.
 """
+LANES = 32
+"""Threads of a simdgroup."""
 METAL_TYPES = {mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float"}
+DTYPES = tuple(METAL_TYPES)
+"""The types of elements that the kernels are made for."""
 
 _BODY = "// ---- body ----\n"
 

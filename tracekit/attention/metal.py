@@ -5,9 +5,9 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.attention.plan import LANES, Plan, plan
+from tracekit.attention.plan import Plan, plan
 from tracekit.attention.problem import Problem, check_head_dim
-from tracekit.custom_kernel import LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
+from tracekit.custom_kernel import LANES, LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
 
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 

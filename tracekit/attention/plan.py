@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracekit.attention.problem import Problem
+from tracekit.custom_kernel import LANES
 from tracekit.errors import UsageError
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 
-LANES = 32
 HD_TILES = (8, 16)
 HELD_ELEMENTS = 64
 """Elements of queries that a lane of the grouped kernel holds at most, over all its q heads.

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
+from tracekit.custom_kernel import DTYPES
 from tracekit.errors import UsageError
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
-DTYPES = (mx.float16, mx.bfloat16, mx.float32)
 
 
 @dataclass(frozen=True, eq=False)

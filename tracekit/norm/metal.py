@@ -5,12 +5,11 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.custom_kernel import METAL_TYPES, Source, needing_metal, padded
+from tracekit.custom_kernel import LANES, METAL_TYPES, Source, needing_metal, padded
 from tracekit.norm.problem import Problem
 from tracekit.norm.traffic import fused_traffic
 from tracekit.traffic import Traffic
 
-LANES = 32
 SIMDGROUPS = 8
 COLUMNS = 2  # of the result, for each simdgroup: few registers, so many threadgroups at a time
 MOST_ROWS = 8  # of x; a lane keeps a sum for each of them and each column

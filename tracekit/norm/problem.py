@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
+from tracekit.custom_kernel import DTYPES
 from tracekit.errors import UsageError
 from tracekit.memory import require_memory
-
-DTYPES = (mx.float16, mx.bfloat16, mx.float32)
 
 
 @dataclass(frozen=True, eq=False)
