@@ -8,29 +8,18 @@ import numpy as np
 import pytest
 
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
+from small_kernels import needs_compiler
 from tracekit.attention import Kernel, Plan, plan, traffic
 from tracekit.attention.plan import HD_TILES
 from tracekit.attention.prewarm import BLOCK_SIZES
 from tracekit.attention.problem import DTYPES, HEAD_DIMS
 from tracekit.errors import KernelError
 from tracekit.msl import Order, Program
-from tracekit.msl.compiler import find_compiler
 
 GROUPS = (1, 4, 2, 8, 3, 5)
 
 
-def _compiler_is_there() -> bool:
-    try:
-        find_compiler(None)
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, there is none to test with
-        return False
-    return True
-
-
-pytestmark = [
-    pytest.mark.skipif(not _compiler_is_there(), reason="there is no C++ compiler"),
-    pytest.mark.usefixtures("compiled_kernels"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 
 Specialization = tuple[mx.Dtype, int, int, int]
 ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
@@ -186,7 +175,6 @@ def test_scores_that_rise_by_much_are_rescaled() -> None:
     for token in range(48):
         page = int(problem.block_tables[0, token // 16].item())
         keys[page, token % 16] = q[0, :2] * token
-    changed = Case(mx.float32, 64, 16, 1, (48,), 3)
-    out, _ = run(changed, how, compiled(traced(case, how)), Order.RANDOM, {"k_pages": keys})
+    out, _ = run(case, how, compiled(traced(case, how)), Order.RANDOM, {"k_pages": keys})
     last = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
     assert np.abs(out[0] - last).max() < 0.05

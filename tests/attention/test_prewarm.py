@@ -3,10 +3,11 @@
 import mlx.core as mx
 import pytest
 
+from small_kernels import needs_compiler
 from tracekit.attention import draw_problem, paged_attention, prewarm, specializations
 from tracekit.msl import emulation
 
-pytestmark = pytest.mark.usefixtures("compiled_kernels")
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 
 MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
 

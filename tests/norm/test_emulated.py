@@ -1,6 +1,5 @@
 """The Metal kernel itself, run on a CPU: every specialization, against float64."""
 
-import shutil
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -9,14 +8,12 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from small_kernels import needs_compiler
 from tracekit.msl import Order, emulation
 from tracekit.norm import Problem, draw_problem, error_of, fused_kernel, kernel_traffic
 from tracekit.norm.metal import specialization_name, tile_of
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
-    pytest.mark.usefixtures("compiled_kernels"),
-]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 
 MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 # Rows, elements, outputs: each tile height, each width of loads, one turn of the loop and several.
