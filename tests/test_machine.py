@@ -3,6 +3,8 @@ import platform
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tracekit.machine import describe, git_commit, gpu_cores
 
 
@@ -51,6 +53,16 @@ def test_a_commit_is_told_and_whether_it_was_changed(tmp_path: Path) -> None:
 def test_no_repository_is_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == ""
     assert git_commit(tmp_path / "missing") == ""
+
+
+def test_what_a_program_prints_may_be_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\nprintf '\\377'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_commit(tmp_path) == "\ufffd-dirty"
 
 
 def test_gpu_cores_are_read_from_the_registry() -> None:

@@ -57,7 +57,9 @@ def _git(folder: Path, *arguments: str) -> str:
 
 def _output(*argv: str) -> str:
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=_SECONDS)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", check=True, timeout=_SECONDS
+        )
         return done.stdout.strip()
     return ""
 

@@ -10,7 +10,7 @@ import pytest
 
 from fake_macmon import install_macmon
 from tracekit.journal import fold
-from tracekit.telemetry import Machine, beside
+from tracekit.telemetry import Machine, beside, ioreg
 from tracekit.telemetry.monitors import Poll, choose
 from tracekit.told import Gauge
 
@@ -101,6 +101,14 @@ def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
     with beside("macmon", file, 10, machine) as told:
         until(lambda: bool(fold(file).gauges))
     assert len(told.remarks) == 8
+
+
+def test_what_ioreg_prints_may_be_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = rb'"name"="\377" "PerformanceStatistics"={"Device Utilization %"=7}\n'
+    monkeypatch.setattr(ioreg, "COMMAND", ("/usr/bin/printf", printed.replace(b"%", b"%%")))
+    monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
+    assert isinstance(monitor, Poll)
+    assert [one.value for one in monitor.look().readings] == [0.07]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")

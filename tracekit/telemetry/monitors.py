@@ -118,7 +118,12 @@ def _obstacle(wanted: str, machine: Machine) -> str:
 def _registry() -> Taken:
     try:
         done = subprocess.run(
-            ioreg.COMMAND, capture_output=True, timeout=_PATIENCE, check=False, text=True
+            ioreg.COMMAND,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            text=True,
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
         return Taken((), (f"{ioreg.NAME}: {error}.",))
