@@ -48,7 +48,7 @@ def beside(
     """Read a monitor while the block runs; append its gauges to `file`, a journal.
 
     Whatever becomes of the monitor, the block is not disturbed. A gauge has the time at which it
-    was read; what a program's says is of the time since the sample before.
+    was read; what a program prints is of the time since its sample before.
 
     Args:
         wanted: One of `tracekit.telemetry.MONITORS`.
