@@ -185,3 +185,20 @@ class Ran:
 def tracekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run a command in this process."""
     return lambda *arguments: Ran(capsys, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def imported(
+    tmp_path: Path,
+    toc_xml: Callable[..., str],
+    intervals_xml: Callable[..., str],
+    tracekit: Callable[..., Any],
+) -> Path:
+    """A run made of a small trace: three intervals of the target, one of another process."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "toc.xml").write_text(toc_xml())
+    rows = [(0, 10, 4711, "python3"), (100, 10, 4711, "python3"), (50, 1, 420, "WindowServer")]
+    (folder / "intervals.xml").write_text(intervals_xml(rows))
+    assert tracekit("import", folder, "--output", tmp_path / "run").code == 0
+    return tmp_path / "run"
