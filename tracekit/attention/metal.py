@@ -26,13 +26,10 @@ def specializations() -> frozenset[str]:
     return frozenset(_made)
 
 
-def paged_decode(
-    problem: Problem, *, scale: float, how: Plan | None = None, verbose: bool = False
-) -> mx.array:
+def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> mx.array:
     """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
-    `verbose` makes MLX print the source it generates. Without Metal this can be traced by
-    `mx.export_function`, not run.
+    Without Metal this can be traced, by `tracekit.msl.generated`, not run.
 
     Raises:
         UsageError: The kernels have no such head size.
@@ -44,7 +41,7 @@ def paged_decode(
         "Choose no kernel: then MLX's own ops attend. "
         "`tracekit verify-kernel all` runs the kernels on a CPU."
     ):
-        out = _launch(problem, scale, how, verbose)
+        out = _launch(problem, scale, how)
     _made.update(specialization_names(problem, how))
     return out
 
@@ -76,7 +73,7 @@ def _merge_template(problem: Problem) -> list[tuple[str, Any]]:
     return [("T", problem.dtype), ("D", problem.head_dim)]
 
 
-def _launch(problem: Problem, scale: float, how: Plan, verbose: bool) -> mx.array:
+def _launch(problem: Problem, scale: float, how: Plan) -> mx.array:
     split, group = how.partitions > 1, problem.q_heads // problem.kv_heads
     rows = (problem.batch, problem.q_heads, how.partitions)
     width = problem.q_heads
@@ -98,12 +95,11 @@ def _launch(problem: Problem, scale: float, how: Plan, verbose: bool) -> mx.arra
         threadgroup=(how.threadgroup, 1, 1),
         output_shapes=shapes,
         output_dtypes=[problem.dtype, mx.float32, mx.float32][: len(shapes)],
-        verbose=verbose,
     )
-    return _merged(problem, partial, how.partitions, verbose) if split else out
+    return _merged(problem, partial, how.partitions) if split else out
 
 
-def _merged(problem: Problem, partial: list[mx.array], partitions: int, verbose: bool) -> mx.array:
+def _merged(problem: Problem, partial: list[mx.array], partitions: int) -> mx.array:
     (out,) = _MERGE.kernel()(
         inputs=[*partial, partitions],
         template=_merge_template(problem),
@@ -111,6 +107,5 @@ def _merged(problem: Problem, partial: list[mx.array], partitions: int, verbose:
         threadgroup=(problem.head_dim, 1, 1),
         output_shapes=[problem.q.shape],
         output_dtypes=[problem.dtype],
-        verbose=verbose,
     )
     return out

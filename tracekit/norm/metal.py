@@ -65,11 +65,10 @@ def specialization_name(problem: Problem) -> str:
     return _SOURCE.name(_template(problem), [*[kind] * 3, *scalars, kind])
 
 
-def fused_kernel(problem: Problem, *, verbose: bool = False) -> mx.array:
+def fused_kernel(problem: Problem) -> mx.array:
     """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
 
-    `verbose` makes MLX print the source it generates. Without Metal this can be traced by
-    `mx.export_function`, not run.
+    Without Metal this can be traced, by `tracekit.msl.generated`, not run.
 
     Returns:
         `[rows, outputs]` in the dtype of the problem.
@@ -78,12 +77,12 @@ def fused_kernel(problem: Problem, *, verbose: bool = False) -> mx.array:
         ToolError: MLX has no Metal here.
     """
     with needing_metal("`tracekit.norm.compiled` does the same with MLX's own ops."):
-        out = _launch(problem, verbose)
+        out = _launch(problem)
     _made.add(specialization_name(problem))
     return out
 
 
-def _launch(problem: Problem, verbose: bool) -> mx.array:
+def _launch(problem: Problem) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
     (out,) = _SOURCE.kernel()(
@@ -96,7 +95,6 @@ def _launch(problem: Problem, verbose: bool) -> mx.array:
         threadgroup=(SIMDGROUPS * LANES, 1, 1),
         output_shapes=[(problem.rows, problem.outputs)],
         output_dtypes=[problem.dtype],
-        verbose=verbose,
     )
     return out
 
