@@ -3,7 +3,7 @@
 import mlx.core as mx
 import pytest
 
-from fake_metal import FakeMetal, microseconds
+from fake_metal import Device, FakeMetal, microseconds
 from tracekit.attention import Problem, draw_problem
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import plan
@@ -49,3 +49,17 @@ def test_inputs_take_turns() -> None:
 def test_a_call_without_kernels_of_ours_has_no_gpu_time() -> None:
     with pytest.raises(ToolError, match=r"launches no kernel of `mx\.fast\.metal_kernel`"):
         time_kernels([lambda: mx.zeros(3)], FakeMetal())
+
+
+@pytest.mark.parametrize("kind", [AttributeError, TypeError, ValueError])
+def test_a_call_that_this_pyobjc_takes_otherwise_is_a_reason(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise kind("expected 2 arguments, got 3")
+
+    monkeypatch.setattr(Device, "newBufferWithBytes_length_options_", refuse)
+    drawn = problem(0)
+    how = plan(drawn, partitions=1)
+    with pytest.raises(ToolError, match=r"^GPU time is not available, .*: expected 2 arguments"):
+        time_kernels([lambda: paged_decode(drawn, scale=0.1, how=how)], FakeMetal())

@@ -43,10 +43,14 @@ def time_kernels(
 def _timed(queue: Queue, launches: Sequence[Launch], protocol: Protocol) -> Timed:
     first = launches[0]
     text = f"{prelude()}\n{first.source.text}"
-    pipeline = queue.compile(text, first.source.function)
-    bindings = [
-        {index: queue.buffer(contents) for index, contents in launch.buffers().items()}
-        for launch in launches
-    ]
-    time = queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
+    contents = [launch.buffers() for launch in launches]
+    try:
+        pipeline = queue.compile(text, first.source.function)
+        bindings = [{index: queue.buffer(held) for index, held in one.items()} for one in contents]
+        time = queue.time(pipeline, bindings, first.source.grid, first.threadgroup, protocol)
+    except (AttributeError, TypeError, ValueError) as error:
+        # What PyObjC raises for a method that is not there, or takes something else.
+        raise unavailable(
+            f"this PyObjC or macOS takes a call of Metal otherwise: {error}"
+        ) from error
     return Timed(first, pipeline, time)
