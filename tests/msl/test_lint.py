@@ -160,11 +160,16 @@ def test_beside_an_unknown_name_address_spaces_are_still_judged() -> None:
 def test_what_stands_in_comments_and_strings_is_no_code() -> None:
     text = GOOD.replace("  if (wide) {", '  /* device float* z = sums; */ if (wide) { // float* "')
     assert _messages(text) == []
+    text = GOOD.replace(
+        "  if (wide) {", "  // goes on \\\n  device float* z = sums;\n  if (wide) {"
+    )
+    assert _messages(text) == []
 
 
 def test_a_macro_that_declares_threadgroup_memory() -> None:
     text = GOOD.replace(
-        "  if (wide) {", "#define MORE \\\n  threadgroup float more[4];\n  MORE\n  if (wide) {"
+        "  if (wide) {",
+        "#define MORE /* two \\\n lines */ \\\n  threadgroup float more[4];\n  MORE\n  if (wide) {",
     )
     assert _messages(text) == []
 

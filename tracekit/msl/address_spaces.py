@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tracekit.msl.edits import without_comments
+
 _DECLARATIONS = Path(__file__).parent / "opencl"
 _SCALARS = "bool char uchar short ushort int uint long ulong half float bfloat"
 _OWN_NAMES = ("Limits", "complex64_t", "ceildiv", "log1p", "elem_to_loc")
 
-_WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:include|import|line|pragma)\b[^\n]*", re.MULTILINE)
 _CONSTANT = re.compile(r"\[\[\s*function_constant\s*\([^()]*\)\s*\]\](?=\s*;)")
 _ATTRIBUTE = re.compile(r"\[\[.*?\]\]", re.DOTALL)
@@ -27,20 +28,15 @@ def as_opencl(text: str, function: str, template: str, file: str) -> str:
     Threadgroup variables, which OpenCL would allow in the kernel itself only, become references
     into threadgroup memory.
     """
-    plain = _ATTRIBUTE.sub(_blank, _CONSTANT.sub(_initialised, without_comments(text)))
+    plain = _ATTRIBUTE.sub(_blank, _CONSTANT.sub(_initialised, _without_comments(text)))
     plain = _DIRECTIVE.sub(_blank, plain)
     plain = _DECLARED.sub(lambda found: _referred(plain, found, file), plain)
     return f'#line 1 "{file}"\n{plain}\n{_instance(plain, function, template)}'
 
 
-def without_comments(text: str) -> str:
-    """Return the text with comments turned into blanks of the same shape."""
-    return _WORDS.sub(lambda found: found[0] if found[0][0] == '"' else _blank(found), text)
-
-
 def prelude(text: str, defines: Mapping[str, str]) -> str:
     """Return what must stand before the text: Metal's library and MLX's, without its own names."""
-    plain = without_comments(text)
+    plain = _without_comments(text)
     own = [name for name in _OWN_NAMES if _defines(plain, name)]
     parts = [
         *(f"#define TRACEKIT_OWN_{name}" for name in own),
@@ -65,8 +61,17 @@ def _constructors() -> Iterator[str]:
                 yield f"#define {name}(...) tracekit_vector<{name}>(__VA_ARGS__)"
 
 
+def _without_comments(text: str) -> str:
+    return without_comments(text, as_blanks=_blank_bytes)
+
+
 def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", lambda letter: " " * len(letter[0].encode()), found[0])
+    return _blank_bytes(found[0])
+
+
+def _blank_bytes(piece: str) -> str:
+    """Return as many blanks as `piece` has bytes, which clang counts; line ends stay."""
+    return re.sub(r"(?:[^\n\\]|\\(?!\n))+", lambda line: " " * len(line[0].encode()), piece)
 
 
 def _initialised(found: re.Match[str]) -> str:

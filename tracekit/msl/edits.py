@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tracekit.msl.kernel import Kernel
@@ -75,23 +75,24 @@ def placed(kernel: Kernel, text: str, offset: int) -> tuple[str, int, int]:
     return *kernel.where(line), column
 
 
+def blank(piece: str) -> str:
+    """Return blanks in the shape of `piece`: line breaks and continued lines stay."""
+    return re.sub(r"[^\n\\]|\\(?!\n)", " ", piece)
+
+
 _WORDS = re.compile(r'"(?:\\.|[^"\\\n])*"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*', re.DOTALL)
 
 
-def without_comments(text: str) -> str:
+def without_comments(text: str, as_blanks: Callable[[str], str] = blank) -> str:
     """Turn comments into blanks of the same shape. One that never ends is left to be found."""
-    return _WORDS.sub(lambda found: found[0] if found[0] == "/*" else _kept(found[0]), text)
 
+    def plain(found: re.Match[str]) -> str:
+        is_comment = found[0] != "/*" and found[0][0] != '"'
+        return as_blanks(found[0]) if is_comment else found[0]
 
-def _kept(piece: str) -> str:
-    return piece if piece[0] == '"' else blank(piece)
+    return _WORDS.sub(plain, text)
 
 
 def without_strings(text: str) -> str:
     """Turn what stands in quotes into blanks, so that only code is left to search."""
     return re.sub(r'"(?:\\.|[^"\\\n])*"', lambda found: '"' + " " * (len(found[0]) - 2) + '"', text)
-
-
-def blank(piece: str) -> str:
-    """Return blanks in the shape of `piece`: line breaks and continued lines stay."""
-    return re.sub(r"[^\n\\]|\\(?!\n)", " ", piece)
