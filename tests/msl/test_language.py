@@ -152,6 +152,14 @@ def test_atomics_count_over_all_threadgroups() -> None:
         assert (counts.tolist(), total.tolist()) == ([50, 50, 99], [50.0])
 
 
+def test_a_fence_may_name_its_scope() -> None:
+    body = """
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst);
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+    out[i] = a[i];"""
+    assert one_output(body, FOUR).tolist() == FOUR.tolist()
+
+
 def test_structs_of_the_text_keep_their_fields() -> None:
     before = "struct Shape { int ab; int rg; };\n"
     parameters = "const device Shape* shapes, constant Shape& one, device int* out"

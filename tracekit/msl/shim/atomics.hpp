@@ -90,8 +90,10 @@ inline bool atomic_compare_exchange_weak_explicit(
   return __atomic_compare_exchange(place, expected, &after, false, __ATOMIC_SEQ_CST,
                                    __ATOMIC_SEQ_CST);
 }
-enum class thread_scope { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup,
-                          thread_scope_device };
-inline void atomic_thread_fence(mem_flags, memory_order) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+enum thread_scope { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup,
+                    thread_scope_device };
+inline void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 }  // namespace metal

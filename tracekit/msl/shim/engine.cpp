@@ -151,7 +151,7 @@ static void run_workers(Launch& launch) {
 
 #define TRACEKIT_EXPORTED extern "C" __attribute__((visibility("default")))
 
-// Runs kernel `index` of this library. Returns 0, or 1 with a message.
+// Runs a kernel of this library. Returns 0, or 1 with a message.
 TRACEKIT_EXPORTED int tracekit_run(const tracekit::Entry* entry, const tracekit::Request* request,
                                    tracekit::Counts* counts, char* message, size_t room) {
   tracekit::Launch launch(*request, *entry);
