@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.errors import KernelError
+from tracekit.errors import KernelError, UsageError
 from tracekit.msl import Order, emulation
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
@@ -77,6 +77,11 @@ def test_strided_bfloats_keep_their_bits() -> None:
     with emulation():
         out = apply(source, x, size=12, ensure_row_contiguous=False, dtype=mx.bfloat16)
     assert out.astype(mx.float32).tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
+
+
+def test_an_array_that_runs_backwards_is_refused() -> None:
+    with emulation(), pytest.raises(UsageError, match="runs backwards through memory"):
+        apply("out[i] = a[i];", mx.arange(9)[::-1], size=9, ensure_row_contiguous=False)
 
 
 def test_what_no_thread_writes_is_nan_or_the_initial_value() -> None:
