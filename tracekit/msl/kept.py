@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,19 +13,14 @@ from tracekit.errors import RecordingError, ToolError
 from tracekit.msl.compiler import SHIM, Compiler
 from tracekit.msl.library import Library
 from tracekit.replacing import replacing
+from tracekit.xctrace.lock import place
 
 _KEPT_FOR = 30 * 24 * 3600  # s without use
 
 
 def cache_folder() -> Path:
     """Return where compiled kernels are kept: below TRACEKIT_CACHE, or in the user's cache."""
-    given = os.environ.get("TRACEKIT_CACHE")
-    if given:
-        return Path(given) / "kernels"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tracekit" / "kernels"
-    caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(caches) / "tracekit" / "kernels"
+    return place() / "kernels"
 
 
 def kept(kind: str, text: str, compiler: Compiler, make: Callable[[Path], None]) -> Path:
