@@ -1,6 +1,5 @@
 """From kernels to programs: rewritten, compiled by the machine's C++ compiler, kept."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +10,7 @@ from tracekit.msl.kept import kept, load
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.messages import compiler_words
 from tracekit.msl.preprocessed import expanded, with_live_lines
-from tracekit.msl.program import Program
+from tracekit.msl.program import Program, processors
 from tracekit.msl.unit import ENTRY, Unit, extends_metal, unit
 
 _IN_ONE_UNIT = 16  # beyond, a second processor gains more than the header files cost
@@ -59,7 +58,7 @@ def compile_kernels(
     def compiled(made: Unit, group: Sequence[int]) -> list[Program]:
         return _compiled(made, [kernels[at] for at in group], found, engine)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(max_workers=processors()) as pool:
         made = pool.map(compiled, units, groups)
         programs = {
             at: program
@@ -76,7 +75,7 @@ def _shared_out(kernels: Sequence[Kernel]) -> list[list[int]]:
     order.sort(key=lambda at: (kernels[at].text, at))
     units = max(1, -(-len(order) // _IN_ONE_UNIT))
     if len(order) > 3:  # noqa: PLR2004 - fewer are made faster by one
-        units = max(units, min(os.cpu_count() or 1, len(order) // 2))
+        units = max(units, min(processors(), len(order) // 2))
     size = max(1, -(-len(order) // units))
     return [*alone, *(order[start : start + size] for start in range(0, len(order), size))]
 
@@ -90,7 +89,7 @@ def _compiled(
     library = load(path)
     return [
         Program(
-            kernel, parameters, library, library.entry(ENTRY.format(at)), made.files[text],
+            kernel, parameters, library, library.entry(ENTRY.format(at)), made.files[text][1],
             number=text, checked=made.checked,
         )
         for at, (kernel, parameters, text) in enumerate(
@@ -118,11 +117,12 @@ def _compile(
     try:
         compiler.run(optimized, "-shared", *files, folder=path.parent)
     except ToolError as error:
-        of_text: list[Kernel | None] = [None] * len(made.files)
-        for kernel, text in zip(kernels, made.texts, strict=True):
-            of_text[text] = kernel
+        texts = {
+            text: (kernel, made.files[text][1])
+            for kernel, text in zip(kernels, made.texts, strict=True)
+        }
         names = ", ".join(dict.fromkeys(name for name, _ in made.files))
-        words = compiler_words(error.message, made.files, of_text)
+        words = compiler_words(error.message, texts)
         raise KernelError(
             f"{compiler.path} cannot compile {names}:\n{words}",
             hint="A CPU's compiler reads the text as C++; Metal's own may say it otherwise.",

@@ -1,7 +1,7 @@
 """Words of compilers and of the engine, told with the kernel's own lines and columns."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 from tracekit.msl.edits import Edited
 from tracekit.msl.kernel import Kernel
@@ -10,9 +10,7 @@ _PLACE = re.compile(r"\b(\d+)\.(metal|call|end):(\d+)(?::(\d+))?")
 _MOST_LINES = 12
 
 
-def compiler_words(
-    words: str, files: Sequence[tuple[str, Edited]], kernels: Sequence[Kernel | None]
-) -> str:
+def compiler_words(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
     """Tell what a compiler said: its errors, each with the kernel's line, and the first notes."""
     lines = [
         line.replace("error: ", "").replace("fatal ", "")
@@ -21,26 +19,24 @@ def compiler_words(
     ]
     told = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
     more = len(lines) - _MOST_LINES
-    return located(told, files, kernels) + (f"\n({more} more)" if more > 0 else "")
+    return located(told, texts) + (f"\n({more} more)" if more > 0 else "")
 
 
-def located(
-    words: str, files: Sequence[tuple[str, Edited]], kernels: Sequence[Kernel | None]
-) -> str:
+def located(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 
     def told(found: re.Match[str]) -> str:
         nonlocal shown
-        number, line = int(found[1]), int(found[3])
-        name, text = files[number]
-        if found[2] != "metal":
-            return (
-                f"{name}, where the kernel is called" if found[2] == "call" else f"{name}, its end"
-            )
-        column, kernel = text.column(line, int(found[4] or 1)), kernels[number]
-        file, own = kernel.where(line) if kernel else (name, line)
-        shown = shown or _excerpt(kernel.text if kernel else "", line, column, own)
+        kernel, text = texts[int(found[1])]
+        if found[2] == "call":
+            return f"{kernel.file}, where the kernel is called"
+        if found[2] == "end":
+            return f"{kernel.file}, its end"
+        line = int(found[3])
+        column = text.column(line, int(found[4] or 1))
+        file, own = kernel.where(line)
+        shown = shown or _excerpt(kernel.text, line, column, own)
         return f"{file}:{own}:{column}" if found[4] else f"{file}:{own}"
 
     return _PLACE.sub(told, words) + shown

@@ -40,7 +40,7 @@ class Program:
         parameters: tuple[Parameter, ...],
         library: Library,
         entry: Entry,
-        text: tuple[str, Edited],
+        text: Edited,
         *,
         number: int,
         checked: bool,
@@ -49,7 +49,7 @@ class Program:
         self.parameters = parameters
         self.checked = checked
         self._library, self._entry = library, entry
-        self._files = {number: text}
+        self._texts = {number: (kernel, text)}
 
     def run(
         self,
@@ -91,7 +91,7 @@ class Program:
                      kernel=self.kernel)  # fmt: skip
         sizes = threadgroup_bytes or {}
         request = Request(
-            grid, threadgroup, list(Order).index(order), workers or _processors(),
+            grid, threadgroup, list(Order).index(order), workers or processors(),
             seed % 2**64, lenient, len(bound.table), max(sizes, default=-1) + 1,
             (Buffer * len(bound.table))(*bound.table), _sizes(sizes),
         )  # fmt: skip
@@ -112,10 +112,7 @@ class Program:
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        number, file = next(iter(self._files.items()))
-        files = [("", file[1])] * number + [file]
-        kernels = [None] * number + [self.kernel]
-        told = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), files, kernels)
+        told = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), self._texts)
         unchecked = "access of memory" in message and not self.checked
         hint = _WHERE if unchecked else ""
         return KernelError(f"{self.kernel.file}: {told}", hint=hint)
@@ -136,7 +133,8 @@ class Program:
         )  # fmt: skip
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Count the processors that this process may run on."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
