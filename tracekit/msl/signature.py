@@ -166,14 +166,11 @@ def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
             "the values that Metal gives to a thread.",
             hint=f"Its attributes are {attributes!r}." if attributes else "",
         )
-    index = re.search(
-        rf"\b{'threadgroup' if space == 'threadgroup' else 'buffer'}\((\d+)\)", attributes
-    )
-    condition = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
-    element = re.split(r"[*&]", plain)[0]
-    element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", element)
     kind = "threadgroup" if space == "threadgroup" else "buffer"
+    index = re.search(rf"\b{kind}\((\d+)\)", attributes)
+    condition = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
     before = re.split(r"[*&]", plain)[0]
+    element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", before)
     writable = space == "device" and not re.search(r"\bconst\b", before)
     return Parameter(
         name, kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
