@@ -86,8 +86,6 @@ def test_bfloat16_is_compared_as_numbers(scale: Write) -> None:
     launch = replace(GOOD, template="bfloat16_t, 64", buffers=buffers)
     subject = metal_subject(scale(), launch, seed=0)
     assert verify(subject).defects == ()
-    from tracekit.msl import Order  # noqa: PLC0415
-
     (out,) = subject.launch(Order.ASCENDING, False).arrays
     assert set(out.flatten().tolist()) == {3.75}
 

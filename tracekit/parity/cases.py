@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import mlx.core as mx
-import numpy as np
 
 from tracekit.attention import Problem, draw_problem
 from tracekit.attention.prewarm import BLOCK_SIZES
 from tracekit.attention.problem import HEAD_DIMS
+from tracekit.attention.traps import nan_past_ends
 from tracekit.dtypes import DTYPES
 from tracekit.nearest import require
 
@@ -92,22 +92,7 @@ class Case:
             dtype=getattr(mx, self.dtype),
             seed=seed,
         )
-        used = mx.array(_used(np.array(drawn.block_tables), self.lens, self.block_size))
-        nan = mx.array(mx.nan, drawn.dtype)
-        keys, values = (
-            mx.where(used[:, :, None, None], pages, nan) for pages in (drawn.k_pages, drawn.v_pages)
-        )
-        mx.eval(keys, values)
-        return Problem(drawn.q, keys, values, drawn.block_tables, drawn.context_lens)
-
-
-def _used(tables: np.ndarray, lens: Iterable[int], block_size: int) -> np.ndarray:
-    """Return which rows of which pages hold tokens: bool `[pages, block_size]`."""
-    used = np.zeros((tables.size, block_size), bool)
-    for table, length in zip(tables, lens, strict=True):
-        rows = np.arange(length)
-        used[table[rows // block_size], rows % block_size] = True
-    return used
+        return nan_past_ends(drawn)
 
 
 def _grid() -> tuple[Case, ...]:

@@ -1,5 +1,7 @@
 """Checks of the kernels that decode: ragged contexts over pages that hold traps."""
 
+from dataclasses import replace
+
 import mlx.core as mx
 import numpy as np
 
@@ -7,6 +9,7 @@ from tracekit.agreement import BOUNDS, as_float64
 from tracekit.attention import Problem, draw_problem, reference
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
+from tracekit.attention.traps import nan_past_ends
 from tracekit.dtypes import Dtype
 from tracekit.verification.check import Check
 
@@ -23,17 +26,10 @@ def trapped(problem: Problem) -> Problem:
 
     Whoever reads beyond a sequence's length gets NaN, or is out of bounds.
     """
-    blocks, size = problem.k_pages.shape[:2]
-    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)
-    used = np.zeros((blocks, size), bool)
-    for row, length in zip(tables, lens, strict=False):
-        pages = -(-int(length) // size)
-        used[row[:pages]] = (np.arange(pages * size) < length).reshape(pages, size)
-        row[pages:] = NO_PAGE
-    rows = mx.array(used)[:, :, None, None]
-    nan = mx.array(np.nan, problem.dtype)
-    keys, values = (mx.where(rows, one, nan) for one in (problem.k_pages, problem.v_pages))
-    return Problem(problem.q, keys, values, mx.array(tables), problem.context_lens)
+    tables, lens = np.array(problem.block_tables), np.array(problem.context_lens)[: problem.batch]
+    for row, length in zip(tables, lens, strict=True):
+        row[-(-int(length) // problem.block_size) :] = NO_PAGE
+    return replace(nan_past_ends(problem), block_tables=mx.array(tables))
 
 
 def decode_check(
