@@ -187,6 +187,8 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
         ("--csv results.json", 2, "--csv writes a file that ends in .csv"),
         ("--tune --csv t.csv", 2, "--tune writes JSON only."),
         ("--tune -o t.csv", 2, "--tune writes JSON only."),
+        ("--tune --subject paged", 2, "--tune takes no --subject and no --against"),
+        ("--tune --against sdpa", 2, "--tune takes no --subject and no --against"),
         ("--q-heads 5", 2, "5 q heads cannot be shared out among 8 kv heads."),
         ("--active-blocks 4 --max-blocks 2", 2, "--active-blocks must not exceed --max-blocks."),
         ("-o /proc/nowhere/results.json", 3, "cannot be written"),

@@ -111,6 +111,8 @@ def bench(
     if list_:
         _show_list(suite)
         return
+    if tune:
+        _require_launches_only(subject, against)
     _check_files(output, csv, tune=tune)
     shape = Shape(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
@@ -189,6 +191,13 @@ def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) 
         raise InterruptedRunError("The sweep was interrupted; launches may be missing.")
     if not done.ranked:
         raise ToolError("No launch could be measured.", hint="The lines above say why.")
+
+
+def _require_launches_only(named: list[str] | None, against: str | None) -> None:
+    from tracekit.errors import UsageError
+
+    if named or against:
+        raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
 
 
 def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
