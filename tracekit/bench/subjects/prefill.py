@@ -9,6 +9,7 @@ import psutil
 
 from tracekit.agreement import as_float64, relative_error
 from tracekit.attention import causal_mask, naive_attention, sdpa
+from tracekit.attention.reference import dense_reference
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject, Unavailable
 from tracekit.calls import backend, step_of
@@ -95,15 +96,13 @@ def _error(out: mx.array, arrays: Arrays, scale: float) -> float:
     q, keys, values = (as_float64(one)[0] for one in arrays)
     queries = np.arange(q.shape[1])
     ends = queries[(queries < _CHECKED) | (queries >= q.shape[1] - _CHECKED)]
-    got, seen = as_float64(out)[0][:, ends], queries <= ends[:, np.newaxis]
     heads = sorted({0, q.shape[0] - 1})
-    expected: list[np.ndarray] = []
-    for head in heads:
-        kv_head = head * keys.shape[0] // q.shape[0]
-        scores = np.where(seen, scale * (q[head, ends] @ keys[kv_head].T), -np.inf)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        expected.append(weights @ values[kv_head] / weights.sum(axis=1, keepdims=True))
-    return relative_error(got[heads], np.stack(expected))
+    kv_heads = [head * keys.shape[0] // q.shape[0] for head in heads]
+    seen = queries <= ends[:, np.newaxis]
+    expected = dense_reference(
+        q[heads][:, ends], keys[kv_heads], values[kv_heads], seen, scale=scale
+    )
+    return relative_error(as_float64(out)[0][heads][:, ends], expected)
 
 
 SUBJECTS = (
