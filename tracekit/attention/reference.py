@@ -62,6 +62,18 @@ def reference(
     return out
 
 
+def reference_of(problem: Problem, *, scale: float) -> Floats:
+    """Return what a problem must give; see `reference`."""
+    return reference(
+        as_float64(problem.q),
+        as_float64(problem.k_pages),
+        as_float64(problem.v_pages),
+        np.array(problem.block_tables),
+        np.array(problem.context_lens),
+        scale=scale,
+    )
+
+
 def largest_error(
     problem: Problem, out: mx.array, *, scale: float, sequences: Iterable[int]
 ) -> float:

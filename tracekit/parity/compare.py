@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
-import numpy as np
 
 from tracekit.agreement import BOUNDS, Floats, as_float64, relative_error
-from tracekit.attention import Problem, reference
+from tracekit.attention import Problem
+from tracekit.attention.reference import reference_of
 from tracekit.msl import emulation
 from tracekit.msl.compiler import find_compiler
 from tracekit.parity.cases import Case
@@ -125,7 +125,7 @@ def _compared(
 ) -> list[Outcome]:
     problem = case.problem(seed)
     scale = problem.head_dim**-0.5
-    expected = _expected(problem, case.lens, scale)
+    expected = reference_of(problem, scale=scale)
     found: dict[str, Floats | str] = {}
     for one in implementations:
         with _place(one, emulate=emulate):
@@ -145,17 +145,6 @@ def _result(one: Implementation, problem: Problem, lens: list[int], scale: float
         return as_float64(out)
     except Exception as error:  # noqa: BLE001  one that raises is an outcome
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _expected(problem: Problem, lens: list[int], scale: float) -> Floats:
-    return reference(
-        as_float64(problem.q),
-        as_float64(problem.k_pages),
-        as_float64(problem.v_pages),
-        np.array(problem.block_tables),
-        np.array(lens, np.int32),
-        scale=scale,
-    )
 
 
 def _outcome(

@@ -5,10 +5,11 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.agreement import BOUNDS, as_float64
-from tracekit.attention import Problem, draw_problem, reference
+from tracekit.agreement import BOUNDS
+from tracekit.attention import Problem, draw_problem
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
+from tracekit.attention.reference import reference_of
 from tracekit.attention.traps import nan_past_ends
 from tracekit.dtypes import Dtype
 from tracekit.verification.check import Check
@@ -67,18 +68,7 @@ def decode_check(
     rows = sum(lens) * kv_heads * head_dim * problem.dtype.size * how.rereads(group)
     return Check(
         run=lambda: paged_decode(problem, scale=scale, how=how),
-        expected=_expected(problem, scale),
+        expected=reference_of(problem, scale=scale),
         bound=BOUNDS[dtype],
         loaded={"k_pages": rows, "v_pages": rows},
-    )
-
-
-def _expected(problem: Problem, scale: float) -> np.ndarray:
-    return reference(
-        as_float64(problem.q),
-        as_float64(problem.k_pages),
-        as_float64(problem.v_pages),
-        np.array(problem.block_tables),
-        np.array(problem.context_lens),
-        scale=scale,
     )
