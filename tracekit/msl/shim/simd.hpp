@@ -68,7 +68,6 @@ enum class mem_flags {
   mem_threadgroup_imageblock = 8, mem_object_data = 16
 };
 constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
-enum memory_scope { memory_scope_threadgroup, memory_scope_device, memory_scope_simdgroup };
 
 #define TRACEKIT_HERE tracekit::Site site = tracekit::Site::current()
 
