@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import RecordingError, ToolError
-from tracekit.xctrace.lock import Holder, locked, place, told
+from tracekit.xctrace.lock import Holder, locked, told
 
 HOLD = """
 import os, sys, time
@@ -112,11 +112,3 @@ def test_what_was_not_given_back_is_told_in_words() -> None:
     holder = Holder(17, time.time(), "2026-11-20T10:15:03.000+00:00", "/runs/theirs")
     assert told(holder).startswith("The recording into /runs/theirs, begun at 2026-11-20 ")
     assert "by process 17, did not end in good order" in told(holder)
-
-
-def test_the_place_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACEKIT_CACHE", "/somewhere")
-    assert place() == Path("/somewhere")
-    monkeypatch.delenv("TRACEKIT_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert place().name == "tracekit"

@@ -24,9 +24,9 @@ def doctor(
     from tracekit import console
     from tracekit.doctor import examine, here, probe_machine
     from tracekit.errors import InterruptedRunError
-    from tracekit.xctrace.lock import place
+    from tracekit.notes import notes_folder
 
-    where, machine, fresh = place(), here(), None
+    where, machine, fresh = notes_folder(), here(), None
     try:
         if probe:
             with console.progress("probe") as progress:

@@ -6,16 +6,16 @@ from tracekit.capabilities import Capabilities, advise
 from tracekit.doctor import cache
 from tracekit.doctor.identity import identify
 from tracekit.doctor.surroundings import here
+from tracekit.notes import notes_folder
 from tracekit.plan import METAL_SYSTEM_TRACE, Plan
 from tracekit.recorder import Recorder
-from tracekit.xctrace.lock import place
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:
     """Return what a probe of this machine showed; None for the host recorder, or without one."""
     if recorder.name != "xctrace":
         return None
-    return cache.recall(identify(here(), recorder.version()), place())
+    return cache.recall(identify(here(), recorder.version()), notes_folder())
 
 
 def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:

@@ -12,15 +12,15 @@ from pathlib import Path
 from tracekit.errors import RecordingError, ToolError
 from tracekit.msl.compiler import SHIM, Compiler
 from tracekit.msl.library import Library
+from tracekit.notes import notes_folder
 from tracekit.replacing import replacing
-from tracekit.xctrace.lock import place
 
 _KEPT_FOR = 30 * 24 * 3600  # s without use
 
 
 def cache_folder() -> Path:
     """Return where compiled kernels are kept: below TRACEKIT_CACHE, or in the user's cache."""
-    return place() / "kernels"
+    return notes_folder() / "kernels"
 
 
 def kept(kind: str, text: str, compiler: Compiler, make: Callable[[Path], None]) -> Path:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.guardian import Guardian
+from tracekit.notes import notes_folder
 from tracekit.recording import Recording
 from tracekit.xctrace.disk import Disk
-from tracekit.xctrace.lock import locked, place, told
+from tracekit.xctrace.lock import locked, told
 from tracekit.xctrace.rivals import refuse_rivals, rivals
 from tracekit.xctrace.staging import remember, staging_folder, sweep
 
@@ -25,7 +26,7 @@ class Premises:
         staging_age: Seconds since its last change after which a staging file may be removed.
     """
 
-    notes: Path = field(default_factory=place)
+    notes: Path = field(default_factory=notes_folder)
     disk: Disk = field(default_factory=Disk)
     staging_age: float = _STAGING_AGE
 

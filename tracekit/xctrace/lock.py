@@ -5,7 +5,6 @@ import logging
 import os
 import platform
 import re
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import msgspec
 import psutil
 
 from tracekit.errors import RecordingError, ToolError
+from tracekit.notes import notes_folder
 from tracekit.recording import now
 
 log = logging.getLogger(__name__)
@@ -42,16 +42,6 @@ class Lock:
     stale: Holder | None = None
 
 
-def place() -> Path:
-    """Return the folder of tracekit's own notes: TRACEKIT_CACHE, or one in the user's cache."""
-    given = os.environ.get("TRACEKIT_CACHE")
-    if given:
-        return Path(given)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tracekit"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracekit"
-
-
 @contextmanager
 def locked(folder: Path, where: Path | None = None) -> Generator[Lock]:
     """Hold the lock of this user on this machine while recording into `folder`.
@@ -63,7 +53,7 @@ def locked(folder: Path, where: Path | None = None) -> Generator[Lock]:
         ToolError: Someone else holds it; says who, since when and for what.
         RecordingError: The file cannot be made.
     """
-    path = _file(where or place())
+    path = _file(where or notes_folder())
     handle = _open(path)
     try:
         if not _taken(handle, path):
