@@ -10,6 +10,7 @@ import pytest
 import typer
 
 import tracekit
+from tracekit.analysis.given import GIVEN
 from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rule import HEADS
@@ -22,7 +23,6 @@ from tracekit.workload import all_workloads
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tracekit"
-GIVEN = {"machine", "targets"}  # made by the analysis itself
 
 LONGEST_MODULE = 250
 LONGEST_FUNCTION = 40

@@ -3,7 +3,7 @@
 import difflib
 import shutil
 
-from tracekit.analysis.inject import asked_tables
+from tracekit.analysis.given import recorded_tables
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rules import RULES
 from tracekit.errors import RecordingError, ToolError, UsageError
@@ -94,7 +94,7 @@ def require_exports(recording: Recording) -> None:
 def needed_tables() -> frozenset[str]:
     """Return the tables that metrics, rules and panels make use of."""
     functions = [*(one.measure for one in METRICS.values()), *(one.judge for one in RULES.values())]
-    names = {name for function in functions for name in asked_tables(function)}
+    names = {name for function in functions for name in recorded_tables(function)}
     names |= {name for panel in PANELS for name in panel.reads}
     return frozenset(names & set(SCHEMAS))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tracekit import machine, redaction
 from tracekit.analysis.analyze import analyze as judge
+from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.choice import NEEDED, choose, recorder_for, require_exports, require_timing
@@ -129,20 +130,6 @@ def redaction_of(recording: Recording) -> redaction.Redaction:
             private.append((run.device.get("name", ""), "<device>"))
             private.append((run.device.get("uuid", ""), "<uuid>"))
     return redaction.redaction(private)
-
-
-def redact_result(result: Result, redact: redaction.Redaction) -> Result:
-    """Return the result without what names a person or a machine."""
-    return replace(
-        result,
-        provenance=redaction.redact_provenance(result.provenance, redact),
-        metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
-        findings=tuple(
-            replace(one, message=redact(one.message), advice=redact(one.advice))
-            for one in result.findings
-        ),
-        checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
-    )
 
 
 def warn(recording: Recording, warnings: Sequence[str]) -> None:

@@ -112,14 +112,6 @@ def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:
         judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
 
 
-def test_targets_and_machine_are_tables_like_any_other() -> None:
-    tables = subject.WithTargets({}, OURS)
-    assert list(tables) == ["targets", "machine"]
-    assert len(tables) == 2
-    assert tables["targets"].to_dict("list") == {"pid": [4711], "name": ["python3"]}
-    assert tables["machine"]["chip"].isna().all()
-
-
 def test_what_the_workload_measured_is_in_the_result() -> None:
     frame = pd.DataFrame(
         {
@@ -135,3 +127,20 @@ def test_what_the_workload_measured_is_in_the_result() -> None:
         Measurement("speedup", None, "", Better.HIGHER, "no step of sdpa was made"),
     )
     assert told_results({}) == ()
+
+
+def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps(intervals: Make) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)])
+    steps = pd.DataFrame(
+        {
+            "start": [0, 10 * MS],
+            "duration": pd.array([10 * MS, 10 * MS], dtype="Int64"),
+            "phase": ["steady", "steady"],
+            "tokens": pd.array([4, 4], dtype="Int64"),
+        }
+    )
+    [finding] = analyze({"gpu_intervals": frame, "steps": steps}, OURS).findings
+    assert finding.saving == 10 * MS
+    assert finding.saving_per_token == 1.25 * MS
+    [unknown] = analyze({"gpu_intervals": frame}, OURS).findings
+    assert unknown.saving_per_token is None

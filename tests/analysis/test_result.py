@@ -53,8 +53,9 @@ def test_the_document_has_the_fields_that_are_documented(tmp_path: Path) -> None
             "severity": "warning",
             "message": "Idle for 20 %.",
             "advice": "Submit ahead.",
-            "evidence": [{"table": "gpu_intervals", "start": 10, "end": 20}],
+            "evidence": [{"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}],
             "saving": 10,
+            "saving_per_token": None,
         }
     ]
     assert document["checks"][1] == {

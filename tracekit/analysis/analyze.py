@@ -2,49 +2,26 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from tracekit.analysis.finding import Finding
+from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.machine import machine_table
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.metrics.steps import steady_tokens
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Rule, Settings
 from tracekit.analysis.rules import RULES
-from tracekit.analysis.target import targets_table
 from tracekit.errors import TracekitError, UsageError
 from tracekit.recording import Provenance
 
 log = logging.getLogger(__name__)
 
 _WORST_FIRST = ("error", "warning", "note")
-
-
-class WithTargets(Mapping[str, pd.DataFrame]):
-    """The tables of a recording, and what the run knows besides.
-
-    `targets` are the processes whose rows are the target's, `machine` is where it was made.
-    """
-
-    def __init__(self, tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> None:
-        self._tables = tables
-        self._known = {
-            "targets": targets_table(provenance),
-            "machine": machine_table(provenance),
-        }
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        return self._known[name] if name in self._known else self._tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._known
-        yield from self._tables
-
-    def __len__(self) -> int:
-        return len(self._known) + len(self._tables)
 
 
 def analyze(
@@ -63,14 +40,15 @@ def analyze(
         raise UsageError(
             f"There is no rule {unknown[0]!r}.", hint=f"There are: {', '.join(RULES)}."
         )
-    known = WithTargets(tables, provenance)
+    known = Given(tables, provenance)
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
     findings = [finding for _, found in judged for finding in found]
+    tokens = _tokens(known)
     return Result(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
         results=told_results(known),
-        findings=tuple(sorted(findings, key=_rank)),
+        findings=tuple(per_token(one, tokens) for one in sorted(findings, key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
 
@@ -91,6 +69,20 @@ def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
         )
         for row in told.to_dict("records")
     )
+
+
+def per_token(finding: Finding, tokens: int | None) -> Finding:
+    """Return the finding with its saving spread over the tokens of the steady window."""
+    if finding.saving is None or not tokens or finding.saving_per_token is not None:
+        return finding
+    return replace(finding, saving_per_token=finding.saving / tokens)
+
+
+def _tokens(tables: Mapping[str, pd.DataFrame]) -> int | None:
+    try:
+        return int(inject(steady_tokens, tables))
+    except Unavailable:
+        return None
 
 
 def _text(cell: object) -> str:

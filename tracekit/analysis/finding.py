@@ -14,11 +14,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """A window of a table where the finding can be seen; times in ns of the trace."""
+    """A window of a table where the finding can be seen; times in ns of the trace.
+
+    `note` says what is special about this one, such as the cause of a gap.
+    """
 
     table: str
     start: int
     end: int
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Finding:
     """A fact that a rule found.
 
     `saving` is the time that could be won in the window the rule looked at, in ns; None where
-    it cannot be estimated.
+    it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
+    the analysis fills it in where steps and their tokens are known.
     """
 
     rule: str
@@ -35,3 +40,4 @@ class Finding:
     advice: str
     evidence: tuple[Evidence, ...] = ()
     saving: int | None = None
+    saving_per_token: float | None = None

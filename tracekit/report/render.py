@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from tracekit import units
+from tracekit.analysis.given import Given
 from tracekit.analysis.result import Result
 from tracekit.report import naming, text
 from tracekit.report.panel import Panel, Tables
@@ -46,7 +47,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     style = _read(folder / "page.css")
     script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
     environment = _environment(folder, redact)
-    once = Kept(tables)
+    once = Kept(Given(tables, result.provenance))
     return environment.get_template("page.html").render(
         result=result,
         name=_name(result),

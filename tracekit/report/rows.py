@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from tracekit.analysis.inject import Unavailable
 from tracekit.errors import TracekitError
 from tracekit.report.panel import Tables
 from tracekit.tables.schemas import SCHEMAS
@@ -34,6 +35,8 @@ def rows(tables: Tables, name: str) -> Rows:
         return Rows(_nothing(name), f"the recording has no table {name}")
     except TracekitError as error:
         return Rows(_nothing(name), f"the table {name} cannot be read: {error.message}")
+    except Unavailable as reason:
+        return Rows(_nothing(name), str(reason))
     if frame.empty:
         return Rows(_nothing(name), f"the table {name} has no rows")
     return Rows(frame)
@@ -61,7 +64,8 @@ def of_others(tables: Tables, name: str) -> Rows:
 
 
 def _nothing(name: str) -> pd.DataFrame:
-    return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])
+    columns = SCHEMAS[name].columns if name in SCHEMAS else ()
+    return pd.DataFrame(columns=[column.name for column in columns])
 
 
 class Kept(Mapping[str, pd.DataFrame]):
@@ -74,7 +78,7 @@ class Kept(Mapping[str, pd.DataFrame]):
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._frames: dict[str, pd.DataFrame] = {}
-        self._errors: dict[str, KeyError | TracekitError] = {}
+        self._errors: dict[str, KeyError | TracekitError | Unavailable] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Return the table `name`; raise what the tables raise."""
@@ -83,7 +87,7 @@ class Kept(Mapping[str, pd.DataFrame]):
         if name not in self._frames:
             try:
                 self._frames[name] = self._tables[name]
-            except (KeyError, TracekitError) as error:
+            except (KeyError, TracekitError, Unavailable) as error:
                 self._errors[name] = error
                 raise
         return self._frames[name]

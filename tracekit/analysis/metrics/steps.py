@@ -31,10 +31,7 @@ def tokens_per_second(steps: pd.DataFrame) -> float:
         raise Unavailable(
             f"steps are of several variants ({told}), which are compared, not summed."
         )
-    tokens = int(steady["tokens"].fillna(0).sum())
-    if tokens == 0:
-        raise Unavailable("the workload produces no tokens.")
-    return tokens / _seconds(steps)
+    return steady_tokens(steps) / _seconds(steps)
 
 
 @metric("ns", Better.LOWER)
@@ -70,6 +67,17 @@ def bytes_moved(model: "pd.Series[Any]") -> int:
     if moved == 0:
         raise Unavailable("the workload does not say how many bytes a step moves.")
     return moved
+
+
+def steady_tokens(steps: pd.DataFrame) -> int:
+    """Return the tokens of the steady steps; raise Unavailable where there are none.
+
+    Steps of several variants, which are compared, count together: their time does too.
+    """
+    tokens = int(steady_steps(steps)["tokens"].fillna(0).sum())
+    if tokens == 0:
+        raise Unavailable("the workload produces no tokens.")
+    return tokens
 
 
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,63 @@
+"""The tables of a run, and those that the analysis makes itself.
+
+A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
+from the start; what is made of other tables is made when somebody asks, once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable, asked_tables, inject
+from tracekit.analysis.machine import machine_table
+from tracekit.analysis.target import targets_table
+from tracekit.recording import Provenance
+
+OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
+    "targets": targets_table,
+    "machine": machine_table,
+}
+DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {}
+GIVEN = frozenset({*OF_PROVENANCE, *DERIVED})
+
+
+class Given(Mapping[str, pd.DataFrame]):
+    """The tables of a recording, and what the analysis knows besides.
+
+    A table that cannot be made raises Unavailable, with the reason, as often as it is asked for.
+    """
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> None:
+        self._tables = tables
+        self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
+        self._reasons: dict[str, Unavailable] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name in DERIVED and name not in self._made:
+            self._make(name)
+        return self._made[name] if name in self._made else self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from OF_PROVENANCE
+        yield from DERIVED
+        yield from self._tables
+
+    def __len__(self) -> int:
+        return len(OF_PROVENANCE) + len(DERIVED) + len(self._tables)
+
+    def _make(self, name: str) -> None:
+        if name in self._reasons:
+            raise self._reasons[name]
+        try:
+            self._made[name] = inject(DERIVED[name], self)
+        except Unavailable as reason:
+            self._reasons[name] = reason
+            raise
+
+
+def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
+    """Return the names of the recording's tables that the function makes use of, derived or not."""
+    found: set[str] = set()
+    for name in asked_tables(function):
+        found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
+    return frozenset(found - OF_PROVENANCE.keys())
