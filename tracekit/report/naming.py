@@ -1,50 +1,9 @@
-"""Names of work, so that equal work has equal names."""
+"""Names as a page shows them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
 from tracekit.units import NOT_AVAILABLE
-
-UNLABELLED = "unlabelled"
-
-# A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
-# who asked and which instance it was stand in columns of their own.
-_BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
-_INSTANCE = rf"{_BLANK}+0x[0-9a-fA-F]+{_BLANK}*$"
-_ASKER = rf"{_BLANK}*\( .* \){_BLANK}*$"
-_SAMPLE = 4096
-
-
-def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
-    """Return a code for each label and the distinct families that the codes stand for.
-
-    A family is a label without the process and the instance that it names at its end.
-    """
-    texts = labels.fillna("").astype("string")
-    if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
-        codes, names = _named(texts)
-    else:
-        own, distinct = pd.factorize(texts)
-        found, names = _named(pd.Series(distinct, dtype="string"))
-        codes = found[own]
-    return pd.Series(codes, index=labels.index, dtype="int64"), names
-
-
-def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    shorter = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    for end in (_INSTANCE, _ASKER):
-        without = pc.ReplaceSubstringOptions(pattern=end, replacement="")
-        shorter = pc.call_function("replace_substring_regex", [shorter], without)
-    once = shorter.combine_chunks().dictionary_encode()
-    names = [text.strip() or UNLABELLED for text in once.dictionary.to_pylist()]
-    codes, distinct = pd.factorize(np.array(names, dtype=object))
-    return codes[once.indices.to_numpy()], tuple(distinct)
 
 
 def heading(name: str) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.families import families
 from tracekit.analysis.intervals import busy, spans
 from tracekit.analysis.metrics.steps import variants
 from tracekit.analysis.percentiles import grouped
 from tracekit.analysis.result import Result
-from tracekit.report.naming import families
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
