@@ -75,6 +75,19 @@ def gaps(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times
     return left[real], right[real]
 
 
+def intersection(
+    starts: Times, ends: Times, other_starts: Times, other_ends: Times
+) -> tuple[Times, Times]:
+    """Return the disjoint, ordered intervals that both sets of intervals cover."""
+    if starts.size == 0 or other_starts.size == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    begin, end = int(min(starts.min(), other_starts.min())), int(max(ends.max(), other_ends.max()))
+    uncovered = gaps(starts, ends, begin, end)
+    others = gaps(other_starts, other_ends, begin, end)
+    left, right = (np.concatenate(pair) for pair in zip(uncovered, others, strict=True))
+    return gaps(left, right, begin, end)
+
+
 def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> int:
     """Return the nanoseconds that both sets of intervals cover."""
     together = busy(np.concatenate((starts, other_starts)), np.concatenate((ends, other_ends)))

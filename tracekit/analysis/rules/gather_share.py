@@ -1,0 +1,73 @@
+"""`gather-share`: pages are copied together before attention reads them."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import busy, steady_window
+from tracekit.analysis.named_work import Chore, named_work
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import duration, percent
+
+_ADVICE = (
+    "Let the kernel read pages in place through the block table, as `tracekit capture --workload "
+    "paged` does, and compare both with `--workload paged-vs-sdpa`. Where contexts are short, a "
+    "contiguous cache may be the better one; keep keys and values in the layout that attention "
+    "reads, so that nothing is transposed either."
+)
+
+
+@rule
+def gather_share(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    shader_runs: pd.DataFrame | None,
+    *,
+    limit: float = 0.10,
+) -> Iterator[Finding]:
+    """Gathering pages takes a large share of the GPU's time.
+
+    What it looks for:
+        Work of the target in the steady window whose name says that it gathers (such as MLX's
+        Gather) and that is no attention kernel itself. It fires when this work, with the idle
+        time right before each piece, takes more than `limit` of the target's GPU time
+        (default 10 %).
+
+    Why it matters:
+        Gather and attend reads every key and value twice and writes it once: decoding is bound
+        by memory, so the copy costs more than the attention behind it.
+
+    What to do:
+        Read pages in place with a paged kernel; for short contexts try a contiguous cache.
+
+    When it abstains:
+        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
+        work.
+    """
+    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
+    assert window is not None
+    work = named_work(gpu_intervals, shader_runs, targets, window)
+    gathers = work.are(Chore.GATHER)
+    whole = busy(work.starts, work.ends)
+    if whole == 0:
+        raise Unavailable(f"the target's work in {window.name} has no length.")
+    cost = int(work.costs(gathers).sum())
+    if cost <= limit * whole:
+        return
+    yield Finding(
+        rule="gather-share",
+        severity=Severity.WARNING,
+        message=(
+            f"{percent(cost / whole)} of the target's GPU time in {window.name} "
+            f"({duration(cost)} of {duration(whole)}) gathers data before other kernels read it: "
+            f"{gathers.sum():,} times {work.most(gathers)}."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", work.starts[gathers], work.ends[gathers]),
+        saving=cost,
+    )

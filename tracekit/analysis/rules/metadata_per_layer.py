@@ -1,0 +1,96 @@
+"""`metadata-per-layer`: block tables and slot mappings are made anew for every layer."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.intervals import Times, Window, spans, steady_window
+from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.named_work import Chore, NamedWork, named_work
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import duration, percent
+
+_ADVICE = (
+    "Make block tables, slot mappings and sequence lengths once for each step, before the first "
+    "layer, and hand the same arrays to all layers; keep them in buffers that are made once and "
+    "updated in place."
+)
+
+
+@rule
+def metadata_per_layer(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame,
+    shader_runs: pd.DataFrame | None,
+    *,
+    repeats: int = 4,
+    longest_copy: int = 10_000,
+    limit: float = 0.01,
+) -> Iterator[Finding]:
+    """Metadata of the cache is made anew for every layer.
+
+    What it looks for:
+        Pieces of the target's work of at most `longest_copy` (10 µs) whose names say that they
+        copy, cast, count or slice, as arrays of metadata need. It fires when a typical steady
+        step has the same of them at least `repeats` times (4) and all of those take more than
+        `limit` of the window (1 %), the idle time right before each included. One of each name
+        per step is left out of what it could save.
+
+    Why it matters:
+        The block table is the same for all layers of a step. Made per layer it costs several
+        launches a layer, and the attention kernel waits for them.
+
+    What to do:
+        Make the arrays once per step and hand the same ones to all layers.
+
+    When it abstains:
+        When labels do not name kernels, as with stock builds of MLX, when the workload does not
+        mark its steps, and where a CPU did the work.
+    """
+    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
+    assert window is not None
+    begins = np.sort(spans(steady_steps(steps))[0])
+    work = named_work(gpu_intervals, shader_runs, targets, window)
+    tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)
+    counts = _per_step(work, tiny, begins)
+    repeated = np.flatnonzero(counts >= repeats)
+    chosen = tiny & np.isin(work.codes, repeated)
+    cost = int(work.costs(chosen).sum())
+    if cost <= limit * window.length:
+        return
+    yield _finding(work, chosen, counts[repeated], window)
+
+
+def _per_step(work: NamedWork, tiny: NDArray[np.bool_], begins: Times) -> NDArray[np.float64]:
+    """Return how often each name occurs in a typical step: the median over the steps."""
+    place = np.searchsorted(begins, work.starts[tiny], side="right") - 1
+    codes, place = work.codes[tiny][place >= 0], place[place >= 0]
+    table = np.zeros((begins.size, len(work.names)), np.int64)
+    np.add.at(table, (place, codes), 1)
+    return np.median(table, axis=0)
+
+
+def _finding(
+    work: NamedWork, chosen: NDArray[np.bool_], counts: NDArray[np.float64], window: Window
+) -> Finding:
+    cost = int(work.costs(chosen).sum())
+    once = counts.size / counts.sum()
+    return Finding(
+        rule="metadata-per-layer",
+        severity=Severity.WARNING,
+        message=(
+            f"A typical step has {counts.sum():,.0f} tiny pieces of GPU work that make metadata, "
+            f"the same ones over and over ({work.most(chosen)}): {duration(cost)} in all, "
+            f"{percent(cost / window.length)} of {window.name}."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", work.starts[chosen], work.ends[chosen]),
+        saving=round(cost * (1 - once)),
+    )

@@ -1,0 +1,71 @@
+"""`scatter-encoder`: new keys and values are written by encoders of their own."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import steady_window
+from tracekit.analysis.named_work import Chore, named_work
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import duration, percent
+
+_ADVICE = (
+    "Write the new token's key and value in the kernel that makes them or in the one that "
+    "attends, so that a layer needs no encoder more; or write those of all layers at once. "
+    "Validate by counting encoders per token: see the metric of that name."
+)
+
+
+@rule
+def scatter_encoder(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    shader_runs: pd.DataFrame | None,
+    *,
+    limit: float = 0.02,
+) -> Iterator[Finding]:
+    """Keys and values are written to the cache by encoders of their own.
+
+    What it looks for:
+        Work of the target in the steady window whose name says that it scatters into the cache
+        (such as MLX's Scatter and SliceUpdate, or reshape_and_cache) and that does nothing
+        else. It fires when this work, with the idle time right before each piece, takes more
+        than `limit` of the window (default 2 %).
+
+    Why it matters:
+        A decode step writes a few kilobytes per layer. As a piece of work of its own each write
+        costs a launch and stops the kernels behind it, for every layer and every token.
+
+    What to do:
+        Fuse the write with the kernel before or behind it, or write all layers at once.
+
+    When it abstains:
+        When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
+        work.
+    """
+    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
+    assert window is not None
+    if window.length == 0:
+        raise Unavailable(f"{window.name} has no length.")
+    work = named_work(gpu_intervals, shader_runs, targets, window)
+    scatters = work.are(Chore.SCATTER)
+    cost = int(work.costs(scatters).sum())
+    if cost <= limit * window.length:
+        return
+    yield Finding(
+        rule="scatter-encoder",
+        severity=Severity.WARNING,
+        message=(
+            f"{scatters.sum():,} pieces of the target's GPU work do nothing but write to the "
+            f"cache ({work.most(scatters)}): {duration(cost)}, {percent(cost / window.length)} of "
+            f"{window.name}, launches included."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", work.starts[scatters], work.ends[scatters]),
+        saving=cost,
+    )

@@ -1,0 +1,97 @@
+"""`serial-prefill`: requests that decode wait while a prompt is prefilled alone."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import (
+    Times,
+    Window,
+    busy,
+    clip,
+    gaps,
+    intersection,
+    steady_window,
+    union,
+)
+from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.rule import rule
+from tracekit.units import count, duration, percent
+
+_ADVICE = (
+    "Take smaller pieces of a prompt at a time (chunked prefill), and let a piece share its "
+    "batch with the tokens that are being decoded, so that prefill, which is bound by compute, "
+    "runs beside decode, which is bound by memory."
+)
+
+
+@rule
+def serial_prefill(
+    spans: pd.DataFrame,
+    requests: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    *,
+    limit: float = 0.05,
+    stall: float = 2.0,
+) -> Iterator[Finding]:
+    """Requests that decode wait while a prompt is prefilled alone.
+
+    What it looks for:
+        Stretches in which the server's spans `prefill` run without spans `decode` while at
+        least one request is between its first and its last token. Those longer than `stall`
+        median decodes (2) are counted. It fires when they take more than `limit` of the time in
+        which requests were decoding (default 5 %).
+
+    Why it matters:
+        Everyone who is being answered waits for someone else's prompt: that is the tail of the
+        time between tokens. It delays tokens; whether it costs throughput depends on how well
+        both would run together.
+
+    What to do:
+        Prefill in smaller pieces, in the same batch as the tokens being decoded.
+
+    When it abstains:
+        When the workload serves no requests, or tells no spans `prefill` and `decode`.
+    """
+    window = steady_window(phases, spans)
+    prefill, decode = (spans[spans["name"] == name] for name in ("prefill", "decode"))
+    if window is None or prefill.empty or decode.empty:
+        raise Unavailable("the workload tells of no spans named prefill and decode.")
+    starts, ends = _decoding(requests, window)
+    answering = busy(starts, ends)
+    if answering == 0:
+        raise Unavailable(f"no request got more than one token in {window.name}.")
+    usual = float(decode["duration"].median())
+    alone = gaps(*bounds(decode), window.start, window.end)
+    starts, ends = intersection(*intersection(*bounds(prefill), *alone), starts, ends)
+    long = ends - starts > stall * usual
+    starts, ends = starts[long], ends[long]
+    stalled = int((ends - starts).sum())
+    if stalled <= limit * answering:
+        return
+    yield Finding(
+        rule="serial-prefill",
+        severity=Severity.WARNING,
+        message=(
+            f"For {percent(stalled / answering)} of the time in which requests were decoding "
+            f"({duration(stalled)} of {duration(answering)}) they waited for a prompt that was "
+            f"prefilled alone: {count(starts.size)} "
+            f"stall{'s' if starts.size > 1 else ''}, the longest "
+            f"{duration(int((ends - starts).max()))}, where a decode takes {duration(usual)}."
+        ),
+        advice=_ADVICE,
+        evidence=longest("spans", starts, ends),
+    )
+
+
+def _decoding(requests: pd.DataFrame, window: Window) -> tuple[Times, Times]:
+    """Return when at least one request was between its first and its last token."""
+    known = requests.dropna(subset=["first_token", "last_token"])
+    scheduled = known["start"].to_numpy(np.int64)
+    first = scheduled + known["first_token"].to_numpy(np.int64)
+    last = scheduled + known["last_token"].to_numpy(np.int64)
+    return union(*clip(first, last, window.start, window.end))
