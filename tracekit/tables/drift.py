@@ -5,7 +5,51 @@ A caller that must not overlook it turns the warning into an exit code or an err
     with warnings.catch_warnings():
         warnings.simplefilter("error", DamagedExportWarning)
         frame = read_table(path)
+
+`Tables.remarks` tells the same of all tables that were read so far, as a list.
 """
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracekit.errors import InputError
+
+
+class Flaw(StrEnum):
+    """What is not as it should be in an export."""
+
+    DAMAGED = "damaged"  # rows are missing
+    LACKING = "lacking"  # columns that tracekit knows are not there
+    UNKNOWN = "unknown"  # columns are there that tracekit does not know
+    CHANGED = "changed"  # cells hold something other than what their column declares
+    UNREADABLE = "unreadable"  # no table can be made of it
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing that a reader has to say.
+
+    Attributes:
+        flaw: What is wrong.
+        table: The table that was made of the export; empty where none was.
+        schema: The export's schema; empty where the file says none.
+        columns: The columns of the export that it is about.
+        text: It in words.
+    """
+
+    flaw: Flaw
+    table: str
+    schema: str
+    columns: tuple[str, ...]
+    text: str
+
+
+class DamagedExportError(InputError):
+    """An export is damaged before its first row, so that nothing of it can be read."""
+
+
+class DriftError(InputError):
+    """An export has not the columns, or not the values, without which there is no table."""
 
 
 class ExportWarning(UserWarning):

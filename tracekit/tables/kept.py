@@ -53,6 +53,16 @@ class Kept:
         return (*self.note.damage, *self.note.drift, *self.note.remarks)
 
     @property
+    def damage(self) -> tuple[str, ...]:
+        """Where rows are missing."""
+        return self.note.damage
+
+    @property
+    def drift(self) -> tuple[str, ...]:
+        """Where columns break their declared types."""
+        return self.note.drift
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
         return self._or_again(self._names, lambda flat: flat.names)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from tracekit.errors import InputError
+from tracekit.tables.drift import DriftError, Flaw
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
 _NONE = 2**64 - 1
@@ -30,9 +31,10 @@ def normalize(
         exported: The names of all columns of the flat table, if `frame` has only some.
 
     Raises:
-        InputError: A required column is missing, or one holds what its kind does not allow.
+        DriftError: A required column is missing, or one holds what its kind does not allow.
     """
-    warnings = _drift([*(frame.columns if exported is None else exported)], schema, source)
+    drift = drifted(map(str, frame.columns) if exported is None else exported, schema, source)
+    warnings = [in_words(flaw, columns, source) for flaw, columns in drift.items()]
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         try:
@@ -66,7 +68,9 @@ def _times(schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.kind is Kind.TIME]
 
 
-def _drift(exported: list[str], schema: Schema, source: Source) -> list[str]:
+def drifted(exported: Iterable[str], schema: Schema, source: Source) -> dict[Flaw, tuple[str, ...]]:
+    """Return the columns of an export that the schema does not know, and those that it lacks."""
+    exported = [*exported]
     known = {column.source for column in schema.columns} | set(source.unused)
     known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
     unknown = [name for name in exported if name not in known]
@@ -75,14 +79,14 @@ def _drift(exported: list[str], schema: Schema, source: Source) -> list[str]:
         for column in schema.columns
         if column.source and not column.since and _owner(column.source) not in exported
     ]
-    return [
-        f"{source.schema}: {words}: {', '.join(dict.fromkeys(names))}"
-        for words, names in (
-            ("columns that tracekit does not know", unknown),
-            ("columns that the export lacks", missing if source.clock == "gpu" else []),
-        )
-        if names
-    ]
+    found = {Flaw.UNKNOWN: unknown, Flaw.LACKING: missing if source.clock == "gpu" else []}
+    return {flaw: tuple(dict.fromkeys(names)) for flaw, names in found.items() if names}
+
+
+def in_words(flaw: Flaw, columns: Iterable[str], source: Source) -> str:
+    """Say that an export has columns too many or too few."""
+    what = "that tracekit does not know" if flaw is Flaw.UNKNOWN else "that the export lacks"
+    return f"{source.schema}: columns {what}: {', '.join(columns)}"
 
 
 def _owner(mnemonic: str) -> str:
@@ -98,7 +102,7 @@ def _column(
         return pd.Series(source.clock, index=frame.index, dtype="string")
     if column.source not in frame:
         if column.required or column.kind is Kind.TARGET:
-            raise InputError(
+            raise DriftError(
                 f"The export of {source.schema} has no column {column.source}, "
                 f"which says {column.meaning}.",
                 hint="Export it again, with all its columns.",
@@ -112,7 +116,7 @@ def _column(
             return _signed(values).isin(targets).astype("bool")
         return _CONVERT[column.kind](values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
+        raise DriftError(
             f"The column {column.source} of {source.schema} holds what is no {column.kind}."
         ) from error
 

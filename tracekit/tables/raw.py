@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tracekit.errors import InputError, TracekitError
 from tracekit.tables.cache import Cache
+from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.exports import ExportIndex, Listed, index, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.kept import Kept
@@ -35,6 +36,16 @@ class RawTables:
     def schemas(self) -> tuple[str, ...]:
         """The schemas of all exports there are."""
         return tuple(sorted(self._index.tables))
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What is wrong with the exports that were read so far, and with files that hold none."""
+        empty = [path for path in self._index.strange if not path.stat().st_size]
+        found = [Remark(Flaw.DAMAGED, "", "", (), f"{path.name} is empty.") for path in empty]
+        for (_, schema, _, _), table in self._read.items():
+            for flaw, said in ((Flaw.DAMAGED, table.damage), (Flaw.CHANGED, table.drift)):
+                found += [Remark(flaw, "", schema, (), text) for text in said]
+        return tuple(found)
 
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
         """Return the tables of a schema that may be meant, if there are several.

@@ -16,7 +16,7 @@ import pyarrow as pa
 # The classes of lxml's elements have no public name.
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.errors import InputError
+from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.detail_rows import Detail, details, rows_of_details
 from tracekit.tables.xml.gather import gather
@@ -72,7 +72,7 @@ class DetailReader:
         """
         found, damage = details(self._path)
         if damage and not found:
-            raise InputError(
+            raise DamagedExportError(
                 f"{self._path} is damaged before its first row: {damage}.", hint="Export it again."
             )
         end = damage or "the file was changed while it was read"

@@ -15,6 +15,7 @@ from pathlib import Path
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.errors import InputError
+from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.xml.builder import NodeBuilder
 from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.malformed import MalformedError
@@ -93,7 +94,7 @@ class _Document:
                 damage = str(earlier)
                 pieces += self._table.rest()
         if not pieces:
-            raise InputError(
+            raise DamagedExportError(
                 f"{self._path} is damaged before its first table: {damage}.",
                 hint="Export it again.",
             )
