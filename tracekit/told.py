@@ -11,6 +11,8 @@ IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
 COMPILE = "compile"
 """Name of a span in which a pipeline was made."""
+READBACK = "readback"
+"""Name of a span in which results were read back: the host waited for them and used them."""
 
 
 @dataclass(frozen=True)

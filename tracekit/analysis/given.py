@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
 
+from tracekit.analysis.idle import gaps_table, loaded_table
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.target import targets_table
@@ -17,7 +18,10 @@ OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
     "targets": targets_table,
     "machine": machine_table,
 }
-DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {}
+DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
+    "loaded": loaded_table,
+    "gaps": gaps_table,
+}
 GIVEN = frozenset({*OF_PROVENANCE, *DERIVED})
 
 

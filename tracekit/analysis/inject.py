@@ -41,9 +41,9 @@ def inject(
 ) -> Any:
     """Call the function with the tables it names and the thresholds that were set.
 
-    A parameter of type `DataFrame | None` is None where the table is missing; without a
-    parameter of type DataFrame, Unavailable is raised, with the reason that the tables give. So
-    it is for a table that cannot be read, or of which there are several.
+    A parameter of type `DataFrame | None` is None where the table is missing or cannot be made
+    of others; for one of type DataFrame Unavailable is raised, with the reason that the tables
+    give. So it is for a table that cannot be read, or of which there are several.
     """
     arguments: dict[str, Any] = {}
     for name, parameter in _tables(function):
@@ -52,6 +52,10 @@ def inject(
         except KeyError as missing:
             if not _may_be_none(parameter):
                 raise Unavailable(_reason(name)) from missing
+            arguments[name] = None
+        except Unavailable:
+            if not _may_be_none(parameter):
+                raise
             arguments[name] = None
         except TracekitError as unreadable:
             raise Unavailable(str(unreadable)) from unreadable

@@ -1,0 +1,175 @@
+"""Gaps, cut wherever something around them begins or ends, each piece with one cause."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.idle.cause import Cause, Drained
+from tracekit.analysis.idle.stretches import FOREVER, NEVER, Flags, Stretches
+from tracekit.analysis.idle.surroundings import Surroundings
+from tracekit.analysis.idle.work import Work
+from tracekit.analysis.intervals import Times
+
+Codes = NDArray[np.int64]
+
+DOING = ("encoding", "driver", "compiler", "waiting")
+"""What the host is seen doing in a gap, beside the names of spans that the workload told."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Pieces of gaps, in order; `gap` is the number of the gap that each belongs to."""
+
+    start: Times
+    end: Times
+    gap: Codes
+
+
+@dataclass(frozen=True)
+class Way:
+    """How each gap came about.
+
+    Attributes:
+        drained: Whether the host had waited for all of its work: a member of Drained.
+        dark: Whether the recording does not say when the work that ends it was handed over.
+    """
+
+    drained: Codes
+    dark: Flags
+
+
+def cut(gaps: Stretches, bounds: Times) -> Cut:
+    """Cut the gaps at those of the moments that lie inside one of them."""
+    start = np.unique(np.concatenate((gaps.starts, bounds[gaps.cover(bounds)])))
+    gap = np.searchsorted(gaps.starts, start, side="right") - 1
+    end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
+    return Cut(start, end, gap)
+
+
+def attributed(gaps: Stretches, work: Work, around: Surroundings) -> pd.DataFrame:
+    """Return the pieces of the gaps, each with its cause and with what is known of it."""
+    queued, unreported = work.queued, work.unreported
+    pieces = cut(gaps, np.concatenate((queued.bounds, unreported.bounds, around.bounds)))
+    way = ways(gaps, work)
+    drained = way.drained[pieces.gap]
+    waits = unreported.cover(pieces.start) & (drained == _code(Drained.YES))
+    until = gaps.ends[pieces.gap]
+    waiting = queued.cover(pieces.start)
+    cause = np.where(
+        waiting,
+        _causes_queued(pieces.start, until, around),
+        _causes_empty(pieces.start, around, way.dark[pieces.gap], waits),
+    )
+    during, names = _during(pieces.start, around, waits)
+    return _joined(
+        pieces, {"cause": cause, "drained": drained, "during": during}, _NAMES | {"during": names}
+    )
+
+
+def ways(gaps: Stretches, work: Work) -> Way:
+    """Say of each gap how it came about.
+
+    The queue was drained by a wait if the host began to write the work that ends the gap only
+    when all work before it had been reported complete; it was not if that had been begun, or
+    even handed over, before.
+    """
+    behind = np.searchsorted(work.start, gaps.starts, side="left")
+    ended = _so_far(work.end)[behind]
+    reported = _so_far(work.completed)[behind]
+    ahead = np.searchsorted(work.start, gaps.ends, side="left")
+    begun = np.append(work.begun, NEVER)[ahead]
+    submitted = np.append(work.submitted, NEVER)[ahead]
+    known = begun != NEVER
+    early = known & (begun < np.maximum(ended, reported))
+    handed_over = (submitted != NEVER) & (submitted <= gaps.starts)
+    waited = known & (reported != NEVER) & (begun >= reported)
+    drained = np.select(
+        [early | handed_over, waited],
+        [_code(Drained.NO), _code(Drained.YES)],
+        _code(Drained.UNKNOWN),
+    )
+    nothing_told = bool((work.submitted == NEVER).all())
+    last = ahead == work.start.size
+    return Way(drained, np.where(last, nothing_told, submitted == NEVER))
+
+
+def _causes_queued(at: Times, until: Times, around: Surroundings) -> Codes:
+    """Return why work that was handed over did not run."""
+    return np.select(
+        [around.driver.cover(at), around.others.cover(at), around.asleep(at, until)],
+        [_of(Cause.DRIVER), _of(Cause.OTHER_PROCESS), _of(Cause.DOWN_CLOCKED)],
+        _of(Cause.START_LATENCY),
+    )
+
+
+def _causes_empty(at: Times, around: Surroundings, dark: Flags, waits: Flags) -> Codes:
+    """Return why nothing was handed over."""
+    return np.select(
+        [
+            around.compiling(at),
+            around.driver.cover(at),
+            dark,
+            waits | around.reading_back(at),
+        ],
+        [
+            _of(Cause.COMPILE),
+            _of(Cause.DRIVER),
+            _of(Cause.UNATTRIBUTED),
+            _of(Cause.READBACK),
+        ],
+        _of(Cause.HOST_LATE),
+    )
+
+
+def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[str]]:
+    """Return what the host did at each moment: the workload's word first, the innermost span."""
+    names = ["", *DOING, *around.told]
+    seen = [around.compiler.cover(at), around.written.cover(at), around.driver.cover(at), waits]
+    kinds = ["compiler", "encoding", "driver", "waiting"]
+    doing = np.select(seen, [names.index(one) for one in kinds], 0)
+    latest = np.full(at.size, NEVER)
+    for place, own in enumerate(around.told.values(), start=1 + len(DOING)):
+        begun = own.begun(at)
+        inner = (begun > latest) & ~seen[0]
+        doing, latest = np.where(inner, place, doing), np.maximum(latest, begun)
+    return doing, names
+
+
+def _joined(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -> pd.DataFrame:
+    """Return the pieces as a table; neighbours of which the same is known become one."""
+    fresh = np.ones(pieces.start.size, dtype=bool)
+    fresh[1:] = np.diff(pieces.gap) != 0
+    for column in codes.values():
+        fresh[1:] |= np.diff(column) != 0
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:] - 1, pieces.end.size - 1)[: first.size]
+    start = pieces.start[first]
+    return pd.DataFrame(
+        {
+            "start": start,
+            "duration": pieces.end[last] - start,
+            "gap": pieces.gap[first],
+            **{
+                name: pd.Categorical.from_codes(column[first], pd.Index(names[name]))
+                for name, column in codes.items()
+            },
+        }
+    )
+
+
+def _so_far(times: Times) -> Times:
+    """Return the latest of the first k times, for each k from 0."""
+    return np.concatenate((np.array([NEVER]), np.maximum.accumulate(times)))
+
+
+def _of(cause: Cause) -> int:
+    return _NAMES["cause"].index(cause)
+
+
+def _code(drained: Drained) -> int:
+    return _NAMES["drained"].index(drained)
+
+
+_NAMES = {"cause": [str(one) for one in Cause], "drained": [str(one) for one in Drained]}

@@ -1,0 +1,75 @@
+"""What host, driver, compiler, clock and other processes did while the target had no work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.idle.stretches import Flags, Stretches, covered, nothing, stretches
+from tracekit.analysis.intervals import Times, spans
+from tracekit.told import COMPILE, IDLE, READBACK
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """When each of those was at work; `told` is what the workload says it did, by name."""
+
+    written: Stretches
+    driver: Stretches
+    compiler: Stretches
+    others: Stretches
+    awake: Stretches
+    told: Mapping[str, Stretches]
+
+    @property
+    def bounds(self) -> Times:
+        """All moments at which any of it begins or ends."""
+        seen = (self.written, self.driver, self.compiler, self.others, self.awake)
+        return np.concatenate([one.bounds for one in (*seen, *self.told.values())])
+
+    def compiling(self, at: Times) -> Flags:
+        """Say when a pipeline was made, by the compiler's rows or the workload's word."""
+        return self.compiler.cover(at) | self._told(COMPILE, at)
+
+    def reading_back(self, at: Times) -> Flags:
+        """Say when the workload read results back, by its own word."""
+        return self._told(READBACK, at)
+
+    def asleep(self, at: Times, until: Times) -> Flags:
+        """Say when the device was in no performance state, and came into one by `until`."""
+        return ~self.awake.cover(at) & (self.awake.next_start(at) <= until)
+
+    def _told(self, name: str, at: Times) -> Flags:
+        return self.told.get(name, nothing()).cover(at)
+
+
+def surroundings(  # noqa: PLR0917  one table for each of them
+    written: Stretches,
+    others: pd.DataFrame,
+    driver_intervals: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    gpu_performance_states: pd.DataFrame | None,
+    told: pd.DataFrame | None,
+) -> Surroundings:
+    """Gather them from their tables; what has no table was nowhere seen."""
+    return Surroundings(
+        written=written,
+        driver=covered(driver_intervals),
+        compiler=covered(compiler_activity),
+        others=stretches(*spans(others)),
+        awake=covered(gpu_performance_states),
+        told=_by_name(told),
+    )
+
+
+def without_load(told: pd.DataFrame | None) -> Stretches:
+    """Return when the workload says that it had nothing to do."""
+    return nothing() if told is None else covered(told[told["name"] == IDLE])
+
+
+def _by_name(told: pd.DataFrame | None) -> dict[str, Stretches]:
+    if told is None:
+        return {}
+    worked = told[told["name"].fillna(IDLE) != IDLE]
+    return {str(name): covered(own) for name, own in worked.groupby("name", sort=True)}
