@@ -3,9 +3,7 @@
 import difflib
 import shutil
 
-from tracekit.analysis.given import recorded_tables
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.rules import RULES
+from tracekit.analysis.analyze import used_tables
 from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
@@ -93,9 +91,7 @@ def require_exports(recording: Recording) -> None:
 
 def needed_tables() -> frozenset[str]:
     """Return the tables that metrics, rules and panels make use of."""
-    functions = [*(one.measure for one in METRICS.values()), *(one.judge for one in RULES.values())]
-    names = {name for function in functions for name in recorded_tables(function)}
-    names |= {name for panel in PANELS for name in panel.reads}
+    names = used_tables().union(*(panel.reads for panel in PANELS))
     return frozenset(names & set(SCHEMAS))
 
 

@@ -75,3 +75,4 @@ def test_the_table_has_a_row_even_where_nothing_is_known() -> None:
     assert table.isna().all(axis=None)
     known = machine_table(Provenance(machine=MAC)).iloc[0]
     assert (known["chip"], known["gpu_cores"]) == ("Apple M1 Max", 32)
+    assert known["memory"] == 64 << 30

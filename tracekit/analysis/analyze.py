@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from tracekit.analysis.finding import Finding
-from tracekit.analysis.given import Given
+from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
@@ -40,7 +40,7 @@ def analyze(
         raise UsageError(
             f"There is no rule {unknown[0]!r}.", hint=f"There are: {', '.join(RULES)}."
         )
-    known = Given(tables, provenance)
+    known = Given(tables, provenance, used=used_tables())
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
     findings = [finding for _, found in judged for finding in found]
     tokens = _tokens(known)
@@ -51,6 +51,12 @@ def analyze(
         findings=tuple(per_token(one, tokens) for one in sorted(findings, key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
+
+
+def used_tables() -> frozenset[str]:
+    """Return the names of the recorded tables that metrics and rules make use of."""
+    functions = [*(one.measure for one in METRICS.values()), *(one.judge for one in RULES.values())]
+    return frozenset(name for function in functions for name in recorded_tables(function))
 
 
 def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:

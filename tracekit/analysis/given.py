@@ -1,28 +1,33 @@
 """The tables of a run, and those that the analysis makes itself.
 
 A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
-from the start; what is made of other tables is made when somebody asks, once.
+from the start; what is made of other tables is made when somebody asks, once. So is `remarks`,
+which tells what readers of the exports had to say.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import pandas as pd
 
+from tracekit.analysis.capture import capture_table, remarks_table
 from tracekit.analysis.idle import gaps_table, loaded_table
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.target import targets_table
 from tracekit.recording import Provenance
+from tracekit.tables import Tables
 
 OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
     "targets": targets_table,
     "machine": machine_table,
+    "capture": capture_table,
 }
 DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "loaded": loaded_table,
     "gaps": gaps_table,
 }
-GIVEN = frozenset({*OF_PROVENANCE, *DERIVED})
+REMARKS = "remarks"
+GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS})
 
 
 class Given(Mapping[str, pd.DataFrame]):
@@ -31,23 +36,43 @@ class Given(Mapping[str, pd.DataFrame]):
     A table that cannot be made raises Unavailable, with the reason, as often as it is asked for.
     """
 
-    def __init__(self, tables: Mapping[str, pd.DataFrame], provenance: Provenance) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, pd.DataFrame],
+        provenance: Provenance,
+        used: Collection[str] = (),
+    ) -> None:
+        """Take the tables; `remarks` speaks of those that are `used` and of all others read."""
         self._tables = tables
+        self._used = used
         self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
         self._reasons: dict[str, Unavailable] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name in DERIVED and name not in self._made:
             self._make(name)
+        if name == REMARKS and name not in self._made:
+            self._made[name] = self._remarks()
         return self._made[name] if name in self._made else self._tables[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from OF_PROVENANCE
         yield from DERIVED
+        yield from self._read_from_exports
         yield from self._tables
 
     def __len__(self) -> int:
-        return len(OF_PROVENANCE) + len(DERIVED) + len(self._tables)
+        made = len(OF_PROVENANCE) + len(DERIVED) + len(self._read_from_exports)
+        return made + len(self._tables)
+
+    @property
+    def _read_from_exports(self) -> tuple[str, ...]:
+        return (REMARKS,) if isinstance(self._tables, Tables) else ()
+
+    def _remarks(self) -> pd.DataFrame:
+        if not isinstance(self._tables, Tables):
+            raise KeyError(REMARKS)
+        return remarks_table(self._tables, self._used)
 
     def _make(self, name: str) -> None:
         if name in self._reasons:
@@ -64,4 +89,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - OF_PROVENANCE.keys())
+    return frozenset(found - OF_PROVENANCE.keys() - {REMARKS})

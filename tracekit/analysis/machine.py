@@ -8,13 +8,14 @@ from tracekit.recording import Provenance
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:
-    """Return the table `machine`: one row with the chip's name and its GPU cores, where known."""
+    """Return the table `machine`: one row with the chip, its GPU cores and bytes of memory."""
     facts = provenance.machine
     return pd.DataFrame(
         {
             "system": pd.array([facts.get("system")], dtype="string"),
             "chip": pd.array([facts.get("chip")], dtype="string"),
             "gpu_cores": pd.array([facts.get("gpu_cores")], dtype="Int64"),
+            "memory": pd.array([facts.get("memory")], dtype="Int64"),
         }
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tracekit.errors import InputError
 from tracekit.input_file import open_input, unreadable
+from tracekit.tables.drift import DamagedExportError
 
 ROOT = "trace-query-result"
 TOC_ROOT = "trace-toc"
@@ -58,7 +59,7 @@ def not_an_export(path: Path) -> InputError:
             hint="Export a table: --xpath '/trace-toc/run[@number=\"1\"]/data/table[@schema=…]'.",
         )
     if name == ROOT:
-        return InputError(f"{path} is cut before its first table.", hint="Export it again.")
+        return DamagedExportError(f"{path} is cut before its first table.", hint="Export it again.")
     if name:
         return InputError(f"{path} is XML with the root <{name}>, not an export of xctrace.")
     first = beginning.decode("utf-8", "replace").strip().partition("\n")[0][:120]

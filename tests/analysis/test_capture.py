@@ -1,0 +1,89 @@
+"""The recording itself, and what its exports lack, as tables."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.analyze import used_tables
+from tracekit.analysis.capture import capture_table, remarks_table
+from tracekit.analysis.given import GIVEN, Given
+from tracekit.recording import Overhead, Provenance, Stage
+from tracekit.tables import Tables
+
+PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
+
+
+def export(folder: Path, schema: str, columns: str, rows: str, end: str = "") -> None:
+    header = "".join(
+        f"<col><mnemonic>{name}</mnemonic><name>{name}</name>"
+        f"<engineering-type>{kind}</engineering-type></col>"
+        for name, kind in (one.split(":") for one in columns.split())
+    )
+    node = f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"{schema}\">"
+    (folder / f"{schema}.xml").write_text(
+        f"{PROLOG}{node}{header}</schema>{rows}{end}", encoding="utf-8"
+    )
+
+
+def test_what_is_known_of_the_recording_is_one_row() -> None:
+    [row] = capture_table(
+        Provenance(
+            recorder="xctrace",
+            method="attach",
+            end_reason="Time limit reached",
+            duration=2.5,
+            time_limit=60,
+            clock={"origin": 5, "uncertainty": 500_000},
+            overhead=Overhead(0.07, 0.01, 10, 10),
+            stages={"record": Stage("failed", "now", "the worker died")},
+        )
+    ).to_dict("records")
+    assert row["method"] == "attach"
+    assert row["end_reason"] == "Time limit reached"
+    assert (row["duration"], row["time_limit"]) == (2_500_000_000, 60_000_000_000)
+    assert row["uncertainty"] == 500_000
+    assert (row["overhead"], row["spread"]) == (0.07, 0.01)
+    assert (row["record_state"], row["record_message"]) == ("failed", "the worker died")
+    assert row["export_state"] is None
+
+
+def test_what_is_not_known_is_null() -> None:
+    assert capture_table(Provenance(method="")).isna().all(axis=None)
+
+
+def test_used_tables_are_read_for_their_remarks(tmp_path: Path) -> None:
+    row = '<row><start-time id="1">1</start-time><duration id="2">2</duration><name id="3">a</name>'
+    columns = "start:start-time duration:duration state:name mood:name"
+    rows = f'{row}<name id="4">b</name></row><row><start-time id="9">'
+    export(tmp_path, "metal-gpu-state-intervals", columns, rows)
+    export(tmp_path, "metal-gpu-intervals", "start:start-time", "", "</node></trace-query-result>")
+    tables = Tables(tmp_path, frozenset())
+    found = remarks_table(tables, {"gpu_states", "gpu_intervals", "steps"})
+    told = set(zip(found["flaw"], found["table"], strict=True))
+    assert {("damaged", ""), ("unknown", "gpu_states"), ("lacking", "gpu_states")} <= told
+    assert ("unreadable", "gpu_intervals") in told
+    lacking = found[(found["flaw"] == "lacking") & (found["table"] == "gpu_states")]
+    assert lacking["columns"].tolist() == ["label, num-events, gpu"]
+
+
+def test_a_table_damaged_before_its_first_row_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(f"{PROLOG}<node><schema name='metal-gpu-intervals'>")
+    found = remarks_table(Tables(tmp_path, frozenset()), {"gpu_intervals"})
+    assert found["flaw"].tolist() == ["damaged"]
+    assert found["table"].tolist() == ["gpu_intervals"]
+
+
+def test_remarks_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
+    given = Given(Tables(tmp_path, frozenset()), Provenance(), used={"gpu_states"})
+    assert given["remarks"].empty
+    assert given["remarks"] is given["remarks"]
+    assert "remarks" in set(given)
+    assert len(given) == len(list(given))
+    with pytest.raises(KeyError):
+        Given({}, Provenance())["remarks"]
+
+
+def test_what_is_used_is_recorded() -> None:
+    assert "gpu_intervals" in used_tables()
+    assert not used_tables() & GIVEN
