@@ -1,0 +1,201 @@
+"""The verdict on each metric: how it changed, how sure that is, whether it matters."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.result import Better, Measurement
+from tracekit.history.blocks import Blocks
+from tracekit.history.change import Change, Verdict
+from tracekit.history.sample import Sample
+from tracekit.history.spread import Interval, Limits, Side, interval
+
+_COUNTED = {"count", "ratio", ""}
+_TIME = "ns"
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of one side, each with its blocks."""
+
+    samples: tuple[Sample, ...]
+    blocks: tuple[Blocks, ...]
+    references: tuple[tuple[float, ...], ...]
+
+    @property
+    def referenced(self) -> bool:
+        """Whether each run did reference work in each of its blocks."""
+        return all(self.references)
+
+    def measured(self, name: str) -> list[Measurement]:
+        """Return the metric in each run that knows it."""
+        found = [sample.measurement(name) for sample in self.samples]
+        return [one for one in found if one is not None and one.value is not None]
+
+
+def runs(samples: Sequence[Sample]) -> Runs:
+    """Cut each run into blocks."""
+    blocks = tuple(Blocks(one) for one in samples)
+    return Runs(tuple(samples), blocks, tuple(one.reference() for one in blocks))
+
+
+def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
+    """Say what became of the metric `name`, of which at least one run knows the value."""
+    old, new = before.measured(name), after.measured(name)
+    first = next(
+        one
+        for runs in (before, after)
+        for sample in runs.samples
+        if (one := sample.measurement(name))
+    )
+    change = Change(
+        metric=name,
+        unit=first.unit,
+        better=first.better,
+        before=_middle(old),
+        after=_middle(new),
+        relative=first.unit not in _COUNTED,
+        values_before=_values(old),
+        values_after=_values(new),
+    )
+    if change.before is None or change.after is None:
+        return replace(change, reason=_missing(name, before, after))
+    scale = _Scale.of(change, before, after)
+    if scale is None:
+        return replace(change, relative=False, change=change.after - change.before, reason=_ODD)
+    return _settled(replace(change, corrected=scale.corrected), scale, (before, after), limits)
+
+
+_ODD = "a ratio takes values above 0"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Where changes add up: logarithms or plain values, times a power of the reference."""
+
+    relative: bool
+    power: int = 0
+
+    @classmethod
+    def of(cls, change: Change, before: Runs, after: Runs) -> "_Scale | None":
+        values = (*change.values_before, *change.values_after)
+        if change.relative and not all(0 < one < math.inf for one in values):
+            return None
+        referenced = before.referenced and after.referenced
+        return cls(change.relative, _power(change) if referenced else 0)
+
+    @property
+    def corrected(self) -> bool:
+        return self.power != 0
+
+    def at(self, value: float, reference: float) -> float:
+        if not self.relative:
+            return value
+        return math.log(value) + (self.power * math.log(reference) if self.power else 0.0)
+
+
+def _power(change: Change) -> int:
+    """Return how a metric goes with the time that fixed work takes."""
+    if change.unit == _TIME:
+        return -1
+    return 1 if change.unit in {"tokens/s", "steps/s"} else 0
+
+
+def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Limits) -> Change:
+    reasons: list[str] = []
+    before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
+    between = limits.between if scale.relative else 0.0
+    found = interval(before, after, between)
+    plain = math.expm1 if scale.relative else float
+    if found is None:
+        middle = plain(after.middle - before.middle)
+        verdict = _without_spread(change, middle)
+        return replace(change, change=middle, verdict=verdict, reason=_told(reasons, verdict))
+    verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
+    return replace(
+        change,
+        change=plain(found.middle),
+        low=plain(found.low),
+        high=plain(found.high),
+        verdict=verdict,
+        reason="the interval is too wide" if verdict is Verdict.UNCLEAR else "",
+    )
+
+
+def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
+    """Judge a change by its interval: certain and large enough, or certainly small, or neither."""
+    threshold, resolution = limits.threshold, limits.resolution
+    if change.relative:
+        threshold, resolution = math.log1p(threshold), math.log1p(resolution)
+    elif change.unit != "ratio":
+        threshold, resolution = max(1.0, threshold), math.inf
+    sign = 1 if change.better is Better.LOWER else -1
+    low, high = sorted((sign * found.low, sign * found.high))
+    middle = sign * found.middle
+    if low > 0 and middle >= threshold:
+        return Verdict.WORSE
+    if high < 0 and middle <= -threshold:
+        return Verdict.BETTER
+    return Verdict.SAME if -resolution <= low and high <= resolution else Verdict.UNCLEAR
+
+
+def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> Side:
+    """Put the side's runs and their blocks on the scale."""
+    values: list[float] = []
+    blocks: list[tuple[float, ...]] = []
+    for sample, cut, references in zip(side.samples, side.blocks, side.references, strict=True):
+        one = sample.measurement(name)
+        if one is None or one.value is None:
+            continue
+        reference = statistics.median(references) if references else 1.0
+        values.append(scale.at(one.value, reference))
+        try:
+            parts = cut.values(name)
+            blocks.append(_blocks(parts, references or (1.0,) * len(parts), one.value, scale))
+        except Unavailable as reason:
+            reasons.append(str(reason))
+    complete = len(blocks) == len(values)
+    return Side(tuple(values), tuple(blocks) if complete else ())
+
+
+def _blocks(
+    parts: Sequence[float], references: Sequence[float], whole: float, scale: _Scale
+) -> tuple[float, ...]:
+    """Return the blocks' values on the scale; raise Unavailable if they are no parts of it."""
+    if not min(parts) <= whole <= max(parts):
+        raise Unavailable("its blocks are not like the whole, of which it is a sum or an end.")
+    if scale.relative and min(parts) <= 0:
+        raise Unavailable("it is 0 in a block.")
+    return tuple(scale.at(*pair) for pair in zip(parts, references, strict=True))
+
+
+def _without_spread(change: Change, middle: float) -> Verdict | None:
+    if change.better is Better.NEITHER:
+        return None
+    return Verdict.SAME if middle == 0 else Verdict.UNCLEAR
+
+
+def _told(reasons: Sequence[str], verdict: Verdict | None) -> str:
+    if verdict is not Verdict.UNCLEAR:
+        return ""
+    why = reasons[0] if reasons else "there is one run of a side."
+    return f"its spread is not known: {why.rstrip('.')}"
+
+
+def _missing(name: str, before: Runs, after: Runs) -> str:
+    for words, side in (("before", before), ("after", after)):
+        if not side.measured(name):
+            found = next((one for run in side.samples if (one := run.measurement(name))), None)
+            return f"{words}: {found.reason if found else 'the result does not have it'}"
+    return ""
+
+
+def _values(found: Sequence[Measurement]) -> tuple[float, ...]:
+    return tuple(float(one.value) for one in found if one.value is not None)
+
+
+def _middle(found: Sequence[Measurement]) -> float | None:
+    values = _values(found)
+    return statistics.median(values) if values else None

@@ -1,0 +1,130 @@
+"""How much of a difference between runs is chance: an interval of the change.
+
+Two estimates of how much equal runs differ, and the wider interval of both counts:
+
+- *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
+  smaller if blocks were independent; they are not, and what changes slowly within a run (clock,
+  heat, other work) differs as much from run to run. So a run is taken to vary as one of its
+  blocks does. `between` is added to it, for what no run shows of itself.
+- *between runs*, where there are several of each side: their own standard deviation, with
+  Student's t for few runs; of at least 6 pairs, the order statistics of the pairs' ratios.
+
+Changes are on a scale where they add up: logarithms of values that are compared by ratio, the
+values themselves where a difference says more, as of shares.
+"""
+
+import math
+import statistics
+from dataclasses import dataclass
+
+from tracekit.paired import lower_rank
+
+# Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+_NORMAL = 1.96
+_ENOUGH = 120
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a user may set.
+
+    Attributes:
+        threshold: The least change that matters, as a ratio: 0.03 is 3 %. Of shares it is the
+            difference, in points.
+        resolution: An interval that allows a change for the worse or better beyond this says
+            nothing: then "same" cannot be said.
+        between: How much equal runs are taken to differ beyond what they show within: one
+            standard deviation, as a ratio. Several runs of each side show it themselves.
+        metrics: Names of the metrics that decide; by default those of speed.
+    """
+
+    threshold: float = 0.03
+    resolution: float = 0.10
+    between: float = 0.025
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A change on its scale: the best guess, and what holds the true one with 95 %."""
+
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs of one side: each one's value, and the values of its blocks where it has them."""
+
+    values: tuple[float, ...]
+    blocks: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def middle(self) -> float:
+        """The median run."""
+        return statistics.median(self.values)
+
+    @property
+    def within(self) -> float | None:
+        """The mean variance of blocks within a run; None where a run has none."""
+        if not self.blocks or any(len(one) < 2 for one in self.blocks):  # noqa: PLR2004
+            return None
+        return statistics.fmean(statistics.variance(one) for one in self.blocks)
+
+
+def interval(before: Side, after: Side, between: float) -> Interval | None:
+    """Return the change from `before` to `after`; None where nothing shows how it spreads.
+
+    Args:
+        before: Values on a scale on which changes add up.
+        after: The same of the other runs.
+        between: As in `Limits`, on that scale.
+    """
+    if (pairs := _pairs(before, after)) is not None:
+        return pairs
+    halves = (_within(before, after, between), _between(before, after))
+    half = max((one for one in halves if one is not None), default=None)
+    change = after.middle - before.middle
+    return None if half is None else Interval(change, change - half, change + half)
+
+
+def quantile(freedom: int) -> float:
+    """Return the quantile 0.975 of Student's t; beyond the table, that of the nearest below."""
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    return _T[-1] if freedom < _ENOUGH else _NORMAL
+
+
+def _within(before: Side, after: Side, between: float) -> float | None:
+    one, other = before.within, after.within
+    if one is None or other is None:
+        return None
+    freedom = sum(len(blocks) - 1 for blocks in (*before.blocks, *after.blocks))
+    variance = (one + between**2) / len(before.values) + (other + between**2) / len(after.values)
+    return quantile(freedom) * math.sqrt(variance)
+
+
+def _between(before: Side, after: Side) -> float | None:
+    counts = len(before.values), len(after.values)
+    if min(counts) < 2:  # noqa: PLR2004  one run shows nothing of its like
+        return None
+    freedom = sum(counts) - 2
+    squares = sum(
+        (len(side.values) - 1) * statistics.variance(side.values) for side in (before, after)
+    )
+    return quantile(freedom) * math.sqrt(squares / freedom * sum(1 / count for count in counts))
+
+
+def _pairs(before: Side, after: Side) -> Interval | None:
+    """Return the change of the median pair, runs being paired in their order."""
+    count = len(before.values)
+    rank = lower_rank(count) if count == len(after.values) else None
+    if rank is None:
+        return None
+    changes = sorted(new - old for old, new in zip(before.values, after.values, strict=True))
+    return Interval(statistics.median(changes), changes[rank - 1], changes[count - rank])
