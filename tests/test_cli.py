@@ -46,6 +46,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "import",
         "tables",
         "convert",
+        "compare",
         "workloads",
         "rules",
         "doctor",

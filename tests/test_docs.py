@@ -46,6 +46,7 @@ def test_every_command_is_known() -> None:
         "bench",
         "capture",
         "chip",
+        "compare",
         "convert",
         "doctor",
         "export",

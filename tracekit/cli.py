@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from tracekit.commands import bench, chip, doctor, parity, reading, stages, templates, verification
+from tracekit.commands import compare as compare_command
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
@@ -44,6 +45,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("import")(stages.import_)
     app.command("tables")(reading.tables)
     app.command("convert")(reading.convert)
+    app.command("compare")(compare_command.compare)
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")
