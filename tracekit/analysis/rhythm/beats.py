@@ -1,0 +1,119 @@
+"""The steps in a row, from the start of one to the start of the next."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times, spans
+from tracekit.analysis.metrics.steps import steady_steps
+
+FEWEST = 16
+"""Fewer steps than this have no rhythm that could be judged."""
+
+LEAST_Z = 8.0
+"""How many robust standard deviations a spike is beyond its neighbours' median."""
+LEAST_EXCESS = 0.5
+"""How much longer than that median a spike is at least, as a share of it."""
+
+_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_NEIGHBOURS = 31
+_LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
+
+
+@dataclass(frozen=True, eq=False)
+class Beats:
+    """Steady steps of one variant, in order of their starts.
+
+    A beat ends where the next step starts; where none follows at once, with its own step.
+    """
+
+    variant: str
+    starts: Times
+    ends: Times
+
+    @property
+    def times(self) -> Times:
+        """How long each beat took, in ns."""
+        return self.ends - self.starts
+
+    @property
+    def variation(self) -> float:
+        """How much one beat differs from the next: a robust coefficient of variation.
+
+        The median of the absolute differences of neighbours, scaled to a standard deviation of
+        normal noise (by 1.4826 / √2), over the median beat. A slow drift, such as that of a
+        growing context, adds nothing, and neither do single outliers.
+        """
+        typical = float(np.median(self.times))
+        apart = float(np.median(np.abs(np.diff(self.times))))
+        return _SIGMA * apart / np.sqrt(2) / typical
+
+    @property
+    def of_variant(self) -> str:
+        """Whose steps these are, for a sentence; nothing where all are alike."""
+        return f" of {self.variant}" if self.variant else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Spikes:
+    """The beats that stand out, and by how much each is longer than its neighbours; ns."""
+
+    chosen: NDArray[np.bool_]
+    excess: NDArray[np.float64]
+
+    @property
+    def share(self) -> float:
+        """The share of beats that stand out."""
+        return float(self.chosen.mean())
+
+
+def beats(steps: pd.DataFrame, requests: pd.DataFrame | None) -> tuple[Beats, ...]:
+    """Return the rhythm of the steady steps, each variant apart.
+
+    Raises:
+        Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
+    """
+    if requests is not None and not requests.empty:
+        raise Unavailable(
+            "the steps are a server's, which differ with the requests that arrive; "
+            "the metric tick_spikes counts those that took too long."
+        )
+    steady = steady_steps(steps).sort_values("start", kind="stable")
+    starts, own_ends = spans(steady)
+    numbers = steady["index"].to_numpy(dtype=np.int64)
+    ends = own_ends.copy()
+    follows = np.flatnonzero(np.diff(numbers) == 1)
+    ends[follows] = starts[follows + 1]
+    names = np.asarray(steady["variant"].fillna("").astype(str), dtype=object)
+    found = tuple(
+        Beats(str(name), starts[names == name], ends[names == name]) for name in np.unique(names)
+    )
+    return tuple(_long_enough(found))
+
+
+def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
+    many = [one for one in found if one.starts.size >= FEWEST and np.median(one.times) > 0]
+    if not many:
+        most = max(one.starts.size for one in found)
+        raise Unavailable(
+            f"{most} steady steps are too few to have a rhythm: at least {FEWEST} are needed."
+        )
+    return many
+
+
+def spikes(one: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
+    """Find the beats that are far longer than their neighbours.
+
+    Args:
+        one: The beats of one variant.
+        least_z: As `LEAST_Z`.
+        least_excess: As `LEAST_EXCESS`.
+    """
+    around = pd.Series(one.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
+    typical = around.to_numpy(dtype=np.float64)
+    excess = one.times - typical
+    spread = max(one.variation, _LEAST_SPREAD) * typical
+    return Spikes((excess > least_z * spread) & (excess > least_excess * typical), excess)

@@ -1,0 +1,114 @@
+"""`frequent-command-buffers`: too little work goes into each command buffer."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.rule import rule
+from tracekit.analysis.submission.flights import flights
+from tracekit.analysis.submission.idle import LATE
+from tracekit.analysis.submission.launches import Launches, launches, spared
+from tracekit.analysis.submission.rates import each
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import count, duration, percent
+
+_ADVICE = (
+    "Put more into each command buffer. MLX commits one after so many operations or so much "
+    "memory: try larger values of MLX_MAX_OPS_PER_BUFFER and MLX_MAX_MB_PER_BUFFER, set before "
+    "the process first uses the GPU, and see that neither is set to a small value for profiling. "
+    "Each evaluation ends a command buffer too: evaluate a whole step in one call. In a program "
+    "of your own, commit once a step."
+)
+
+
+@rule
+def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    *,
+    most: float = 4,
+    enough: int = 200_000,
+    limit: float = 0.05,
+) -> Iterator[Finding]:
+    """Too little work goes into each command buffer.
+
+    What it looks for:
+        Command buffers of the target in the steady window. It fires when a step has more than
+        `most` of them (4), each has less than `enough` device work on average (200 µs), and the
+        gaps right before them take more than `limit` (5 %) of the window. Gaps over 100 µs are
+        late starts or bubbles and do not count, nor do those after a wait for the device, which
+        frequent-readback and shallow-queue judge. What could be saved are the gaps that command
+        buffers of `enough` would not need.
+
+    Why it matters:
+        Driver and firmware take tens of microseconds for each command buffer. With little work
+        in it the device waits for the next one.
+
+    What to do:
+        Commit less often: in MLX by its limits per command buffer, in your own program once a
+        step.
+
+    When it abstains:
+        When the trace does not name command buffers, when the workload marks no steps, when the
+        target is not known, and where a CPU did the work.
+    """
+    own = of_target(on_gpu(gpu_intervals), targets)
+    if steps is None:
+        raise Unavailable("the workload marks no steps, so no number of command buffers is many.")
+    window = steady_window(phases, own)
+    assert window is not None
+    work = launches(own, window)
+    if work.buffers == 0:
+        raise Unavailable("the trace does not say to which command buffers the work belongs.")
+    each_work = work.busy / work.buffers
+    if work.buffers / len(steady_steps(steps)) <= most or each_work >= enough:
+        return
+    chosen = work.opens & (work.idle > 0) & (work.idle <= LATE)
+    if submissions is not None and completions is not None:
+        waits = flights(submissions, completions, encoders, targets).waits(window)
+        chosen &= ~_after(work, waits.starts)
+    between = int(work.idle[chosen].sum())
+    if between > limit * window.length:
+        yield _finding(work, chosen, window, steps, round(between * _spared(work, enough)))
+
+
+def _after(work: Launches, waits: "NDArray[np.int64]") -> NDArray[np.bool_]:
+    """Tell before which pieces of work the program had waited for the device."""
+    held = np.searchsorted(waits, work.starts) - np.searchsorted(waits, work.starts - work.idle)
+    return held > 0
+
+
+def _spared(work: Launches, enough: int) -> float:
+    return spared(work.buffers, work.busy, enough)
+
+
+def _finding(
+    work: Launches, chosen: NDArray[np.bool_], window: Window, steps: pd.DataFrame, saving: int
+) -> Finding:
+    between = int(work.idle[chosen].sum())
+    rate = work.buffers / (window.length / 1e9)
+    return Finding(
+        rule="frequent-command-buffers",
+        severity=Severity.WARNING,
+        message=(
+            f"The target committed {work.buffers:,} command buffers in {window.name}"
+            f"{each(work.buffers, steps)}, {count(round(rate))} a second, with "
+            f"{duration(work.busy / work.buffers)} of device work in each. Gaps right before them "
+            f"took {duration(between)}, {percent(between / window.length)} of the window."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", *work.gaps(chosen)),
+        saving=saving,
+    )

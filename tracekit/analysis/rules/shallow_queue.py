@@ -1,0 +1,98 @@
+"""`shallow-queue`: the next command buffer is committed only when the last one is complete."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window, busy, overlap, steady_window
+from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.rule import rule
+from tracekit.analysis.submission.flights import Flights, encoding, flights, last_in_steps
+from tracekit.analysis.submission.idle import IdleGaps
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import duration, percent
+
+_ADVICE = (
+    "Keep two steps in flight: build and submit the next one before you wait for this one "
+    "(mx.async_eval in MLX), so that host and device work at the same time. Where the next step "
+    "needs a result of this one, such as the sampled token, keep that result on the device."
+)
+
+
+@rule
+def shallow_queue(  # noqa: PLR0917  it asks for these tables
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame | None,
+    submissions: pd.DataFrame,
+    completions: pd.DataFrame,
+    encoders: pd.DataFrame | None,
+    *,
+    most: float = 0.8,
+    limit: float = 0.05,
+) -> Iterator[Finding]:
+    """Host and device take turns: never more than one command buffer is in flight.
+
+    What it looks for:
+        The target's command buffers that are committed and not complete. It fires when there is
+        at most one of them for more than `most` of the steady window (80 %), and more than
+        `limit` of it (5 %) could be won with two in flight. What could be won is the idle time
+        of the device around the moments at which the program had waited for everything, but no
+        more than the program waited while one was in flight and it was not encoding. Of several
+        waits in a step only the last one counts, the others are frequent-readback's; late starts
+        (over 100 µs) are left to late-start. Bubbles counts the same idle time.
+
+    Why it matters:
+        While the host prepares a step the device idles, and while the device works the host
+        waits: a step takes the sum of both instead of the longer one.
+
+    What to do:
+        Submit the next step before you wait for this one.
+
+    When it abstains:
+        When submissions or completions of command buffers were not exported, and where a CPU
+        did the work.
+    """
+    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
+    assert window is not None
+    if window.length == 0:
+        raise Unavailable(f"{window.name} has no length.")
+    found = flights(submissions, completions, encoders, targets)
+    depths = found.depths(window)
+    idle = IdleGaps.of(gpu_intervals, window)
+    held = _held(found, idle, steps, window)
+    alone = depths.at(1)
+    unused = busy(*alone) - overlap(*alone, *encoding(submissions, encoders))
+    lost = min(int(idle.before[held].sum()), unused)
+    shallow = depths.share(0, 1)
+    if shallow <= most or lost <= limit * window.length:
+        return
+    yield Finding(
+        rule="shallow-queue",
+        severity=Severity.WARNING,
+        message=(
+            f"For {percent(shallow)} of {window.name} at most one command buffer was in flight "
+            f"({depths.mean:.2f} on average): the device was idle for "
+            f"{duration(int(idle.before[held].sum()))} while the host prepared the next one, and "
+            f"the host waited for {duration(unused)} while the device worked."
+        ),
+        advice=_ADVICE,
+        evidence=longest("gpu_intervals", idle.starts[held], idle.ends[held]),
+        saving=lost,
+    )
+
+
+def _held(
+    found: Flights, idle: IdleGaps, steps: pd.DataFrame | None, window: Window
+) -> NDArray[np.int64]:
+    """Return which gaps hold a wait that this rule counts."""
+    waits = found.waits(window)
+    if steps is not None and (steps["phase"] == "steady").any():
+        waits = waits.only(last_in_steps(waits, steady_steps(steps)))
+    return idle.holding(waits)

@@ -1,0 +1,91 @@
+"""`step-spikes`: a few steps take far longer than their neighbours."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.rhythm.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, spikes
+from tracekit.analysis.rhythm.explanation import Explanation, explain
+from tracekit.analysis.rule import rule
+from tracekit.units import duration, percent
+
+_SHOWN = 20
+_ADVICE = (
+    "Look at the spikes in the timeline: compile all pipelines before the steady steps begin, "
+    "allocate and wire memory up front, keep garbage collection, logging and reading files out "
+    "of the loop, and close other programs that use the GPU. Spikes that nothing recorded "
+    "explains are often the operating system's: run again and see whether they recur at the "
+    "same steps."
+)
+
+
+@rule
+def step_spikes(
+    steps: pd.DataFrame,
+    requests: pd.DataFrame | None,
+    happenings: pd.DataFrame,
+    *,
+    least_z: float = LEAST_Z,
+    least_excess: float = LEAST_EXCESS,
+    most: float = 0.15,
+    limit: float = 0.01,
+) -> Iterator[Finding]:
+    """A few steps take far longer than the others.
+
+    What it looks for:
+        Steady steps, from the start of one to the start of the next, that are `least_z` (8)
+        robust standard deviations and `least_excess` (50 %) of the median beyond the steps
+        around them. It fires when what they take beyond that median is more than `limit` (1 %)
+        of all steady steps' time. Each is explained by what happened in it beyond its share in
+        the other steps: compiles, other processes, memory, states of the machine, spans that
+        the workload told of, an idle device. Where more than `most` (15 %) of the steps stand
+        out they are no spikes: irregular-cadence judges them. Each of several variants that are
+        compared is judged by itself. Time in compiles is left to pipeline-churn to save; where a
+        spike is idle time of the device, bubbles counts that too.
+
+    Why it matters:
+        A spike is a token that a person waits for, and means hide it.
+
+    What to do:
+        Move what explains the spikes out of the loop, or before it.
+
+    When it abstains:
+        When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
+        whose steps differ with the requests.
+    """
+    for one in beats(steps, requests):
+        found = spikes(one, least_z, least_excess)
+        lost = float(found.excess[found.chosen].sum())
+        if 0 < found.share <= most and lost > limit * one.times.sum():
+            yield _finding(one, found.chosen, found.excess, happenings)
+
+
+def _finding(
+    one: Beats, chosen: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
+) -> Finding:
+    why = explain(one, chosen, excess, happenings)
+    lost, number = float(excess[chosen].sum()), int(chosen.sum())
+    steps = f"{number:,} of {chosen.size:,} steady steps{one.of_variant}"
+    took = "takes" if number == 1 else "take"
+    return Finding(
+        rule="step-spikes",
+        severity=Severity.WARNING,
+        message=(
+            f"{steps} {took} far longer than their neighbours: up to "
+            f"{duration(int(one.times[chosen].max()))} where {duration(np.median(one.times))} is "
+            f"usual, {duration(lost)} too much in all "
+            f"({percent(lost / one.times.sum())} of their time). {why.sentence}"
+        ),
+        advice=_ADVICE,
+        evidence=_evidence(one, chosen, why),
+        saving=round(lost - float(why.compiled.sum())),
+    )
+
+
+def _evidence(one: Beats, chosen: NDArray[np.bool_], why: Explanation) -> tuple[Evidence, ...]:
+    starts, ends = one.starts[chosen], one.ends[chosen]
+    order = (starts - ends).argsort(kind="stable")[:_SHOWN]
+    return tuple(Evidence("steps", int(starts[i]), int(ends[i]), why.causes[i]) for i in order)
