@@ -48,7 +48,7 @@ def _steady(
     gauges: pd.DataFrame | None, phases: pd.DataFrame | None, name: str
 ) -> "pd.Series[float]":
     """Return the readings of one name in the steady phase, or of all the run without phases."""
-    own = _told(gauges, name)
+    own = monitored(gauges, name)
     window = None if phases is None else steady_window(phases, phases.iloc[:0])
     if window is not None:
         own = own[own["time"].between(window.start, window.end)]
@@ -57,7 +57,7 @@ def _steady(
     return own["value"].astype(float)
 
 
-def _told(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
+def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
     """Return what a monitor told of one name; the workload's own gauges are no monitor's."""
     who = "no monitor was read"
     if gauges is not None:

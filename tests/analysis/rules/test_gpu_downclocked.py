@@ -1,0 +1,118 @@
+"""`gpu-downclocked`: performance states and clocks below the best."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.finding import Evidence, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rules import RULES
+
+Make = Callable[..., pd.DataFrame]
+judge = RULES["gpu-downclocked"].judge
+SECOND = 1_000_000_000
+
+
+def states(*rows: tuple[int, int, str | None], induced: bool = False) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start": [start for start, _, _ in rows],
+            "duration": pd.array([length for _, length, _ in rows], dtype="Int64"),
+            "state": pd.array([state for _, _, state in rows], dtype="string"),
+            "induced": pd.array([induced] * len(rows), dtype="boolean"),
+        }
+    )
+
+
+def gauges(clocks: list[float], active: list[float] | None = None) -> pd.DataFrame:
+    rows = [(at * SECOND, "gpu_clock", hertz) for at, hertz in enumerate(clocks)]
+    rows += [(at * SECOND, "gpu_active", ratio) for at, ratio in enumerate(active or [])]
+    frame = pd.DataFrame(rows, columns=["time", "name", "value"])
+    return frame.astype({"name": "string", "value": "Float64"}).assign(source="macmon")
+
+
+def test_time_below_the_best_state_is_told_of_the_time_awake(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals([(SECOND, 9 * SECOND)])
+    slow = states((0, 3 * SECOND, "Minimum"), (4 * SECOND, 2 * SECOND, "Maximum"))
+    [finding] = judge(frame, targets, phases(SECOND, 9 * SECOND), slow, None)
+    assert finding.severity is Severity.WARNING
+    assert "50.0 % of the 4 s" in finding.message
+    assert "Minimum 2 s" in finding.message
+    assert finding.evidence == (Evidence("gpu_performance_states", SECOND, 3 * SECOND),)
+    assert finding.saving is None
+
+
+@pytest.mark.parametrize("best", ["Maximum", "HIGH", "high"])
+def test_at_its_best_state_it_is_passed(intervals: Make, targets: pd.DataFrame, best: str) -> None:
+    known = states((0, SECOND, "low"), (SECOND, 19 * SECOND, best))
+    assert not list(judge(intervals([(0, 20 * SECOND)]), targets, None, known, None))
+
+
+def test_a_state_that_a_tool_asked_for_is_said_to_be(
+    intervals: Make, targets: pd.DataFrame
+) -> None:
+    known = states((0, 2 * SECOND, "Medium"), induced=True)
+    [finding] = judge(intervals([(0, 2 * SECOND)]), targets, None, known, None)
+    assert "A tool asked for it" in finding.message
+
+
+def test_a_low_clock_saves_what_the_highest_would_have_won(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals([(0, SECOND), (2 * SECOND, 4 * SECOND)])
+    told = gauges([1.4e9, 1.4e9, 1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
+    [finding] = judge(frame, targets, phases(3 * SECOND, 4 * SECOND), None, told)
+    assert finding.saving == 1.5 * SECOND  # half of the 3 s in which the target was on the device
+    assert "50.0 % of the run's highest, 1.40 GHz" in finding.message
+    assert finding.evidence[0] == Evidence("gauges", 3 * SECOND, 3 * SECOND, "700 MHz")
+
+
+def test_a_clock_that_falls_is_said_to(intervals: Make, targets: pd.DataFrame) -> None:
+    told = gauges([1.4e9, 1.4e9, 1.3e9, 1.2e9, 1.1e9, 1.0e9, 1.0e9, 1.0e9])
+    [finding] = judge(intervals([(0, 7 * SECOND)]), targets, None, None, told)
+    assert "fell from 1.40 GHz to 1 GHz" in finding.message
+
+
+def test_a_steady_clock_is_passed(intervals: Make, targets: pd.DataFrame) -> None:
+    told = gauges([1.39e9, 1.4e9, 1.38e9, 1.4e9, 1.4e9])
+    assert not list(judge(intervals([(0, 4 * SECOND)]), targets, None, None, told))
+
+
+def test_readings_of_an_idle_gpu_do_not_count(intervals: Make, targets: pd.DataFrame) -> None:
+    clocks = [1.4e9, 0.4e9, 1.4e9, 0.4e9, 1.4e9, 1.4e9]
+    frame = intervals([(0, 5 * SECOND)])
+    assert not list(
+        judge(frame, targets, None, None, gauges(clocks, [0.9, 0.01, 0.9, 0.02, 0.8, 1.0]))
+    )
+    [finding] = judge(frame, targets, None, None, gauges(clocks, [0.9] * 6))
+    assert "33.3 % of 6 readings" in finding.message
+
+
+def test_a_state_of_unknown_rank_leaves_the_clock_to_judge(
+    intervals: Make, targets: pd.DataFrame
+) -> None:
+    frame = intervals([(0, 4 * SECOND)])
+    strange = states((0, 4 * SECOND, "Turbo"))
+    with pytest.raises(Unavailable, match=r"rank is not known: Turbo .* no monitor was read"):
+        list(judge(frame, targets, None, strange, None))
+    told = gauges([1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
+    assert len(list(judge(frame, targets, None, strange, told))) == 1
+
+
+def test_too_few_readings_say_nothing(intervals: Make, targets: pd.DataFrame) -> None:
+    with pytest.raises(Unavailable, match=r"no performance states were recorded.* 2 readings"):
+        list(judge(intervals([(0, SECOND)]), targets, None, None, gauges([1.4e9, 0.7e9, 0.7e9])))
+
+
+def test_a_gpu_that_never_woke_says_nothing(intervals: Make, targets: pd.DataFrame) -> None:
+    before = states((0, SECOND, "Minimum"))
+    with pytest.raises(Unavailable, match="no performance state of the GPU is noted"):
+        list(judge(intervals([(2 * SECOND, SECOND)]), targets, None, before, None))
+
+
+def test_it_abstains_on_a_cpu(intervals: Make, targets: pd.DataFrame) -> None:
+    with pytest.raises(Unavailable, match="ran on the CPU"):
+        list(judge(intervals([(0, 5)], clock="host"), targets, None, None, None))

@@ -1,0 +1,128 @@
+"""`capture-truncated`: the recording, or an export of it, was cut."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window, spans, steady_window
+from tracekit.analysis.rule import rule
+from tracekit.tables.drift import Flaw
+from tracekit.told import IDLE
+from tracekit.units import duration, percent
+
+_AGAIN = (
+    "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "
+    "enough free disk, and nothing that stops the workload before it ends by itself."
+)
+_EXPORT_AGAIN = (
+    "Export again, with enough free disk, and let the export come to its end; where the bundle "
+    "itself is damaged, record again. Rows before the damage count, the rest is not there."
+)
+
+
+@rule
+def capture_truncated(
+    capture: pd.DataFrame,
+    remarks: pd.DataFrame | None,
+    gpu_intervals: pd.DataFrame | None,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame | None,
+    *,
+    limit: float = 0.05,
+    least: int = 100_000_000,
+) -> Iterator[Finding]:
+    """The recording or an export of it was cut.
+
+    What it looks for:
+        A recording or an export that did not come to its end; exports that are damaged or empty;
+        a workload that never came to its steady phase; and a target whose first device interval
+        lies behind the beginning of its steady steps, or whose last one before their end, by
+        more than `limit` of the steady phase (default 5 %) and by more than `least` (100 ms) and
+        what its marks may be off on the trace's time.
+
+    Why it matters:
+        What is cut looks like what never happened: fewer steps, more idle time, no compilation.
+        Every total and every share would be of a part that nobody chose.
+
+    What to do:
+        Record again with room for the whole steady phase, or export again to the end.
+
+    When it abstains:
+        When there are neither exports whose readers could tell of damage nor device intervals.
+    """
+    if remarks is None and gpu_intervals is None:
+        raise Unavailable("there are neither exports nor device intervals to look at.")
+    row = capture.iloc[0]
+    yield from _unfinished(row)
+    if remarks is not None:
+        yield from _damaged(remarks)
+    if phases is None or phases.empty or gpu_intervals is None:
+        return
+    if not (phases["name"] == "steady").any():
+        yield _finding("The workload did not come to its steady phase while it was recorded.")
+        return
+    own = gpu_intervals[gpu_intervals["target"]]
+    if not own.empty:
+        window = _working(phases, steps)
+        unsure = least + (0 if pd.isna(row["uncertainty"]) else int(row["uncertainty"]))
+        yield from _uncovered(own, window, max(int(limit * window.length), unsure), row)
+
+
+def _unfinished(row: "pd.Series[str]") -> Iterator[Finding]:
+    for name, advice in (("record", _AGAIN), ("export", _EXPORT_AGAIN)):
+        state, message = row[f"{name}_state"], row[f"{name}_message"]
+        stopped = {"interrupted"} if name == "export" else set[str]()
+        if not pd.isna(state) and state in {"failed", "running"} | stopped:
+            why = "nobody saw it end" if pd.isna(message) else str(message).rstrip(".")
+            yield _finding(f"The stage `{name}` did not come to its end: {why}.", advice)
+
+
+def _damaged(remarks: pd.DataFrame) -> Iterator[Finding]:
+    texts = remarks.loc[remarks["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
+    if not texts.empty:
+        told = " ".join(f"{text.rstrip('.')}." for text in texts)
+        yield _finding(f"Exports are cut or damaged, and rows are missing: {told}", _EXPORT_AGAIN)
+
+
+def _working(phases: pd.DataFrame, steps: pd.DataFrame | None) -> Window:
+    """Return the time from the first steady step to the last that had something to do."""
+    window = steady_window(phases, phases)
+    assert window is not None
+    if steps is None:
+        return window
+    steady = steps[(steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)]
+    if steady.empty:
+        return window
+    starts, ends = spans(steady)
+    return Window(int(starts.min()), int(ends.max()), window.name)
+
+
+def _uncovered(
+    own: pd.DataFrame, window: Window, margin: int, row: "pd.Series[str]"
+) -> Iterator[Finding]:
+    starts, ends = spans(own)
+    first, last = int(starts.min()), int(ends.max())
+    for lost, start, end, words in (
+        (window.end - last, max(last, window.start), window.end, "ends {} before"),
+        (first - window.start, window.start, min(first, window.end), "begins {} after"),
+    ):
+        if lost > margin:
+            verb, _, side = words.partition(" {} ")
+            yield _finding(
+                f"The recorded work of the target {verb} {duration(lost)} {side} its steady steps "
+                f"do: {percent(min(1.0, lost / window.length))} of the steady phase is not in the "
+                f"recording.{_end(row)}",
+                evidence=(Evidence("gpu_intervals", start, end, "not recorded"),),
+            )
+
+
+def _end(row: "pd.Series[str]") -> str:
+    if pd.isna(row["end_reason"]):
+        return ""
+    return f" Why recording ended: {str(row['end_reason']).rstrip('.')}."
+
+
+def _finding(message: str, advice: str = _AGAIN, evidence: tuple[Evidence, ...] = ()) -> Finding:
+    return Finding("capture-truncated", Severity.ERROR, message, advice, evidence)

@@ -1,0 +1,73 @@
+"""`schema-drift`: exports are not as this version of tracekit knows them."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import rule
+from tracekit.tables.drift import Flaw
+from tracekit.tables.schemas import SCHEMAS
+
+_ADVICE = (
+    "Take a newer tracekit, or record with a version of Instruments that this one knows; until "
+    "then, do not compare what depends on these columns with other recordings. `tracekit convert` "
+    "shows the export as it is, with all its columns."
+)
+
+
+@rule
+def schema_drift(remarks: pd.DataFrame | None) -> Iterator[Finding]:
+    """Exports are not as this version of tracekit knows them.
+
+    What it looks for:
+        In the exports that metrics and rules read: columns that are not there, or hold something
+        other than they declare, so that columns of tables are null or whole tables cannot be
+        made, which is a warning; and columns that tracekit does not know, which is a note.
+        Schemas that no table is made of do not count.
+
+    Why it matters:
+        Every version of Instruments may rename a column. What is null because of it is missing
+        from numbers that go on looking whole.
+
+    What to do:
+        Use a tracekit that knows this version of Instruments, or the other way round.
+
+    When it abstains:
+        When the tables were not read from exports.
+    """
+    if remarks is None:
+        raise Unavailable("the tables were not read from exports.")
+    told = {flaw: remarks[remarks["flaw"] == flaw.value] for flaw in Flaw}
+    changed = told[Flaw.CHANGED]
+    nulled = changed["table"].fillna("") != ""
+    lost = [
+        *map(_nulls, told[Flaw.LACKING].itertuples(index=False)),
+        *changed.loc[nulled, "text"],
+        *told[Flaw.UNREADABLE]["text"],
+    ]
+    new = [*told[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
+    if lost:
+        message = f"Exports lack what tables are made of: {_listed(lost)}"
+        yield Finding("schema-drift", Severity.WARNING, message, _ADVICE)
+    if new:
+        message = f"Exports hold what this tracekit does not know: {_listed(new)}"
+        yield Finding("schema-drift", Severity.NOTE, message, _ADVICE)
+
+
+def _nulls(remark: tuple[str, ...]) -> str:
+    """Say which columns of the table are null for want of columns of the export."""
+    _, table, schema, columns, _ = remark
+    lacking = set(columns.split(", "))
+    sources = ((one.name, one.source) for one in SCHEMAS[table].columns if one.source)
+    nulls = [name for name, source in sources if source in lacking or _owner(source) in lacking]
+    return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
+
+
+def _owner(source: str) -> str:
+    return source.rpartition(".")[0]
+
+
+def _listed(texts: list[str]) -> str:
+    return "; ".join(dict.fromkeys(text.rstrip(".") for text in texts)) + "."

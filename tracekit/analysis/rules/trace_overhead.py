@@ -1,0 +1,57 @@
+"""`trace-overhead`: recording itself made the workload slower."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import rule
+from tracekit.units import percent
+
+_ADVICE = (
+    "Take shares of this recording (idle time by cause, the share of a kernel), not its "
+    "milliseconds or tokens per second, and compare it only with recordings made in the same way. "
+    "For absolute times measure without a recorder; to make it cost less, leave out counters and "
+    "instruments that are not needed, and make steps longer: what is recorded is paid for each "
+    "command buffer and encoder."
+)
+
+
+@rule
+def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Finding]:
+    """Recording made the workload slower.
+
+    What it looks for:
+        The median recorded step against the median step without a recorder, measured in turns.
+        It fires when recording cost more than `limit` (default 5 %), unless the 95 % interval of
+        that ratio reaches down to nought.
+
+    Why it matters:
+        A recorder writes down every command buffer and encoder. Where steps are short, that is a
+        good part of their time, and absolute times are the recorder's as well.
+
+    What to do:
+        Compare shares, not times; measure speed without a recorder.
+
+    When it abstains:
+        When the overhead was not measured; the reason is the recorder's.
+    """
+    row = capture.iloc[0]
+    if pd.isna(row["overhead"]):
+        reason = "" if pd.isna(row["overhead_reason"]) else f": {row['overhead_reason']}"
+        raise Unavailable(f"what recording cost was not measured{reason.rstrip('.')}.")
+    ratio = float(row["overhead"])
+    spread = None if pd.isna(row["spread"]) else float(row["spread"])
+    if ratio <= limit or (spread is not None and ratio - spread <= 0):
+        return
+    give = "" if spread is None else f" (± {percent(spread)})"
+    yield Finding(
+        rule="trace-overhead",
+        severity=Severity.WARNING,
+        message=(
+            f"Recording made the workload {percent(ratio)}{give} slower: absolute times are "
+            "too long, only shares can be compared."
+        ),
+        advice=_ADVICE,
+    )
