@@ -1,0 +1,139 @@
+"""A chart on the page: valid, small, coloured by the page, the same each time."""
+
+import re
+from typing import Any
+
+import pytest
+from leather import theme
+from lxml import etree
+
+from tracekit.report.charts.axis import linear, logarithmic, span
+from tracekit.report.charts.chart import HEIGHT, WIDTH, Chart, svg
+from tracekit.report.charts.shapes import area, dots, line, spikes, upright, words
+from tracekit.units import duration
+
+X = linear("time", 0, 10, lambda value: f"{value:g} s")
+Y = linear("tokens/s", 0, 100, "{:g}".format)
+SHAPES = {
+    "line": line([(0, 0), (10, 100)], "device"),
+    "dashed": line([(0, 0), (10, 100)], "device", dashed=True),
+    "dots": dots([(5, 50)], "steps"),
+    "spikes": spikes([(5, 50), (6, 20)], "warning"),
+    "area": area([0, 5, 10], [20, 100], "device"),
+    "upright": upright(5, "p99", "dim"),
+    "words": words((5, 50), "a <b> & c"),
+}
+WHOLE = Chart("Rate", "It rises.", X, Y, tuple(SHAPES.values()))
+
+
+def drawn(*shapes: Any) -> Any:
+    return etree.fromstring(svg(Chart("Rate", "It rises.", X, Y, shapes)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_shape_adds_to_the_chart_and_stays_valid(shape: str) -> None:
+    assert len(list(drawn(SHAPES[shape]).iter())) > len(list(drawn().iter()))
+
+
+def test_nothing_in_it_needs_a_style_a_script_or_an_id() -> None:
+    for element in etree.fromstring(svg(WHOLE)).iter():
+        assert element.tag in {"svg", "title", "desc", "g", "line", "path", "circle", "text"}
+        names = set(element.attrib)
+        assert not names & {"style", "id", "href", "font-family"}
+        assert not [name for name in names if name.startswith("on")]
+        assert "class" not in names or element.tag == "svg"
+
+
+def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
+    root = etree.fromstring(svg(WHOLE))
+    assert root.get("role") == "img"
+    assert (root[0].tag, root[0].text) == ("title", "Rate")
+    assert (root[1].tag, root[1].text) == ("desc", "It rises.")
+
+
+def test_colours_are_the_pages() -> None:
+    text = svg(WHOLE)
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', text))
+    assert colours == {"none"} | {
+        f"var(--{name})" for name in ("device", "steps", "warning", "dim", "ink", "line")
+    }
+
+
+def test_the_same_chart_gives_the_same_characters_and_few() -> None:
+    assert svg(WHOLE) == svg(WHOLE)
+    assert len(svg(WHOLE)) < 4_000
+    assert not re.search(r"\d\.\d{2}", svg(WHOLE).replace("1.8", ""))
+
+
+def test_it_lies_within_its_frame() -> None:
+    root = etree.fromstring(svg(WHOLE))
+    assert root.get("viewBox") == f"0 0 {WIDTH} {HEIGHT}"
+    group = root[2]
+    assert group.get("transform") == "translate(18 18)"
+
+
+def test_leathers_own_theme_is_left_as_it_was() -> None:
+    before = (theme.background_color, theme.margin, theme.tick_font_size)
+    svg(WHOLE)
+    assert (theme.background_color, theme.margin, theme.tick_font_size) == before
+    assert theme.margin == 0.05
+
+
+def test_markup_in_a_label_stays_text() -> None:
+    [label] = [one for one in drawn(SHAPES["words"]).iter("text") if one.text == "a <b> & c"]
+    assert "&lt;b&gt; &amp; c" in svg(WHOLE)
+    assert len(label) == 0
+
+
+def test_a_label_stands_where_there_is_room() -> None:
+    left = drawn(words((1, 50), "near the left")).xpath("//text")[-1]
+    right = drawn(words((10, 50), "near the right")).xpath("//text")[-1]
+    assert left.get("text-anchor") is None
+    assert right.get("text-anchor") == "end"
+    assert float(right.get("x")) > float(left.get("x"))
+
+
+def test_an_area_is_as_high_as_its_steps() -> None:
+    [path] = drawn(SHAPES["area"]).xpath("//path")
+    ground = float(re.match(r"M0.0 ([\d.]+)", path.get("d").replace("M0 ", "M0.0 ")).group(1))
+    tops = [float(y) for y in re.findall(r"V([\d.]+)H", path.get("d"))]
+    assert tops == pytest.approx([ground * 0.8, 0], abs=0.1)
+
+
+def test_a_linear_axis_has_round_ticks_that_hold_the_numbers() -> None:
+    axis = linear("time", 0, 7.3e6, duration)
+    assert axis.marks[0] == axis.low == 0
+    assert axis.high == axis.marks[-1] >= 7.3e6
+    assert axis.contains(7.3e6)
+    assert not axis.contains(-1)
+    assert axis.project(axis.high / 2, 0, 100) == pytest.approx(50)
+    assert axis.format_tick(2e6, 1, 5) == "2 ms"
+
+
+def test_axes_of_one_number_have_a_length() -> None:
+    assert linear("n", 5, 5, str).low < linear("n", 5, 5, str).high
+    assert linear("n", 0, 0, str).low < linear("n", 0, 0, str).high
+    assert span("n", 5, 5, str).low < span("n", 5, 5, str).high
+    assert logarithmic("n", 10, 10, str).low < logarithmic("n", 10, 10, str).high
+
+
+def test_a_span_ends_where_the_numbers_end() -> None:
+    axis = span("time", 130, 980, str)
+    assert (axis.low, axis.high) == (130, 980)
+    assert all(130 <= mark <= 980 for mark in axis.marks)
+    assert len(axis.marks) >= 3
+
+
+def test_a_logarithmic_axis_has_equal_ways_for_equal_ratios() -> None:
+    axis = logarithmic("flop/byte", 0.3, 70, "{:g}".format)
+    assert (axis.low, axis.high) == (0.1, 100)
+    ways = [axis.project(value, 0, 300) for value in (0.1, 1, 10, 100)]
+    assert ways == pytest.approx([0, 100, 200, 300])
+    assert axis.marks == (0.1, 1, 10, 100)
+    narrow = logarithmic("flop/byte", 2, 70, "{:g}".format)
+    assert narrow.marks == (1, 2, 5, 10, 20, 50, 100)
+
+
+def test_what_lies_outside_is_drawn_at_the_edge() -> None:
+    assert X.project(-5, 0, 100) == 0
+    assert X.project(50, 0, 100) == 100
