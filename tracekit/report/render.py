@@ -43,16 +43,31 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     Returns:
         The document. The same input gives the same characters.
     """
-    folder = shipped("templates") / "report"
-    style = _read(folder / "page.css")
-    script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
-    environment = _environment(folder, redact)
     once = Kept(Given(tables, result.provenance))
-    return environment.get_template("page.html").render(
+    environment = environment_of(redact)
+    return document(
+        environment,
+        "page.html",
         result=result,
         name=_name(result),
         origin=_ORIGINS.get(result.provenance.recorder, "recorder not stated"),
         sections=list(_sections(environment, result, once)),
+    )
+
+
+def document(
+    environment: jinja2.Environment,
+    template: str,
+    *,
+    styles: tuple[str, ...] = ("page.css",),
+    **context: object,
+) -> str:
+    """Fill the template of a whole page, with its style, its script and the policy for both."""
+    folder = shipped("templates") / "report"
+    style = "\n".join(_read(folder / name) for name in styles)
+    script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
+    return environment.get_template(template).render(
+        **context,
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
         script=Markup(script),  # noqa: S704
@@ -75,9 +90,10 @@ def _sections(
             yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 
-def _environment(folder: Path, redact: Redact) -> jinja2.Environment:
+def environment_of(redact: Redact) -> jinja2.Environment:
+    """Return what fills templates: every string but their own passes through `redact`."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(shipped("templates") / "report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

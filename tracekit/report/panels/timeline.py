@@ -3,12 +3,17 @@
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
+from tracekit.report.timeline.track import Timeline
 from tracekit.report.timeline.tracks import timeline as laid
 
 
 def context(result: Result, tables: Tables) -> Context:
     """Lay the run on one axis, for the script and for readers without it."""
-    line = laid(result, tables)
+    return drawn(laid(result, tables))
+
+
+def drawn(line: Timeline) -> Context:
+    """Return what the template shows of a timeline."""
     return {
         "line": line,
         "strips": strips(line),
