@@ -10,9 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import pandas as pd
 
 from tracekit.analysis.capture import capture_table, remarks_table
+from tracekit.analysis.counters.samples import counter_means, counter_samples
 from tracekit.analysis.idle import gaps_table, loaded_table
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
+from tracekit.analysis.rhythm.happenings import happenings
 from tracekit.analysis.target import targets_table
 from tracekit.recording import Provenance
 from tracekit.tables import Tables
@@ -25,6 +27,9 @@ OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
 DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "loaded": loaded_table,
     "gaps": gaps_table,
+    "happenings": happenings,
+    "counter_samples": counter_samples,
+    "counter_means": counter_means,
 }
 REMARKS = "remarks"
 GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS})

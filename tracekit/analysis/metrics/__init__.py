@@ -1,6 +1,8 @@
 """All metrics, in the order in which results and pages show them."""
 
 from tracekit.analysis.metric import listed
+from tracekit.analysis.metrics.ceiling import kernel_ceiling
+from tracekit.analysis.metrics.counters import COUNTER_METRICS
 from tracekit.analysis.metrics.gpu import (
     encoder_count,
     gpu_busy,
@@ -11,8 +13,10 @@ from tracekit.analysis.metrics.gpu import (
     start_latency_p99,
 )
 from tracekit.analysis.metrics.host import host_busy, host_cpu, host_idle_ratio, memory_peak
+from tracekit.analysis.metrics.idle import IDLE_METRICS
 from tracekit.analysis.metrics.memory import memory_growth, mlx_memory_peak
 from tracekit.analysis.metrics.requests import REQUEST_METRICS
+from tracekit.analysis.metrics.rhythm import RHYTHM_METRICS
 from tracekit.analysis.metrics.roofline import (
     bandwidth_share,
     bandwidth_share_busy,
@@ -36,6 +40,7 @@ from tracekit.analysis.metrics.telemetry import (
 
 METRICS = listed(
     tokens_per_second,
+    kernel_ceiling,
     step_rate,
     step_p50,
     step_p99,
@@ -46,11 +51,14 @@ METRICS = listed(
     encoder_count,
     start_latency_p50,
     start_latency_p99,
+    *IDLE_METRICS,
+    *RHYTHM_METRICS,
     memory_bandwidth,
     step_intensity,
     step_bound,
     bandwidth_share,
     bandwidth_share_busy,
+    *COUNTER_METRICS,
     gpu_clock_p50,
     gpu_clock_min,
     gpu_power_p50,

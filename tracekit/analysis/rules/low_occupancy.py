@@ -5,96 +5,117 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest_rows
+from tracekit.analysis.counters.meaning import Group, Kind
+from tracekit.analysis.counters.pressure import Load, bandwidth, highest, mean_of
+from tracekit.analysis.counters.samples import FEWEST, extremes
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
+from tracekit.analysis.intervals import spans, steady_window
+from tracekit.analysis.named_work import named_work
 from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.target import of_target
 from tracekit.units import percent
 
-# Names differ between chips: M3 and later say Kernel, M1 and M2 say Compute.
-COUNTERS = ("Kernel Occupancy", "Compute Occupancy")
-
-_HOW_TO_GET = (
-    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
-    "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
-    "Instruments, save it as a template and pass its path with --template, or let "
-    "`tracekit templates make` make one."
-)
+_SHOWN = 3
 _ADVICE = (
     "Candidates, each to be validated by moving the number: a larger threadgroup (128 to 256 "
     "threads), less threadgroup memory (a smaller block size or tile), fewer registers (fewer "
-    "values kept per thread), a larger grid (split the sequence). Higher occupancy is no aim of "
-    "its own: keep a change only if tokens per second follow."
+    "values kept per thread), a larger grid (split the sequence), fewer barriers in each tile. "
+    "Higher occupancy is no aim of its own: keep a change only if tokens per second follow."
 )
 
 
 @rule
-def low_occupancy(
-    gpu_counters: pd.DataFrame | None,
+def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
+    counter_samples: pd.DataFrame,
+    counter_means: pd.DataFrame,
+    machine: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
+    shader_runs: pd.DataFrame | None,
     *,
     limit: float = 0.30,
-    contention: float = 0.05,
+    busy: float = 0.70,
 ) -> Iterator[Finding]:
     """Too few threads were in flight.
 
     What it looks for:
-        The mean of the compute occupancy counter over its samples in the steady window. It
-        fires below `limit` (default 30 %).
+        The mean of the compute occupancy counter over its samples in the steady window, weighted
+        by the time in which the target's work ran. It fires below `limit` (default 30 %), unless
+        arithmetic or memory does useful work for `busy` of its capacity (default 70 %): then few
+        threads are enough. Where the trace names kernels, it says which of them are low.
 
     Why it matters:
         A GPU hides the latency of memory with other threads. With few of them in flight, each
         load and each barrier stops the core.
 
     What to do:
-        Larger threadgroups, less threadgroup memory, fewer registers, a larger grid; keep what
-        moves tokens per second.
+        Larger threadgroups, less threadgroup memory, fewer registers, a larger grid, fewer
+        barriers; keep what moves tokens per second.
 
     When it abstains:
-        When the recording has no occupancy counter, and when other processes used the GPU for
-        more than `contention` (5 %) of the window: counters are device-wide.
+        When the recording has no occupancy counter or none of its samples lies in the target's
+        work, and when other processes used the GPU in most of them: counters are device-wide.
+        So it does where a CPU did the work.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    window = steady_window(phases, own)
+    occupancy = mean_of(counter_means, Kind.OCCUPANCY, "compute")
+    if pd.isna(occupancy["share"]):
+        raise Unavailable(f"this chip does not count {occupancy['counter']} in percent.")
+    useful = _useful(counter_means, machine)
+    if occupancy["share"] >= limit or (useful and useful.share >= busy):
+        return
+    name = str(occupancy["counter"])
+    samples = counter_samples[counter_samples["counter"] == name]
+    kernels = _kernels(samples, gpu_intervals, shader_runs, targets, phases)
+    yield Finding(
+        rule="low-occupancy",
+        severity=Severity.WARNING,
+        message=(
+            f"{name} was {percent(occupancy['share'])} on average over "
+            f"{occupancy['samples']:,} samples in the target's work"
+            + (f", and nothing made up for it: {useful.words}." if useful else ".")
+            + kernels
+        ),
+        advice=_ADVICE,
+        evidence=extremes(counter_samples, name, lowest=True),
+    )
+
+
+def _useful(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
+    """Return the unit of arithmetic or memory that did most useful work."""
+    groups = (Group.ARITHMETIC, Group.MEMORY)
+    loads = [
+        highest(counter_means, (Kind.UTILIZATION,), groups),
+        bandwidth(counter_means, machine),
+    ]
+    return max((one for one in loads if one), key=lambda one: one.share, default=None)
+
+
+def _kernels(
+    samples: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    shader_runs: pd.DataFrame | None,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> str:
+    """Say what the samples are by kernel, lowest first, where one kernel ran and has a name."""
+    window = steady_window(phases, of_target(gpu_intervals, targets))
     assert window is not None
-    samples = _samples(gpu_counters, window)
-    others = gpu_intervals[~gpu_intervals["target"]]
-    taken = busy(*clip(*spans(others), window.start, window.end))
-    if taken > contention * window.length:
-        raise Unavailable(
-            f"counters are device-wide, and other processes used the GPU for "
-            f"{percent(taken / window.length)} of the window that is judged."
-        )
-    mean = _mean(samples)
-    if mean < limit:
-        name = samples["counter"].iloc[0]
-        yield Finding(
-            rule="low-occupancy",
-            severity=Severity.WARNING,
-            message=f"{name} was {percent(mean)} on average over {len(samples):,} samples.",
-            advice=_ADVICE,
-            evidence=longest_rows("gpu_counters", samples),
-        )
-
-
-def _samples(counters: pd.DataFrame | None, window: Window) -> pd.DataFrame:
-    if counters is None or counters.empty:
-        raise Unavailable(f"the recording has no counter samples. {_HOW_TO_GET}")
-    inside = counters[(counters["start"] >= window.start) & (counters["start"] < window.end)]
-    inside = inside[np.isfinite(inside["value"].astype("float64"))]
-    for name in COUNTERS:
-        samples = inside[inside["counter"] == name]
-        if not samples.empty:
-            return samples
-    there = ", ".join(sorted(set(counters["counter"].dropna().astype(str)))[:5])
-    raise Unavailable(f"no occupancy counter was recorded, only: {there}. {_HOW_TO_GET}")
-
-
-def _mean(samples: pd.DataFrame) -> float:
-    values = samples["value"].astype("float64").to_numpy()
-    weights = samples["duration"].fillna(0).astype("float64").to_numpy()
-    return float(np.average(values, weights=weights if weights.sum() > 0 else None)) / 100
+    try:
+        work = named_work(gpu_intervals, shader_runs, targets, window)
+    except Unavailable:
+        return ""
+    starts, ends = spans(samples)
+    middles = (starts + ends) // 2
+    place = np.searchsorted(work.starts, middles, side="right") - 1
+    before = np.concatenate((work.starts[:1], np.maximum.accumulate(work.ends)[:-1]))
+    known = (place >= 0) & (middles < work.ends[place]) & (middles >= before[place])
+    values = samples["value"].to_numpy(dtype=np.float64)[known]
+    means = pd.Series(values).groupby(work.codes[place[known]]).agg(["mean", "count"])
+    means = means[means["count"] >= FEWEST].sort_values("mean", kind="stable")[:_SHOWN]
+    told = [
+        f"“{work.names[code]}” {percent(mean / 100)}"
+        for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
+    ]
+    return f" By kernel: {', '.join(told)}." if told else ""

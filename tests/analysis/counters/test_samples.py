@@ -1,0 +1,153 @@
+"""Only samples in the target's own work count, each for the time in which that work ran."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from counted import MS, given, samples
+from tracekit.analysis.counters.samples import extremes
+from tracekit.analysis.finding import Evidence
+from tracekit.analysis.inject import Unavailable
+
+Make = Callable[..., pd.DataFrame]
+ALU = "ALU Limiter"
+
+
+def share(known: dict[str, pd.DataFrame], counter: str = ALU) -> float:
+    means = given(**known)["counter_means"].set_index("counter")
+    return float(means.loc[counter, "share"])
+
+
+def test_samples_between_the_targets_work_do_not_count(intervals: Make) -> None:
+    work = intervals([(number * MS, MS // 2) for number in range(20)])
+    inside = samples({ALU: 80.0})
+    outside = samples({ALU: 2.0}, start=600_000)
+    both = pd.concat([inside, outside], ignore_index=True)
+    assert share({"gpu_counters": both, "gpu_intervals": work}) == pytest.approx(0.8)
+    kept = given(gpu_counters=both, gpu_intervals=work)["counter_samples"]
+    assert kept["start"].tolist() == inside["start"].tolist()
+
+
+def test_a_sample_weighs_as_much_of_it_as_the_work_covers(intervals: Make) -> None:
+    work = intervals([(0, 10 * MS), (10 * MS, 60_000)])
+    full = samples({ALU: 20.0}, count=10, every=MS)
+    partly = samples({ALU: 90.0}, count=10, every=0, start=10 * MS)  # 60 of 100 µs
+    both = pd.concat([full, partly], ignore_index=True)
+    found = share({"gpu_counters": both, "gpu_intervals": work})
+    assert found == pytest.approx((0.2 * 100 + 0.9 * 60) / 160)
+
+
+def test_samples_that_are_mostly_idle_are_left_out(intervals: Make) -> None:
+    work = intervals([(number * MS, 20_000) for number in range(20)])
+    long = samples({ALU: 5.0}, length=330_000)
+    with pytest.raises(Unavailable, match="sampled too rarely for work this short"):
+        given(gpu_counters=long, gpu_intervals=work)["counter_samples"]
+
+
+def test_raw_samples_without_a_length_are_moments(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)])
+    assert share(
+        {"gpu_counters": samples({ALU: 40.0}, length=None), "gpu_intervals": work}
+    ) == pytest.approx(0.4)
+
+
+def test_samples_outside_of_the_steady_window_do_not_count(intervals: Make, phases: Make) -> None:
+    early, late = samples({ALU: 1.0}), samples({ALU: 60.0}, start=50 * MS)
+    known = {
+        "gpu_counters": pd.concat([early, late], ignore_index=True),
+        "gpu_intervals": intervals([(0, 100 * MS)]),
+        "phases": phases(50 * MS, 50 * MS),
+    }
+    assert share(known) == pytest.approx(0.6)
+
+
+def test_a_few_samples_that_others_share_are_left_out(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)], others=[(0, 1_500_000)])  # the first two samples
+    shared, alone = samples({ALU: 99.0}, count=2), samples({ALU: 30.0}, count=18, start=2 * MS)
+    both = pd.concat([shared, alone], ignore_index=True)
+    assert share({"gpu_counters": both, "gpu_intervals": work}) == pytest.approx(0.3)
+
+
+def test_where_others_used_the_gpu_most_of_the_time_nothing_is_known(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)], others=[(0, 12 * MS)])
+    with pytest.raises(Unavailable, match=r"device-wide, .* in 60\.0 % of the samples"):
+        given(gpu_counters=samples({ALU: 1.0}), gpu_intervals=work)["counter_means"]
+
+
+@pytest.mark.parametrize(
+    "odd", [float("nan"), float("inf"), float("-inf"), None, -3.0, 250.0, 1.8e19]
+)
+def test_values_that_cannot_be_percentages_are_left_out(odd: float | None, intervals: Make) -> None:
+    table = samples({ALU: 50.0})
+    table.loc[3, "value"] = odd
+    known = {"gpu_counters": table, "gpu_intervals": intervals([(0, 20 * MS)])}
+    assert share(known) == pytest.approx(0.5)
+    assert given(**known)["counter_means"]["samples"].tolist() == [19]
+
+
+def test_slightly_above_a_hundred_is_a_hundred(intervals: Make) -> None:
+    known = {"gpu_counters": samples({ALU: 100.08}), "gpu_intervals": intervals([(0, 20 * MS)])}
+    assert share(known) == 1.0
+
+
+def test_what_the_trace_does_not_count_in_percent_has_no_share(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)])
+    table = samples({ALU: 7.0, "GPU Read Bandwidth": 305.8}, percentage=False)
+    means = given(gpu_counters=table, gpu_intervals=work)["counter_means"]
+    assert means["share"].isna().all()
+    assert means["mean"].tolist() == pytest.approx([7.0, 305.8])
+
+
+def test_where_the_trace_says_nothing_the_name_tells_a_percentage(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)])
+    table = samples({ALU: 7.0, "GPU Read Bandwidth": 30.0}, percentage=None)
+    means = given(gpu_counters=table, gpu_intervals=work)["counter_means"].set_index("counter")
+    assert means.loc[ALU, "share"] == pytest.approx(0.07)
+    assert pd.isna(means.loc["GPU Read Bandwidth", "share"])
+
+
+def test_counters_may_have_unlike_numbers_of_samples(intervals: Make) -> None:
+    table = pd.concat([samples({ALU: 30.0}), samples({"MMU Limiter": 9.0}, count=12)])
+    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))
+    counts = known["counter_means"].set_index("counter")["samples"]
+    assert counts.to_dict() == {ALU: 20, "MMU Limiter": 12}
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        pytest.param(None, "no counter samples", id="no-table"),
+        pytest.param(samples({}), "no counter samples", id="no-rows"),
+        pytest.param(samples({"RT Unit Active": 0.0}), "only RT Unit Active", id="ray-tracing"),
+        pytest.param(samples({"Frobs": 1.0}), "there are: Frobs", id="unknown"),
+        pytest.param(samples({ALU: 1.0}, count=9), "has 10 samples", id="too-few"),
+    ],
+)
+def test_what_is_missing_is_said_with_how_to_get_it(
+    table: pd.DataFrame | None, reason: str, intervals: Make
+) -> None:
+    known = {"gpu_intervals": intervals([(0, 20 * MS)])}
+    if table is not None:
+        known["gpu_counters"] = table
+    with pytest.raises(Unavailable, match=reason) as told:
+        given(**known)["counter_means"]
+    assert "--counters on" in str(told.value)
+
+
+def test_on_a_cpu_there_are_no_counters(intervals: Make) -> None:
+    work = intervals([(0, 20 * MS)], clock="host")
+    with pytest.raises(Unavailable, match="ran on the CPU"):
+        given(gpu_intervals=work, gpu_counters=samples({ALU: 1.0}))["counter_samples"]
+
+
+def test_extremes_are_windows_with_their_value(intervals: Make) -> None:
+    table = samples({ALU: 50.0, "MMU Limiter": 99.0})
+    table.loc[4, "value"] = 90.0  # the third sample of the ALU limiter
+    table.loc[8, "value"] = 10.0  # the fifth
+    known = given(gpu_counters=table, gpu_intervals=intervals([(0, 20 * MS)]))["counter_samples"]
+    assert extremes(known, ALU)[0] == Evidence(
+        "gpu_counters", 2 * MS, 2 * MS + 100_000, "ALU Limiter 90.0 %"
+    )
+    assert extremes(known, ALU, lowest=True)[0].note == "ALU Limiter 10.0 %"
+    assert len(extremes(known, ALU)) == 8

@@ -1,0 +1,1 @@
+"""GPU counters: what they mean, their samples while the target ran, what they say is busy."""

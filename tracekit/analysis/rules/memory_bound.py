@@ -1,0 +1,83 @@
+"""`memory-bound`: memory is near its limit while arithmetic has time to spare."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.counters.pressure import pressure
+from tracekit.analysis.counters.samples import extremes
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.roof import Roof, known_roof
+from tracekit.analysis.rule import rule
+from tracekit.units import percent
+
+_ADVICE = (
+    "Candidates, each to be validated by moving the number: fewer bytes in each tile (a smaller "
+    "BLOCK_SIZE, keys and values of fewer bits), loads of half4 or float4 that are aligned to the "
+    "stride of a head, more reuse of what is loaded (a larger tile of the head for each load into "
+    "threadgroup memory, query heads of one kv head together)."
+)
+_AT_THE_ROOF = (
+    "The kernels do what the chip allows; only fewer bytes would make a step shorter: keys and "
+    "values of fewer bits, grouped queries, a larger batch over the same weights."
+)
+
+
+@rule
+def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
+    counter_samples: pd.DataFrame,
+    counter_means: pd.DataFrame,
+    machine: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    steps: pd.DataFrame | None,
+    step_models: pd.DataFrame | None,
+    *,
+    high: float = 0.70,
+    low: float = 0.50,
+    margin: float = 0.10,
+    roof: float = 0.65,
+) -> Iterator[Finding]:
+    """Memory bounds the work, and arithmetic waits for it.
+
+    What it looks for:
+        Counters while the target's work ran in the steady window. It fires when the highest of
+        bandwidth and the limiters of the last-level and L1 caches is at least `high` (70 %),
+        every counter of arithmetic stays below `low` (50 %), and no other unit's limiter exceeds
+        both by `margin` (10 points). It is a note where the bytes that the workload must move
+        reach `roof` (65 %) of the chip's bandwidth while the GPU runs: then it is good news.
+
+    Why it matters:
+        Threads wait for data, so faster arithmetic wins nothing. Decoding is bound by memory by
+        its nature; what can be won is bytes that are read twice or in small pieces.
+
+    What to do:
+        Fewer bytes in each tile, wide aligned loads, more reuse of what was loaded.
+
+    When it abstains:
+        When counters of memory or of arithmetic are missing or count other processes too, and
+        where a CPU did the work.
+    """
+    loads = pressure(counter_means, machine)
+    arithmetic, memory = loads.both()
+    if memory.share < high or arithmetic.share >= low or loads.dominated(margin):
+        return
+    found = known_roof(steps, step_models, gpu_intervals, targets, machine)
+    good = found is not None and (found.reached.share or 0.0) >= roof
+    yield Finding(
+        rule="memory-bound",
+        severity=Severity.NOTE if good else Severity.WARNING,
+        message=f"{memory.words} while {arithmetic.words}: memory bounds the work.{_told(found)}",
+        advice=_AT_THE_ROOF if good else _ADVICE,
+        evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
+    )
+
+
+def _told(roof: Roof | None) -> str:
+    """Say what the workload's own account of bytes reached."""
+    if roof is None or roof.reached.share is None:
+        return ""
+    return (
+        f" The bytes that its steps must move reached {percent(roof.reached.share)} of the "
+        f"{roof.bandwidth / 1e9:g} GB/s that the chip's memory delivers."
+    )

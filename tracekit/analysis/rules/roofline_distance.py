@@ -1,0 +1,97 @@
+"""`roofline-distance`: the GPU runs, and takes longer than its bytes need."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.analysis.named_work import Chore, named_work
+from tracekit.analysis.roof import ATTAINABLE, Roof, roof
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target
+from tracekit.units import duration, percent
+
+_ADVICE = (
+    "The kernels are slower than their bytes ask for, waiting left out. Candidates: reads that "
+    "repeat (more than the model's bytes), narrow or unaligned loads, too few threads in flight, "
+    "a low clock. `tracekit capture --counters on` tells which unit is at its limit, `tracekit "
+    "bench --tune` ranks the launches of the paged kernel."
+)
+
+
+@rule
+def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    steps: pd.DataFrame | None,
+    step_models: pd.DataFrame | None,
+    machine: pd.DataFrame,
+    shader_runs: pd.DataFrame | None,
+    *,
+    limit: float = 0.50,
+) -> Iterator[Finding]:
+    """Kernels reach little of the bandwidth that the chip's memory has.
+
+    What it looks for:
+        The bytes that the workload says its steady steps must move, each counted once, over the
+        time in which the GPU ran for them, for steps that memory bounds by their operations for
+        each byte. It fires when this is less than `limit` of the chip's bandwidth (default
+        50 %); about 80 % is the most that is seen. The saving is the time above those 80 %, less
+        what work takes that other rules judge by its name: gathers, scatters, metadata.
+
+    Why it matters:
+        It is the one number that says how much a better kernel could win: waiting for the host
+        is not in it.
+
+    What to do:
+        Find out which unit is at its limit, then read each byte once, in wide loads, with enough
+        threads in flight.
+
+    When it abstains:
+        When the chip's bandwidth is not known, the workload does not say what a step moves and
+        computes, data came from caches, steps have no work in the trace, or a CPU did the work.
+    """
+    found = roof(steps, step_models, gpu_intervals, targets, machine)
+    share = found.reached.share
+    if share is None:
+        raise Unavailable("the data are cache-resident: memory is not as fast as the steps were.")
+    if found.by_memory is None:
+        raise Unavailable("the workload does not say how many operations a step takes.")
+    if not found.by_memory or share >= limit:
+        return
+    chores = _chores(gpu_intervals, shader_runs, targets, found)
+    starts, ends = spans(of_target(gpu_intervals, targets))
+    yield Finding(
+        rule="roofline-distance",
+        severity=Severity.WARNING,
+        message=(
+            f"While the GPU ran, the steady steps reached {percent(share)} of the "
+            f"{found.bandwidth / 1e9:g} GB/s of {found.chip.name}: it ran for "
+            f"{duration(found.ran)}, and their bytes need {duration(found.least)} at "
+            f"{ATTAINABLE:.0%} of it."
+        ),
+        advice=_ADVICE,
+        evidence=longest(
+            "gpu_intervals", *clip(starts, ends, found.window.start, found.window.end)
+        ),
+        saving=max(found.ran - found.least - chores, 0),
+    )
+
+
+def _chores(
+    gpu_intervals: pd.DataFrame,
+    shader_runs: pd.DataFrame | None,
+    targets: pd.DataFrame,
+    found: Roof,
+) -> int:
+    """Return the time of work that is there to move data around, where names tell it."""
+    try:
+        work = named_work(gpu_intervals, shader_runs, targets, found.window)
+    except Unavailable:
+        return 0
+    chosen = np.logical_or.reduce([work.are(chore) for chore in Chore])
+    return busy(work.starts[chosen], work.ends[chosen])
