@@ -1,10 +1,13 @@
 """Literal tables for analyses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+
+from tracekit.analysis.rhythm.happenings import happenings
 
 Rows = list[dict[str, Any]]
 Make = Callable[..., pd.DataFrame]
@@ -74,5 +77,64 @@ def phases() -> Make:
                 "clock": pd.array(["host", "host"], dtype="string"),
             }
         )
+
+    return make
+
+
+@pytest.fixture
+def row_of_steps() -> Make:
+    """Make `steps` that follow one another, each so long, in ns; variants go round."""
+
+    def make(times: Sequence[int], variants: Sequence[str] = ("",)) -> pd.DataFrame:
+        lengths, number = np.array(times, dtype=np.int64), len(times)
+        told = [variants[place % len(variants)] for place in range(number)]
+        return pd.DataFrame(
+            {
+                "start": np.cumsum(lengths) - lengths,
+                "duration": pd.array(lengths, dtype="Int64"),
+                "index": pd.array(range(number), dtype="Int64"),
+                "phase": pd.array(["steady"] * number, dtype="string"),
+                "tokens": pd.array([1] * number, dtype="Int64"),
+                "variant": pd.array(told, dtype="string"),
+            }
+        )
+
+    return make
+
+
+@pytest.fixture
+def no_happenings() -> pd.DataFrame:
+    """The table `happenings` of a recording that shows nothing beside its steps."""
+    return happenings(None, None, None, None, None, None)
+
+
+@pytest.fixture
+def handed_over() -> Callable[..., tuple[pd.DataFrame, ...]]:
+    """Make `gpu_intervals`, `submissions`, `completions` of (begun, commit, start, end, complete).
+
+    Each row is one command buffer with one interval, in µs.
+    """
+
+    def make(buffers: Sequence[tuple[int, ...]]) -> tuple[pd.DataFrame, ...]:
+        begun, commit, start, end, complete = (
+            np.array(column, dtype=np.int64) * 1_000 for column in zip(*buffers, strict=True)
+        )
+        numbers = pd.array(np.arange(len(buffers)) + 100, dtype="UInt64")
+        own = {"target": True, "command_buffer": numbers, "clock": "gpu"}
+        intervals = pd.DataFrame({"start": start, "duration": end - start, **own})
+        intervals["start_latency"] = pd.array(start - commit, dtype="Int64")
+        submissions = pd.DataFrame(
+            {
+                "start": np.concatenate((begun[:1], commit[:-1])),
+                "duration": pd.array(
+                    commit - np.concatenate((begun[:1], commit[:-1])), dtype="Int64"
+                ),
+                "event": "CommandBufferSubmission",
+                "encoder_time": pd.array(commit - begun, dtype="Int64"),
+                **own,
+            }
+        )
+        completions = pd.DataFrame({"time": complete, "command_buffer": numbers, "clock": "gpu"})
+        return intervals, submissions, completions
 
     return make

@@ -5,9 +5,9 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, steady_window
 from tracekit.analysis.metric import metric
-from tracekit.analysis.metrics.steps import steady_steps, steady_tokens, variants
 from tracekit.analysis.result import Better
 from tracekit.analysis.rhythm.beats import Beats, beats, spikes
+from tracekit.analysis.steps import steady_steps, steady_tokens, variants
 from tracekit.analysis.submission.flights import flights
 from tracekit.analysis.submission.launches import Launches, launches
 from tracekit.analysis.submission.readbacks import per_step

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, spans
-from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.steps import steady_steps
 
 FEWEST = 16
 """Fewer steps than this have no rhythm that could be judged."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times
 
-_MOST = 3.0  # times the median: what is longer must not pull the modes apart on its own
+_ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
 _SIGMA = 1.4826
 _LEAST_SPREAD = 0.01
 
@@ -43,7 +43,7 @@ def modes(times: Times) -> Modes:
     The split is the one of least squares, as that of k-means for two clusters in one dimension,
     found exactly over the sorted values.
     """
-    capped = np.minimum(times, _MOST * np.median(times))
+    capped = np.clip(times, *np.quantile(times, _ENDS))
     slow = capped > _border(np.sort(capped))
     if not slow.any():
         middle = float(np.median(times))

@@ -10,8 +10,8 @@ from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, steady_window
-from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import flights
 from tracekit.analysis.submission.idle import LATE
 from tracekit.analysis.submission.launches import Launches, launches, spared

@@ -9,8 +9,8 @@ from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, steady_window
-from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Waits, flights, last_in_steps
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.submission.readbacks import per_step, told_readbacks

@@ -10,8 +10,8 @@ from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, overlap, steady_window
-from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Flights, encoding, flights, last_in_steps
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.target import of_target, on_gpu

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
+from tracekit.analysis.steps import steady_steps, steady_tokens
 from tracekit.units import count
 
 
