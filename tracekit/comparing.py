@@ -6,7 +6,9 @@ from pathlib import Path
 from tracekit.analysis.result import load
 from tracekit.errors import UsageError
 from tracekit.history import Comparison, Limits, Sample, compare
+from tracekit.pipeline import redaction_of
 from tracekit.recording import Recording, quoted
+from tracekit.redaction import Redaction
 from tracekit.run import Run
 
 SEPARATOR = "vs"
@@ -61,6 +63,14 @@ def compare_runs(
             hint="--force compares them all the same.",
         )
     return compared
+
+
+def redaction(paths: Sequence[Path]) -> Redaction:
+    """Return the redaction of this machine's names and of those in any of the runs."""
+    folders = [path.parent if path.is_file() else path for path in paths]
+    names = [pair for folder in folders for pair in redaction_of(Recording(folder)).names]
+    longest_first = sorted(dict(names).items(), key=lambda one: (-len(one[0]), one[0]))
+    return Redaction(tuple(longest_first))
 
 
 def _sample(path: Path, name: str) -> Sample:

@@ -1,5 +1,6 @@
 """`compare`: runs against runs, what became of each number, and how sure that is."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ import typer
 from tracekit.commands import options
 
 if TYPE_CHECKING:
-    from tracekit.history import Comparison
+    from tracekit.history import Comparison, Sample
 
 Runs = Annotated[
     list[Path],
@@ -67,7 +68,7 @@ def compare(
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: these are not to be compared.
     """
     from tracekit import console
-    from tracekit.comparing import compare_runs, samples, sides
+    from tracekit.comparing import compare_runs, redaction, samples, sides
     from tracekit.errors import UsageError
     from tracekit.history import Limits
 
@@ -80,10 +81,14 @@ def compare(
         before, after = samples(first), samples(second)
         progress("measuring blocks of them")
         compared = compare_runs(before, after, limits, force=force)
+    if html is not None:
+        _write(html, compared, (before, after), redaction([*first, *second]))
     if json:
         console.show_json(compared)
     else:
         _show(compared)
+    if html is not None and open_page:
+        typer.launch(html.resolve().as_uri())
     if exit_code:
         _end(compared)
 
@@ -97,6 +102,21 @@ def _show(compared: "Comparison") -> None:
         console.measurements(title, columns, rows)
     console.show_warnings([one.words for one in compared.conditions])
     console.show_hint(words.how_sure(compared))
+
+
+def _write(
+    file: Path,
+    compared: "Comparison",
+    samples: "tuple[list[Sample], list[Sample]]",
+    redact: Callable[[str], str],
+) -> None:
+    from tracekit import console
+    from tracekit.recording import write_whole
+    from tracekit.report.compare.page import render_comparison
+
+    page = render_comparison(compared, *samples, redact=redact)
+    write_whole(file, page.encode())
+    console.show_written(file)
 
 
 def _end(compared: "Comparison") -> None:

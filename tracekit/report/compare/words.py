@@ -62,8 +62,8 @@ def how_sure(compared: Comparison) -> str:
         return "* decides. Intervals are of runs of each side, and of blocks within them."
     between = percent(compared.limits.between)
     return (
-        "* decides. One run of a side shows no more than how it varied within. Equal runs are taken to differ "
-        f"by {between} besides (--between); several runs of each side show it themselves."
+        "* decides. One run of a side shows no more than how it varied within. Equal runs are "
+        f"taken to differ by {between} besides (--between); several of each side show it."
     )
 
 
@@ -116,6 +116,21 @@ def counts(change: KernelChange) -> str:
     return before if before == after else f"{before} → {after}"
 
 
+def p50(kernel: Kernel | None) -> str:
+    """Return the median interval of equal work."""
+    return NOTHING if kernel is None else duration(kernel.p50)
+
+
+def p95(kernel: Kernel | None) -> str:
+    """Return its 95th percentile."""
+    return NOTHING if kernel is None else duration(kernel.p95)
+
+
+def total(kernel: Kernel | None) -> str:
+    """Return the sum of its intervals."""
+    return NOTHING if kernel is None else duration(kernel.total)
+
+
 def _change(one: Change) -> Sequence[str]:
     name = f"{one.metric} *" if one.deciding else one.metric
     before, after = (
@@ -134,11 +149,7 @@ def _finding(one: FindingChange, compared: Comparison) -> Sequence[str]:
 
 
 def _kernel(one: KernelChange) -> Sequence[str]:
-    return (one.label, counts(one), _p50(one.before), _p50(one.after), ratio(one))
-
-
-def _p50(kernel: Kernel | None) -> str:
-    return NOTHING if kernel is None else duration(kernel.p50)
+    return (one.label, counts(one), p50(one.before), p50(one.after), ratio(one))
 
 
 def _signed(value: float | None, change: Change) -> str:
