@@ -5,13 +5,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from chromium import chromium
 from command_line import run
 
 _BESIDE = Path(__file__).parents[2] / "shared" / "corpus"
@@ -54,6 +55,13 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real exports at {CORPUS}; TRACEKIT_CORPUS names another place")
     return CORPUS
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One headless browser for all; tests that need it are skipped by name without it."""
+    with chromium() as launched:
+        yield launched
 
 
 @pytest.fixture

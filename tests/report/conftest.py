@@ -1,8 +1,6 @@
-"""Runs as a report meets them, in literal rows; and a browser to look at their pages."""
+"""Runs as a report meets them, in literal rows."""
 
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,18 +27,6 @@ DTYPES = {
     Kind.TARGET: "bool",
     Kind.CLOCK: "string",
 }
-
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 Rows = list[dict[str, Any]]
 
@@ -227,20 +213,3 @@ def trace_run() -> Run:
     }
     checks = (Check("capture-empty", Status.PASSED), Check("bubbles", Status.PASSED))
     return Run(Result(provenance, metrics, (), checks), tables)
-
-
-def chromium_path() -> str | None:
-    named = os.environ.get("TRACEKIT_CHROMIUM")
-    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = chromium_path()
-    if path is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the path")
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield launched
-        launched.close()
