@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from counted import M1_MAX, M3_MAX, MS, given, samples
+from counter_runs import M1_MAX, M3_MAX, MS, given, samples
 from tracekit.analysis.counters.meaning import Kind
 from tracekit.analysis.counters.pressure import Pressure, bandwidth, mean_of, pressure
 from tracekit.analysis.inject import Unavailable

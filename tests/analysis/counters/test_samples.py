@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from counted import MS, given, samples
+from counter_runs import MS, given, samples
 from tracekit.analysis.counters.samples import extremes
 from tracekit.analysis.finding import Evidence
 from tracekit.analysis.inject import Unavailable

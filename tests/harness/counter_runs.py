@@ -1,4 +1,4 @@
-"""A recording with counters and steps, of literal numbers, and what rules and metrics make of it."""
+"""A recording with counters and steps, of literal numbers, and what the analysis makes of it."""
 
 from collections.abc import Mapping
 from typing import Any
