@@ -1,13 +1,15 @@
 """`bubbles`: gaps of the target in its steady window."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.given import Given
+from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rules import RULES
+from tracekit.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
@@ -19,8 +21,12 @@ def judge(
     phases: pd.DataFrame | None,
     spans: pd.DataFrame | None = None,
     **limits: float,
-) -> Iterator[Finding]:
-    return RULES["bubbles"].judge(intervals, targets, phases, spans, **limits)
+) -> list[Finding]:
+    known = [Process(pid, name) for pid, name in targets.itertuples(index=False)]
+    named = {"gpu_intervals": intervals, "phases": phases, "spans": spans}
+    tables = {name: table for name, table in named.items() if table is not None}
+    given = Given(tables, Provenance(targets=tuple(known)))
+    return list(inject(RULES["bubbles"].judge, given, limits))
 
 
 def host_spans(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
@@ -43,9 +49,9 @@ def test_gaps_of_the_steady_window_are_found_with_lead_in_and_tail(
     assert "20.0 % of the steady window" in finding.message
     assert "3 gaps" in finding.message
     assert finding.evidence == (
-        Evidence("gpu_intervals", 100 * MS, 110 * MS),
-        Evidence("gpu_intervals", 42 * MS, 50 * MS),
-        Evidence("gpu_intervals", 10 * MS, 12 * MS),
+        Evidence("gpu_intervals", 100 * MS, 110 * MS, "host late"),
+        Evidence("gpu_intervals", 42 * MS, 50 * MS, "host late"),
+        Evidence("gpu_intervals", 10 * MS, 12 * MS, "host late"),
     )
 
 
@@ -58,7 +64,8 @@ def test_without_marks_the_window_is_the_span_of_the_target(
 
 
 def test_work_of_others_does_not_fill_a_gap(intervals: Make, targets: pd.DataFrame) -> None:
-    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], others=[(5 * MS, 10 * MS)])
+    own = [(0, 5 * MS), (15 * MS, 5 * MS)]
+    frame = intervals(own, others=[(5 * MS, 10 * MS)], latencies=[0, 0])
     [finding] = judge(frame, targets, None)
     assert finding.saving == 10 * MS
 
@@ -69,9 +76,11 @@ def test_overlapping_channels_leave_no_gap(intervals: Make, targets: pd.DataFram
 
 def test_gaps_below_the_shortest_do_not_count(intervals: Make, targets: pd.DataFrame) -> None:
     frame = intervals([(step * 20_000, 11_000) for step in range(100)])
-    assert not list(judge(frame, targets, None))
-    [finding] = judge(frame, targets, None, shortest=9_000)
-    assert finding.saving == 99 * 9_000
+    assert not judge(frame, targets, None)
+    frame = intervals([(step * 25_000, 11_000) for step in range(100)])
+    [finding] = judge(frame, targets, None)
+    assert finding.saving == 99 * 14_000
+    assert not judge(frame, targets, None, shortest=14_001)
 
 
 @pytest.mark.parametrize(("limit", "found"), [(0.05, 1), (0.5, 0), (0.6, 0)])
@@ -121,21 +130,21 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
     assert "16.7 % of the steady window less 40 ms without load (10 ms of 60 ms)" in finding.message
     assert finding.saving == 10 * MS
     assert finding.evidence == (
-        Evidence("gpu_intervals", 82 * MS, 90 * MS),
-        Evidence("gpu_intervals", 40 * MS, 42 * MS),
+        Evidence("gpu_intervals", 82 * MS, 90 * MS, "host late"),
+        Evidence("gpu_intervals", 40 * MS, 42 * MS, "host late"),
     )
 
 
 @pytest.mark.parametrize(
     ("told", "said", "saving"),
     [
-        pytest.param([("readback", 40, 40)], "100.0 % of that time lies within", 40, id="all"),
-        pytest.param([("readback", 55, 30)], "62.5 % of that time lies within", 40, id="most"),
-        pytest.param([("readback", 70, 30)], "", 40, id="too little"),
-        pytest.param([("readback", 0, 40)], "", 40, id="elsewhere"),
-        pytest.param([("a", 40, 19), ("readback", 61, 19)], "", 40, id="no one has most"),
+        pytest.param([("admit", 40, 40)], "100.0 % of that time lies within", 40, id="all"),
+        pytest.param([("admit", 55, 30)], "62.5 % of that time lies within", 40, id="most"),
+        pytest.param([("admit", 70, 30)], "", 40, id="too little"),
+        pytest.param([("admit", 0, 40)], "", 40, id="elsewhere"),
+        pytest.param([("a", 40, 19), ("admit", 61, 19)], "", 40, id="no one has most"),
         pytest.param([("compile", 40, 36)], "90.0 % of that time lies within", 4, id="compile"),
-        pytest.param([("compile", 40, 8), ("readback", 48, 32)], "80.0 % of", 32, id="both"),
+        pytest.param([("compile", 40, 8), ("admit", 48, 32)], "80.0 % of", 32, id="both"),
         pytest.param([], "", 40, id="no spans"),
     ],
 )
@@ -151,11 +160,51 @@ def test_what_the_workload_did_in_most_gaps_is_named(
     frame = intervals([(0, 40 * MS), (80 * MS, 20 * MS)])
     did = host_spans([(name, start * MS, length * MS) for name, start, length in told])
     [finding] = judge(frame, targets, phases(0, 100 * MS), did)
-    tail = finding.message.partition("the longest lasted 40 ms.")[2]
+    tail = finding.message.partition("unattributed 0.0 %.")[2]
     assert tail.startswith(f" {said}" if said else "")
     assert tail.endswith(f"spans named “{told[-1][0]}”." if said else "")
     assert bool(tail) == bool(said)
     assert finding.saving == saving * MS
+
+
+def test_the_causes_are_listed_the_most_first_and_advised_on(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals(
+        [(0, 40 * MS), (80 * MS, 20 * MS)], [(70 * MS, 6 * MS)], latencies=[0, 30 * MS]
+    )
+    [finding] = judge(frame, targets, phases(0, 100 * MS))
+    assert (
+        "By cause: start latency 60.0 %, host late 25.0 %, other process 15.0 %, "
+        "unattributed 0.0 %." in finding.message
+    )
+    assert finding.advice.index("did not begin") < finding.advice.index("too late")
+    assert "Another process had the GPU" in finding.advice
+    assert "pipeline" not in finding.advice
+    assert finding.saving == 34 * MS
+    [evidence] = finding.evidence
+    assert evidence.note == "start latency 60.0 %, host late 25.0 %"
+
+
+def test_what_cannot_be_told_is_unattributed(intervals: Make, targets: pd.DataFrame) -> None:
+    frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], latencies=[None, None])
+    [finding] = judge(frame, targets, None)
+    assert "By cause: unattributed 100.0 %." in finding.message
+    assert "does not tell why" in finding.advice
+    assert finding.saving == 10 * MS
+
+
+def test_a_wait_that_drained_the_queue_is_said(intervals: Make, phases: Make) -> None:
+    frame = intervals([(0, 10 * MS), (30 * MS, 70 * MS)], clock="host")
+    calls = frame[["start", "target"]].assign(
+        start=[0, 12 * MS], duration=pd.array([0, 18 * MS], dtype="Int64")
+    )
+    given = Given(
+        {"gpu_intervals": frame, "submissions": calls, "phases": phases(0, 100 * MS)},
+        Provenance(targets=(Process(4711, "python3"),)),
+    )
+    [finding] = inject(RULES["bubbles"].judge, given)
+    assert "had waited for all of its work before 100.0 % of that time." in finding.message
 
 
 def test_idle_spans_outside_the_window_change_nothing(

@@ -36,8 +36,8 @@ def _looked_up(work: pd.DataFrame, rows: pd.DataFrame, times: Times, best: np.uf
         return np.full(len(work), NEVER)
     order = np.argsort(ids, kind="stable")
     ids, times = ids[order], times[named][order]
-    known, first = np.unique(ids, return_index=True)
-    values = best.reduceat(times, first)
+    first = np.flatnonzero(np.append(np.array([True]), ids[1:] != ids[:-1]))
+    known, values = ids[first], best.reduceat(times, first)
     wanted = _ids(work["command_buffer"])
     place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     found = (known[place] == wanted) & work["command_buffer"].notna().to_numpy(dtype=bool)

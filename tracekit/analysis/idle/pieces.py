@@ -12,7 +12,7 @@ from tracekit.analysis.idle.surroundings import Surroundings
 from tracekit.analysis.idle.work import Work
 from tracekit.analysis.intervals import Times
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.int16]
 
 DOING = ("encoding", "driver", "compiler", "waiting")
 """What the host is seen doing in a gap, beside the names of spans that the workload told."""
@@ -24,7 +24,7 @@ class Cut:
 
     start: Times
     end: Times
-    gap: Codes
+    gap: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Way:
 
 def cut(gaps: Stretches, bounds: Times) -> Cut:
     """Cut the gaps at those of the moments that lie inside one of them."""
-    start = np.unique(np.concatenate((gaps.starts, bounds[gaps.cover(bounds)])))
+    start = _distinct(np.concatenate((gaps.starts, bounds[gaps.cover(bounds)])))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
@@ -128,12 +128,12 @@ def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[
     names = ["", *DOING, *around.told]
     seen = [around.compiler.cover(at), around.written.cover(at), around.driver.cover(at), waits]
     kinds = ["compiler", "encoding", "driver", "waiting"]
-    doing = np.select(seen, [names.index(one) for one in kinds], 0)
+    doing = np.select(seen, [np.int16(names.index(one)) for one in kinds], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.told.values(), start=1 + len(DOING)):
         begun = own.begun(at)
         inner = (begun > latest) & ~seen[0]
-        doing, latest = np.where(inner, place, doing), np.maximum(latest, begun)
+        doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, begun)
     return doing, names
 
 
@@ -159,17 +159,23 @@ def _joined(pieces: Cut, codes: dict[str, Codes], names: dict[str, list[str]]) -
     )
 
 
+def _distinct(times: Times) -> Times:
+    """Return the times in order, each once; np.unique takes several times as long."""
+    ordered = np.sort(times, kind="stable")
+    return ordered[np.append(np.array([True]), ordered[1:] != ordered[:-1])[: ordered.size]]
+
+
 def _so_far(times: Times) -> Times:
     """Return the latest of the first k times, for each k from 0."""
     return np.concatenate((np.array([NEVER]), np.maximum.accumulate(times)))
 
 
-def _of(cause: Cause) -> int:
-    return _NAMES["cause"].index(cause)
+def _of(cause: Cause) -> np.int16:
+    return np.int16(_NAMES["cause"].index(cause))
 
 
-def _code(drained: Drained) -> int:
-    return _NAMES["drained"].index(drained)
+def _code(drained: Drained) -> np.int16:
+    return np.int16(_NAMES["drained"].index(drained))
 
 
 _NAMES = {"cause": [str(one) for one in Cause], "drained": [str(one) for one in Drained]}

@@ -25,6 +25,8 @@ class Stretches:
 
     def cover(self, moments: Times) -> Flags:
         """Return for each moment whether it lies in one of them."""
+        if not self.starts.size:
+            return np.zeros(moments.shape, dtype=bool)
         return self._until(moments) > moments
 
     def begun(self, moments: Times) -> Times:

@@ -2,33 +2,36 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, busy, clip, gaps, overlap, steady_window
-from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.idle import (
+    CAUSES,
+    Cause,
+    advice,
+    by_cause,
+    drained_time,
+    idle_time,
+    loaded_time,
+    longest_gaps,
+    most_told,
+)
+from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.told import COMPILE, IDLE
 from tracekit.units import duration, percent
 
-_MOST = 0.5  # of the idle time, for a span to be named as what the host did
-_ADVICE = (
-    "Submit ahead, so that the next step is queued before this one is done: evaluate "
-    "asynchronously, read results back less often, build arguments and tables outside the loop, "
-    "and batch small steps. Look at what the host does in the longest gaps."
-)
+_MOST = 0.5  # of the idle time, for what the host did to be named
+_SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 
 @rule
 def bubbles(
+    gaps: pd.DataFrame,
+    loaded: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
-    spans: pd.DataFrame | None,
     *,
     limit: float = 0.05,
     shortest: int = 10_000,
@@ -37,82 +40,88 @@ def bubbles(
 
     What it looks for:
         Gaps between the target's device intervals in the whole steady window, its lead-in and
-        tail included. Gaps shorter than `shortest` (10 µs) are not counted, nor is the time in
-        which a server says by spans `idle` that it had no request to serve. It fires when the
-        rest covers more than `limit` of the window without that time (default 5 %). Where spans
-        that the workload told of cover most of it, they are named; what lies within spans
-        `compile` is left to pipeline-churn to save.
+        tail included. Gaps shorter than `shortest` (10 µs, which is the least) are not counted,
+        nor is the time in which a server says by spans `idle` that it had no request to serve.
+        It fires when the rest covers more than `limit` of the window without that time (default
+        5 %). Each gap is cut into pieces by cause: work was queued and the driver prepared it,
+        another process ran, the device was powered down, or none of it (start latency); nothing
+        was queued because a pipeline was compiled, the driver worked, the host waited until work
+        that had run was reported complete, or did something else (host late). What the recording
+        cannot tell is unattributed. What compiling took is left to pipeline-churn to save, what
+        others took to gpu-contended.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
         distance between the tokens per second that you get and those the kernel allows.
 
     What to do:
-        Submit ahead, read back less often, move set-up out of the loop, batch small steps.
+        Begin with the cause that took most. Host late: move set-up out of the loop, submit
+        ahead. Waiting for completion, start latency and driver: wait less often, so that they
+        pass while earlier work runs, and put more work into a command buffer.
 
     When it abstains:
         When the target is not known or has no device intervals, or when there was no load in the
         whole window.
     """
-    own = of_target(gpu_intervals, targets)
-    window = steady_window(phases, own)
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
-    waits = _without_load(spans, window)
-    loaded = window.length - busy(*waits)
-    if loaded == 0:
-        raise Unavailable(f"there was no load in {window.name}.")
-    starts, ends = (np.concatenate(pair) for pair in zip(bounds(own), waits, strict=True))
-    starts, ends = gaps(starts, ends, window.start, window.end)
-    long = ends - starts >= shortest
-    starts, ends = starts[long], ends[long]
-    idle = int((ends - starts).sum())
-    if idle <= limit * loaded:
+    long = gaps[gaps.groupby("gap")["duration"].transform("sum") >= shortest]
+    idle, load = idle_time(long), loaded_time(loaded)
+    if idle <= limit * load:
         return
-    during = _during(spans, starts, ends)
-    device = "CPU backend" if (own["clock"] == "host").any() else "GPU"
+    own = of_target(gpu_intervals, targets)
+    shares = by_cause(long)
     yield Finding(
         rule="bubbles",
         severity=Severity.WARNING,
         message=(
-            f"The {device} had nothing of the target to do for {percent(idle / loaded)} of "
-            f"{window.name}{_less(window.length - loaded)} "
-            f"({duration(idle)} of {duration(loaded)}), in "
-            f"{starts.size:,} gap{'s' if starts.size > 1 else ''}; "
-            f"the longest lasted {duration(int((ends - starts).max()))}.{_named(during, idle)}"
+            f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
+            f"{_window(phases, own, load)} ({duration(idle)} of {duration(load)}), in "
+            f"{_counted(long)}. By cause: {_listed(shares, idle)}.{_meanwhile(long, idle)}"
         ),
-        advice=_ADVICE,
-        evidence=longest("gpu_intervals", starts, ends),
-        saving=idle - during.get(COMPILE, 0),
+        advice=advice(shares),
+        evidence=longest_gaps(long),
+        saving=idle - sum(shares[cause] for cause in _SAVED_ELSEWHERE),
     )
 
 
-def _during(spans: pd.DataFrame | None, starts: Times, ends: Times) -> dict[str, int]:
-    """Return how much of the gaps the spans of each name cover."""
-    if spans is None:
-        return {}
-    return {
-        str(name): overlap(starts, ends, *bounds(own))
-        for name, own in spans.groupby("name", sort=True)
-    }
+def _device(own: pd.DataFrame) -> str:
+    return "CPU backend" if (own["clock"] == "host").any() else "GPU"
 
 
-def _named(during: dict[str, int], idle: int) -> str:
-    """Say what the workload did in most of the idle time, if it told."""
-    name = max(during, key=during.__getitem__, default="")
-    if not name or during[name] < _MOST * idle:
-        return ""
-    return f" {percent(during[name] / idle)} of that time lies within spans named “{name}”."
+def _window(phases: pd.DataFrame | None, own: pd.DataFrame, load: int) -> str:
+    """Name the window, less the time without load."""
+    window = steady_window(phases, own)
+    assert window is not None
+    without = window.length - load
+    return f"{window.name} less {duration(without)} without load" if without else window.name
 
 
-def _without_load(spans: pd.DataFrame | None, window: Window) -> tuple[Times, Times]:
-    """Return when the workload says that it had nothing to do, within the window."""
-    if spans is None:
-        nothing = np.empty(0, np.int64)
-        return nothing, nothing
-    return clip(*bounds(spans[spans["name"] == IDLE]), window.start, window.end)
+def _counted(gaps: pd.DataFrame) -> str:
+    lengths = gaps.groupby("gap")["duration"].sum()
+    count = len(lengths)
+    return (
+        f"{count:,} gap{'s' if count > 1 else ''}; "
+        f"the longest lasted {duration(int(lengths.max()))}"
+    )
 
 
-def _less(idle: int) -> str:
-    return f" less {duration(idle)} without load" if idle else ""
+def _listed(shares: dict[Cause, int], idle: int) -> str:
+    """Name the causes that took any time, the most first; unattributed always, and last."""
+    known = [one for one in shares if shares[one] and one is not Cause.UNATTRIBUTED]
+    ranked = sorted(known, key=lambda one: (-shares[one], list(CAUSES).index(one)))
+    return ", ".join(
+        f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in (*ranked, Cause.UNATTRIBUTED)
+    )
+
+
+def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
+    """Say what holds of most of the idle time: a wait drained the queue, a span was told."""
+    waited = drained_time(gaps)
+    said = (
+        f" The host had waited for all of its work before {percent(waited / idle)} of that time."
+        if waited >= _MOST * idle
+        else ""
+    )
+    name, told = most_told(gaps)
+    if told < _MOST * idle:
+        return said
+    return f"{said} {percent(told / idle)} of that time lies within spans named “{name}”."

@@ -1,0 +1,108 @@
+"""`gaps` of traces made at random, against a judge that looks at each moment by itself."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tracekit.analysis.idle import by_cause, gaps_table, idle_time, loaded_table, loaded_time
+
+UNIT = 10_000  # the shortest gap: no gap of whole units is left out
+END = 60
+
+Row = tuple[int, int]
+Rows = list[Row]
+
+rows = st.lists(st.tuples(st.integers(0, END), st.integers(0, 8)), max_size=6)
+work = st.lists(
+    st.tuples(st.integers(0, END), st.integers(0, 8), st.none() | st.integers(0, 9)),
+    min_size=1,
+    max_size=8,
+)
+
+
+def table(pairs: Rows, *, target: bool = True) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start": np.array([start * UNIT for start, _ in pairs], np.int64),
+            "duration": pd.array([length * UNIT for _, length in pairs], dtype="Int64"),
+            "target": np.full(len(pairs), target),
+        }
+    )
+
+
+def device(own: list[tuple[int, int, int | None]], others: Rows) -> pd.DataFrame:
+    frame = pd.concat(
+        [table([one[:2] for one in own]), table(others, target=False)], ignore_index=True
+    )
+    late = [None if one is None else one * UNIT for *_, one in own] + [None] * len(others)
+    return frame.assign(start_latency=pd.array(late, dtype="Int64"), clock="gpu")
+
+
+def inside(pairs: Rows) -> Callable[[int], bool]:
+    return lambda at: any(start <= at < start + length for start, length in pairs)
+
+
+def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, Rows]) -> str:
+    """Judge one moment of idle time by the words of tracekit/analysis/idle/cause.py."""
+    if any(late is not None and start - late <= at < start for start, _, late in own):
+        if inside(around["driver"])(at):
+            return "driver"
+        return "other-process" if inside(around["others"])(at) else "start-latency"
+    if inside(around["compiler"])(at):
+        return "compile"
+    if inside(around["driver"])(at):
+        return "driver"
+    busy, absent = inside([one[:2] for one in own]), inside(around["told"])
+    until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
+    following = sorted((one for one in own if one[0] >= until), key=lambda one: one[0])
+    dark = (
+        following[0][2] if following else next((one[2] for one in own if one[2] is not None), None)
+    )
+    return "unattributed" if dark is None else "host-late"
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(own=work, others=rows, driver=rows, compiler=rows, told=rows)
+def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
+    own: list[tuple[int, int, int | None]], others: Rows, driver: Rows, compiler: Rows, told: Rows
+) -> None:
+    intervals = device(own, others)
+    targets = pd.DataFrame({"pid": [1], "name": ["x"]})
+    phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [END * UNIT]})
+    spans = table(told).assign(name="idle")
+    busy, absent = inside([one[:2] for one in own]), inside(told)
+    present = [at for at in range(END) if not absent(at)]
+    if not present:
+        return
+    loaded = loaded_table(intervals, targets, phases, spans)
+    gaps = gaps_table(
+        loaded,
+        intervals,
+        targets,
+        spans,
+        None,
+        None,
+        None,
+        None,
+        table(driver),
+        table(compiler),
+        None,
+    )
+    idle = [at for at in present if not busy(at)]
+    assert loaded_time(loaded) == len(present) * UNIT
+    assert idle_time(gaps) == len(idle) * UNIT == sum(by_cause(gaps).values())
+    starts = gaps["start"].to_numpy()
+    ends = starts + gaps["duration"].to_numpy()
+    assert (ends > starts).all()
+    assert (starts[1:] >= ends[:-1]).all()
+    around = {"others": others, "driver": driver, "compiler": compiler, "told": told}
+    expected = {at: cause_at(at, own, around) for at in idle}
+    found = {
+        at: str(cause)
+        for start, end, cause in zip(starts // UNIT, ends // UNIT, gaps["cause"], strict=True)
+        for at in range(start, end)
+    }
+    assert found == expected

@@ -1,0 +1,112 @@
+"""Shares of the idle time by cause."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.given import Given
+from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.metrics import METRICS
+from tracekit.recording import Process, Provenance
+
+Make = Callable[..., pd.DataFrame]
+MS = 1_000_000
+
+
+def value(name: str, tables: dict[str, pd.DataFrame]) -> float:
+    given = Given(tables, Provenance(targets=(Process(4711, "python3"),)))
+    return inject(METRICS[name].measure, given)
+
+
+def told(*names: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "name": pd.array(list(names), dtype="string"),
+            "start": [20 * MS] * len(names),
+            "duration": pd.array([10 * MS] * len(names), dtype="Int64"),
+        }
+    )
+
+
+@pytest.fixture
+def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
+    """A window of 100 ms: 20 ms of work, 40 ms late, 15 ms latency, 5 ms of others; no more."""
+    own = [(0, 10 * MS), (70 * MS, 10 * MS)]
+    frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS])
+    return {"gpu_intervals": frame, "phases": phases(0, 80 * MS)}
+
+
+def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> None:
+    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True)
+    states = told("state").assign(start=0, duration=200 * MS)
+    tables |= {"spans": told("readback", "compile").assign(start=[20 * MS, 35 * MS])}
+    tables |= {"driver_intervals": driver, "gpu_performance_states": states}
+    names = [name for name in METRICS if name.startswith("idle_") and name != "idle_ratio"]
+    shares = {name: value(name, tables) for name in names}
+    assert sum(shares.values()) == pytest.approx(value("idle_ratio", tables))
+    assert shares == {
+        "idle_host_late": 20 / 80,
+        "idle_start_latency": 13 / 80,
+        "idle_driver": 2 / 80,
+        "idle_compile": 10 / 80,
+        "idle_readback": 10 / 80,
+        "idle_other_process": 5 / 80,
+        "idle_down_clocked": 0.0,
+        "idle_unattributed": 0.0,
+    }
+
+
+def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFrame]) -> None:
+    tables["spans"] = told("idle")
+    assert value("idle_ratio", tables) == 50 / 70
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("idle_compile", "neither compiler activity"),
+        ("idle_readback", "neither completions"),
+        ("idle_driver", "no table driver_intervals"),
+        ("idle_down_clocked", "no table gpu_performance_states"),
+    ],
+)
+@pytest.mark.parametrize("spans", [None, told("admit")], ids=["no spans", "other spans"])
+def test_what_no_table_shows_is_not_nought(
+    tables: dict[str, pd.DataFrame], name: str, reason: str, spans: pd.DataFrame | None
+) -> None:
+    known = tables if spans is None else tables | {"spans": spans}
+    with pytest.raises(Unavailable, match=reason):
+        value(name, known)
+
+
+@pytest.mark.parametrize("name", ["idle_host_late", "idle_start_latency", "idle_other_process"])
+def test_where_submissions_are_unknown_only_the_rest_is_known(
+    intervals: Make, phases: Make, name: str
+) -> None:
+    frame = intervals([(0, MS), (9 * MS, MS)], latencies=[None, None])
+    tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS)}
+    with pytest.raises(Unavailable, match="when work was handed over"):
+        value(name, tables)
+    assert value("idle_unattributed", tables) == 0.8
+
+
+def test_on_a_cpu_only_the_hosts_causes_are_known(intervals: Make, phases: Make) -> None:
+    frame = intervals([(0, MS), (9 * MS, MS)], clock="host")
+    tables = {"gpu_intervals": frame, "phases": phases(0, 10 * MS)}
+    assert value("idle_host_late", tables) == 0.8
+    for name in ("idle_start_latency", "idle_other_process"):
+        with pytest.raises(Unavailable, match="the work ran on the CPU"):
+            value(name, tables)
+
+
+def test_without_gaps_every_share_is_nought(intervals: Make) -> None:
+    tables = {"gpu_intervals": intervals([(0, MS)], latencies=[None])}
+    assert value("idle_ratio", tables) == 0
+    assert value("idle_host_late", tables) == 0
+
+
+def test_an_empty_table_of_states_says_nothing(tables: dict[str, pd.DataFrame]) -> None:
+    tables["gpu_performance_states"] = told()
+    with pytest.raises(Unavailable, match="has no rows"):
+        value("idle_down_clocked", tables)
