@@ -13,6 +13,8 @@ COMPILE = "compile"
 """Name of a span in which a pipeline was made."""
 READBACK = "readback"
 """Name of a span in which results were read back: the host waited for them and used them."""
+REFERENCE = "reference"
+"""Name of a gauge, in ns: how long fixed work took just then, which tells the machine's pace."""
 
 
 @dataclass(frozen=True)

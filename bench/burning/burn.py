@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracekit.told import Gauge, Told
+from tracekit.told import REFERENCE, Gauge, Told
 from tracekit.workload import Step, workload
 
 _ROUNDS = 40_000
@@ -25,7 +25,7 @@ def burn(
         began = time.monotonic_ns()
         _iterate(_REFERENCE_ROUNDS)
         ended = time.monotonic_ns()
-        return Told(gauges=(Gauge("reference", ended - began, began, "ns"),) if reference else ())
+        return Told(gauges=(Gauge(REFERENCE, ended - began, began, "ns"),) if reference else ())
 
     return Step(submit=lambda: rounds, wait=_iterate, backend="cpu", tokens=1, tell=tell)
 

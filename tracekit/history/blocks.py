@@ -18,10 +18,10 @@ from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.errors import TracekitError
 from tracekit.history.sample import Sample
+from tracekit.told import REFERENCE
 
 BLOCKS = 10
 LEAST_STEPS = 4
-_REFERENCE = "reference"
 # What is told once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
 _UNTIMED = frozenset({"step_models"})
@@ -91,7 +91,7 @@ class Blocks:
                 gauges = block["gauges"]
             except (KeyError, Unavailable, TracekitError):
                 return ()
-            told = gauges[(gauges["name"] == _REFERENCE) & (gauges["unit"] == "ns")]["value"]
+            told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]["value"]
             if told.dropna().empty:
                 return ()
             found.append(float(told.median()))
