@@ -1,0 +1,109 @@
+"""`irregular-cadence`: steps without an even rhythm."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rhythm.happenings import happenings
+from tracekit.analysis.rules import RULES
+
+Make = Callable[..., pd.DataFrame]
+MS = 1_000_000
+
+
+def judge(steps: pd.DataFrame, beside: pd.DataFrame, **limits: float) -> list[Finding]:
+    return list(RULES["irregular-cadence"].judge(steps, None, beside, **limits))
+
+
+def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:
+    random = np.random.default_rng(seed)
+    return random.lognormal(np.log(10 * MS), spread, number).astype(np.int64).tolist()
+
+
+def test_two_speeds_are_found_and_what_the_slow_one_costs(
+    row_of_steps: Make, no_happenings: pd.DataFrame
+) -> None:
+    [finding] = judge(row_of_steps([10 * MS, 14 * MS] * 50), no_happenings)
+    assert finding.severity is Severity.WARNING
+    assert "swing between two speeds: 10 ms and 14 ms; 50.0 % are slow" in finding.message
+    assert "changed 99 times in 100 steps" in finding.message
+    assert finding.saving == 50 * 4 * MS
+    assert len(finding.evidence) == 20
+    assert all(one.end - one.start == 14 * MS for one in finding.evidence)
+
+
+def test_two_speeds_need_not_take_turns_evenly(
+    row_of_steps: Make, no_happenings: pd.DataFrame
+) -> None:
+    assert not judge(row_of_steps([10 * MS] * 4 + [20 * MS] + [10 * MS] * 45), no_happenings)
+    [found] = judge(row_of_steps(([10 * MS] * 4 + [20 * MS]) * 10), no_happenings)
+    assert "20.0 % are slow" in found.message
+
+
+def test_what_explains_the_slow_steps_is_said(row_of_steps: Make) -> None:
+    steps = row_of_steps([10 * MS, 14 * MS] * 50)
+    slow = steps["start"].to_numpy()[1::2]
+    logged = pd.DataFrame({"start": slow, "duration": 3 * MS, "name": "log"})
+    [finding] = judge(steps, happenings(None, None, None, None, None, logged))
+    assert "span “log” (50 of them)" in finding.message
+    assert finding.saving == 50 * 4 * MS
+    compiled = logged.assign(name="compile")
+    [other] = judge(steps, happenings(None, None, None, None, None, compiled))
+    assert other.saving == 50 * MS
+
+
+def test_broad_noise_is_uneven(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
+    [finding] = judge(row_of_steps(noisy(0.4)), no_happenings)
+    assert "come unevenly: one differs from the next by 3" in finding.message
+    assert finding.saving is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.1])
+def test_usual_noise_is_silent(
+    spread: float, seed: int, row_of_steps: Make, no_happenings: pd.DataFrame
+) -> None:
+    assert not judge(row_of_steps(noisy(spread, 60, seed)), no_happenings)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param([10 * MS] * 50, id="even"),
+        pytest.param([10 * MS] * 30 + [20 * MS] * 30, id="one change"),
+        pytest.param([10 * MS + step * 100_000 for step in range(200)], id="a drift"),
+        pytest.param([100 * MS if s in {20, 60} else 10 * MS for s in range(90)], id="outliers"),
+        pytest.param([10 * MS, 11 * MS] * 40, id="a small swing"),
+    ],
+)
+def test_it_is_silent_on(times: list[int], row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
+    assert not judge(row_of_steps(times), no_happenings)
+
+
+def test_few_steps_must_differ_more(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
+    [finding] = judge(row_of_steps(noisy(0.22, 4_000)), no_happenings)
+    assert "unevenly" in finding.message
+    assert not judge(row_of_steps(noisy(0.22, 16)), no_happenings)
+
+
+def test_thresholds_can_be_set(row_of_steps: Make, no_happenings: pd.DataFrame) -> None:
+    assert judge(row_of_steps([10 * MS, 11 * MS] * 40), no_happenings, least_excess=0.05)
+    assert judge(row_of_steps(noisy(0.1)), no_happenings, limit=0.05)
+
+
+def test_variants_that_take_turns_are_no_swing(
+    row_of_steps: Make, no_happenings: pd.DataFrame
+) -> None:
+    times = [10 * MS, 30 * MS] * 40
+    assert not judge(row_of_steps(times, ("paged", "sdpa")), no_happenings)
+
+
+def test_it_abstains_where_there_are_few_steps(
+    row_of_steps: Make, no_happenings: pd.DataFrame
+) -> None:
+    with pytest.raises(Unavailable, match="too few"):
+        judge(row_of_steps([10 * MS] * 5), no_happenings)
