@@ -37,6 +37,12 @@ from tracekit.analysis.metrics.telemetry import (
     gpu_power_p50,
     thermal_pressure_worst,
 )
+from tracekit.analysis.metrics.upkeep import (
+    allocations_per_step,
+    gpu_downclocked_ratio,
+    memory_slope,
+    wire_time,
+)
 
 METRICS = listed(
     tokens_per_second,
@@ -63,12 +69,16 @@ METRICS = listed(
     gpu_clock_min,
     gpu_power_p50,
     thermal_pressure_worst,
+    gpu_downclocked_ratio,
     host_busy,
     host_idle_ratio,
     host_cpu,
     memory_peak,
     mlx_memory_peak,
     memory_growth,
+    memory_slope,
+    allocations_per_step,
+    wire_time,
     *REQUEST_METRICS,
     *SERVING_METRICS,
 )

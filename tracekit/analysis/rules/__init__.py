@@ -12,10 +12,12 @@ from tracekit.analysis.rules.frequent_readback import frequent_readback
 from tracekit.analysis.rules.gather_share import gather_share
 from tracekit.analysis.rules.gpu_contended import gpu_contended
 from tracekit.analysis.rules.gpu_downclocked import gpu_downclocked
+from tracekit.analysis.rules.hot_allocations import hot_allocations
 from tracekit.analysis.rules.irregular_cadence import irregular_cadence
 from tracekit.analysis.rules.late_start import late_start
 from tracekit.analysis.rules.low_occupancy import low_occupancy
 from tracekit.analysis.rules.memory_bound import memory_bound
+from tracekit.analysis.rules.memory_growth import memory_growth
 from tracekit.analysis.rules.metadata_per_layer import metadata_per_layer
 from tracekit.analysis.rules.other_limiter import other_limiter
 from tracekit.analysis.rules.pipeline_churn import pipeline_churn
@@ -25,6 +27,7 @@ from tracekit.analysis.rules.schema_drift import schema_drift
 from tracekit.analysis.rules.serial_prefill import serial_prefill
 from tracekit.analysis.rules.shallow_queue import shallow_queue
 from tracekit.analysis.rules.step_spikes import step_spikes
+from tracekit.analysis.rules.thermal_pressure import thermal_pressure
 from tracekit.analysis.rules.tiny_encoders import tiny_encoders
 from tracekit.analysis.rules.trace_overhead import trace_overhead
 
@@ -57,5 +60,8 @@ RULES: dict[str, Rule] = {
         schema_drift,
         trace_overhead,
         gpu_downclocked,
+        thermal_pressure,
+        memory_growth,
+        hot_allocations,
     )
 }

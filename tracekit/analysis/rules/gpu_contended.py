@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.idle import Cause, by_cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Window,
@@ -32,6 +33,7 @@ def gpu_contended(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
+    gaps: pd.DataFrame | None,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
@@ -39,7 +41,8 @@ def gpu_contended(
 
     What it looks for:
         Intervals of other processes in the steady window. It fires when they cover more than
-        `limit` of that window (default 5 %).
+        `limit` of that window (default 5 %). What it could save is the time in which they ran
+        while queued work of the target waited.
 
     Why it matters:
         The table holds every process, the window server too. Their work delays the target's,
@@ -73,6 +76,7 @@ def gpu_contended(
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *union(starts, ends)),
+        saving=None if gaps is None else by_cause(gaps)[Cause.OTHER_PROCESS],
     )
 
 

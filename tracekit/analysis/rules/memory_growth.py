@@ -1,0 +1,120 @@
+"""`memory-growth`: the target keeps more memory with each step."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window
+from tracekit.analysis.memory_trend import Trend, levels, trend
+from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
+from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
+from tracekit.units import duration, percent, size
+
+_ADVICE = (
+    "If it is a cache of keys and values, it is meant to grow: preallocate it or page it, so that "
+    "it does not move while it grows, and bound it by fewer blocks, smaller elements or a window. "
+    "Otherwise look for what each step keeps: lists of results that are never evaluated or "
+    "dropped, arrays held by a closure, a pool without a limit (mx.set_cache_limit)."
+)
+_HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it has
+_MEANT = 1.25  # times what the workload says that it keeps
+
+
+@rule
+def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    allocated_sizes: pd.DataFrame | None,
+    process_samples: pd.DataFrame | None,
+    steps: pd.DataFrame | None,
+    gauges: pd.DataFrame | None,
+    machine: pd.DataFrame,
+    *,
+    share: float = 0.05,
+    least: int = 16 << 20,
+) -> Iterator[Finding]:
+    """The target keeps more and more memory.
+
+    What it looks for:
+        The lowest levels of eight equal parts of the steady window, of the GPU memory that the
+        target has allocated, or of its resident memory where that was not recorded. It fires
+        when they rise from part to part up to the end, by more than `share` of the first (default
+        5 %) and more than `least` bytes (16 MiB); what goes up and down, and what is allocated
+        once, does not count. It is silent where the workload itself told, by a gauge
+        `bytes_held`, that it keeps as much.
+
+    Why it matters:
+        What grows with each token sets how long a sequence or a server can run. Near the end
+        macOS compresses and swaps, and the last tokens are the slowest.
+
+    What to do:
+        Bound what is meant to grow, preallocate it, and find what else each step keeps.
+
+    When it abstains:
+        When neither allocated sizes nor samples of the process are there, or there are too few
+        for the window.
+    """
+    window = window_of_target(gpu_intervals, targets, phases)
+    found = trend(levels(allocated_sizes, process_samples, targets), window)
+    enough = found.grown > max(least, share * found.floors[0])
+    if not found.rising or not enough or found.grown <= _MEANT * _kept(gauges, window):
+        return
+    yield Finding(
+        rule="memory-growth",
+        severity=Severity.WARNING,
+        message=(
+            f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
+            f"{size(int(found.floors[-1]))} in {window.name}, by "
+            f"{', '.join(_rates(found, steps))}.{_until_full(found, machine)}"
+        ),
+        advice=_ADVICE,
+        evidence=_evidence(found),
+    )
+
+
+def _kept(gauges: pd.DataFrame | None, window: Window) -> int:
+    """Return by how much the workload says that what it keeps grew in the window."""
+    if gauges is None:
+        return 0
+    held = gauges[(gauges["name"] == _HELD) & (gauges["source"] == "workload")]
+    inside = held[held["time"].between(window.start, window.end)].sort_values("time")
+    values = inside["value"].dropna()
+    return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
+
+
+def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[str]:
+    yield f"{size(found.rate * 1e9)} a second"
+    for each, count in (("step", _step_count), ("token", steady_tokens)):
+        try:
+            if steps is not None:
+                yield f"{size(found.grown / count(steps))} a {each}"
+        except Unavailable:
+            continue
+
+
+def _step_count(steps: pd.DataFrame) -> int:
+    return len(steady_steps(steps))
+
+
+def _until_full(found: Trend, machine: pd.DataFrame) -> str:
+    memory = machine["memory"].iloc[0]
+    if pd.isna(memory) or found.rate <= 0:
+        return ""
+    level = int(found.floors[-1])
+    left = max(0, int(memory) - level) / found.rate
+    return (
+        f" That is {percent(level / int(memory))} of the machine's {size(int(memory))}; at this "
+        f"rate it would be full after another {duration(left)}."
+    )
+
+
+def _evidence(found: Trend) -> tuple[Evidence, ...]:
+    parts = zip(found.bounds[:-1], found.bounds[1:], found.floors, strict=True)
+    return tuple(
+        Evidence(found.table, int(start), int(end), f"at least {size(int(floor))}")
+        for start, end, floor in parts
+    )

@@ -1,0 +1,128 @@
+"""`thermal-pressure`: the machine was hot while the workload ran."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.evidence import longest
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window, busy, clip, spans
+from tracekit.analysis.metrics.telemetry import monitored
+from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
+from tracekit.telemetry.reading import THERMAL_PRESSURES
+from tracekit.units import duration, percent
+
+STATES = ("Nominal", "Fair", "Serious", "Critical")
+_ADVICE = (
+    "Let the machine cool down before it records: pause between runs, give it air, keep a lid "
+    "open, and take other load off it. Compare runs only at equal heat, look at the GPU's clock "
+    "beside it, and for a long run give tokens per second by the minute instead of one number."
+)
+_HEAVY = THERMAL_PRESSURES.index("Heavy")
+
+
+@rule
+def thermal_pressure(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    thermal_states: pd.DataFrame | None,
+    gauges: pd.DataFrame | None,
+    *,
+    limit: float = 0.01,
+) -> Iterator[Finding]:
+    """The machine was hot while the workload ran.
+
+    What it looks for:
+        Thermal states Serious and Critical in the trace, or thermal pressures from Heavy on by a
+        monitor, in the steady window. It fires when they last for more than `limit` of it
+        (default 1 %). Fair and Moderate, in which a laptop often is all day, are a note where
+        the machine came to them within the window: it warmed up while it was measured.
+
+    Why it matters:
+        A hot machine lowers the GPU's clock, and with it tokens per second, by as much as it has
+        to. What was measured then is the cooling. What it costs, gpu-downclocked says.
+
+    What to do:
+        Cool the machine, pause between runs, and compare only runs at equal heat.
+
+    When it abstains:
+        When neither thermal states nor a monitor's thermal pressure are there, or a state has a
+        name that is not known.
+    """
+    window = window_of_target(gpu_intervals, targets, phases)
+    if thermal_states is not None and not thermal_states.empty:
+        yield from _by_states(thermal_states, window, limit)
+        return
+    try:
+        read = monitored(gauges, "thermal_pressure")
+    except Unavailable as reason:
+        raise Unavailable(f"no thermal states were recorded, and {reason}") from reason
+    yield from _by_monitor(read, window, limit)
+
+
+def _by_states(states: pd.DataFrame, window: Window, limit: float) -> Iterator[Finding]:
+    starts, ends = spans(states)
+    inside = states[(ends > window.start) & (starts < window.end)]
+    names = inside["state"].fillna("no name").astype(str).str.capitalize()
+    strange = sorted(set(names) - set(STATES))
+    if inside.empty or strange:
+        why = f"there are unknown ones: {', '.join(strange)}" if strange else "there is none"
+        raise Unavailable(f"of the thermal states of {window.name}, {why}.")
+    hot = inside[names.isin(STATES[2:])]
+    covered = clip(*spans(hot), window.start, window.end)
+    lasted = busy(*covered)
+    if lasted > limit * window.length:
+        worst = max(names, key=STATES.index)
+        asked = " A tool asked for it." if hot["induced"].fillna(value=False).any() else ""
+        yield _finding(
+            Severity.WARNING,
+            f"The thermal state was Serious or worse for {percent(lasted / window.length)} of "
+            f"{window.name} ({duration(lasted)} of {duration(window.length)}), at worst "
+            f"{worst}.{asked}",
+            longest("thermal_states", *covered),
+        )
+        return
+    warm = inside[(names == "Fair") & (inside["start"] > window.start)]
+    if not warm.empty and (names == "Nominal").any():
+        begun = clip(*spans(warm), window.start, window.end)
+        yield _finding(
+            Severity.NOTE,
+            f"The machine warmed up in {window.name}: its thermal state came from Nominal to Fair.",
+            longest("thermal_states", *begun),
+        )
+
+
+def _by_monitor(read: pd.DataFrame, window: Window, limit: float) -> Iterator[Finding]:
+    inside = read[read["time"].between(window.start, window.end)].sort_values("time")
+    if inside.empty:
+        raise Unavailable(f"no reading of the thermal pressure lies in {window.name}.")
+    levels = inside["value"].to_numpy(dtype=np.float64)
+    hot = levels >= _HEAVY
+    worst = THERMAL_PRESSURES[min(int(levels.max()), len(THERMAL_PRESSURES) - 1)]
+    times = inside["time"].to_numpy(dtype=np.int64)
+    if hot.mean() > limit:
+        yield _finding(
+            Severity.WARNING,
+            f"The thermal pressure was Heavy or worse in {percent(float(hot.mean()))} of "
+            f"{len(inside):,} readings in {window.name}, at worst {worst}.",
+            _at(times[hot]),
+        )
+    elif levels[0] == 0 and levels[-1] > 0:
+        yield _finding(
+            Severity.NOTE,
+            f"The machine warmed up in {window.name}: its thermal pressure came from Nominal to "
+            f"{worst}.",
+            _at(times[levels > 0]),
+        )
+
+
+def _at(times: "np.ndarray") -> tuple[Evidence, ...]:
+    return tuple(Evidence("gauges", int(at), int(at)) for at in times[:20])
+
+
+def _finding(severity: Severity, message: str, evidence: tuple[Evidence, ...]) -> Finding:
+    return Finding("thermal-pressure", severity, message, _ADVICE, evidence)
