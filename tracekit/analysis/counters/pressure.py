@@ -14,7 +14,8 @@ from tracekit.units import percent
 _LOADS = (Kind.LIMITER, Kind.UTILIZATION)
 _MEMORY = (Group.MEMORY, Group.CACHE)
 _OWN = (Group.ARITHMETIC, *_MEMORY, Group.THREADS)
-_OTHERS = tuple(group for group in Group if group not in _OWN)
+OTHERS = tuple(group for group in Group if group not in _OWN)
+"""Groups whose limiters are neither arithmetic nor memory."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def pressure(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Pressure:
     return Pressure(
         arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
         memory=max((one for one in loads if one), key=lambda one: one.share, default=None),
-        other=highest(counter_means, (Kind.LIMITER,), _OTHERS),
+        other=highest(counter_means, (Kind.LIMITER,), OTHERS),
         recorded=tuple(counter_means["counter"]),
     )
 

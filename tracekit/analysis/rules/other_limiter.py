@@ -11,7 +11,7 @@ from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import rule
 
-_CANDIDATES = {
+CANDIDATES = {
     Group.THREADGROUP: (
         "fewer trips through threadgroup memory (keep partial sums in registers, reduce across a "
         "simdgroup first), wider accesses, and padding where threads of a simdgroup meet in one "
@@ -43,6 +43,7 @@ _CANDIDATES = {
     ),
     Group.RASTER: "to see who draws: compute kernels do not rasterize.",
 }
+"""What to try for each group of units, as candidates."""
 _AFTER = " Keep a change only if the number moves and tokens per second follow."
 
 
@@ -84,7 +85,7 @@ def other_limiter(
         rule="other-limiter",
         severity=Severity.WARNING,
         message=f"{loads.other.words}, more than arithmetic and memory{_beside(rivals)}.",
-        advice=f"Candidates: {_CANDIDATES[loads.other.group]}{_AFTER}",
+        advice=f"Candidates: {CANDIDATES[loads.other.group]}{_AFTER}",
         evidence=extremes(counter_samples, loads.other.counter),
     )
 

@@ -72,7 +72,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
             f"While the GPU ran, the steady steps reached {percent(share)} of the "
             f"{found.bandwidth / 1e9:g} GB/s of {found.chip.name}: it ran for "
             f"{duration(found.ran)}, and their bytes need {duration(found.least)} at "
-            f"{ATTAINABLE:.0%} of it."
+            f"{percent(ATTAINABLE)} of it."
         ),
         advice=_ADVICE,
         evidence=longest(
