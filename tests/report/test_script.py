@@ -11,9 +11,9 @@ import pytest
 from tracekit.analysis.intervals import busy, clip
 from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.packing import pack
-from tracekit.report.timeline.track import Kind, Timeline
+from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
 from tracekit.shipped import shipped
-from tracekit.units import count, duration, moment, percent
+from tracekit.units import count, duration, moment, percent, quantity
 
 pytestmark = pytest.mark.browser
 
@@ -48,6 +48,56 @@ def test_shares_and_counts_are_worded_alike(script: Any) -> None:
     assert script("words.js", "given.map(percent)", ratios) == [percent(one) for one in ratios]
     numbers = [0, 7, 1_000, 1_234_567]
     assert script("words.js", "given.map(count)", numbers) == [count(one) for one in numbers]
+
+
+@pytest.mark.parametrize(
+    ("unit", "values"),
+    [
+        ("bytes", [0, 1023, 1024, 1_536_000, 7 * 2**30]),
+        ("ratio", [0.5, 0.00001]),
+        ("W", [0.75, 12.5, 4_000_000]),
+        ("Hz", [1.398e9]),
+        ("count", [3, 12_345]),
+        ("blocks", [7, 2_500_000]),
+        ("", [41.5]),
+        ("ns", [1_500]),
+    ],
+)
+def test_levels_are_worded_alike(script: Any, unit: str, values: list[float]) -> None:
+    words = script("words.js", "given[0].map((one) => quantity(one, given[1]))", [values, unit])
+    assert words == [quantity(one, unit) for one in values]
+
+
+def test_details_and_levels_come_through(script: Any) -> None:
+    times = np.array([0, 41, 250, 83_333], np.int64)
+    counted = Track(
+        name="GPU",
+        kind=Kind.DEVICE,
+        starts=times,
+        durations=np.zeros(4, np.int64),
+        codes=np.zeros(4, np.int64),
+        texts=("k",),
+        lanes=(4,),
+        details=(
+            Detail("ns", "ns", np.array([-1, 0, 999, 45_678])),
+            Detail("lead", "lead", np.array([-1, 41, 208, 83_250])),
+            Detail("number", "number", np.array([0, 4, 4, 2])),
+            Detail("text", "text", np.array([0, -1, 1, 0]), ("k", "other")),
+        ),
+        levels=Levels(np.array([2.0, 4.0, 3.0, 2.0]), "W"),
+    )
+    told = """unpack(given).then(({tracks: [track], texts}) => [
+        ...track.details.slice(0, 3).map((detail) => [...detail.values]),
+        [...track.details[3].values].map((place) => texts[place - 1] ?? null),
+        [...track.levels.values].map((level) => Number(level.toFixed(3))),
+        extremes(track, 40, 260), extremes(track, 90_000, 95_000)])"""
+    found = script("words.js unpack.js", told, pack(Timeline(0, 10**5, (counted,)), str))
+    assert found[0] == [0, 1, 1000, 45_701]
+    assert found[1] == pytest.approx([0, 42, 209, 83_251], abs=1)
+    assert found[2] == [0, 4, 4, 2]
+    assert found[3] == ["k", None, "other", "k"]
+    assert found[4] == [2, 4, 3, 2]
+    assert found[5:] == [pytest.approx([3, 4], abs=1e-4), None]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +147,7 @@ def test_data_of_another_format_or_damaged_ones_are_refused(script: Any) -> None
     packed = pack(Timeline(0, 1, ()), str)
     keys = script("unpack.js", "unpack(given).then((data) => Object.keys(data).sort())", packed)
     assert keys == ["begin", "end", "steady", "texts", "tracks"]
-    newer = zlib.decompress(base64.b64decode(packed)).replace(b'"format":1', b'"format":9')
+    newer = zlib.decompress(base64.b64decode(packed)).replace(b'"format":2', b'"format":9')
     damaged = base64.b64encode(zlib.compress(newer)).decode()
     with pytest.raises(Exception, match="its data have the unknown format 9"):
         script("unpack.js", "unpack(given)", damaged)

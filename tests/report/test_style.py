@@ -22,6 +22,8 @@ MARKS = [
     "others",
     "driver",
     "compiler",
+    "states",
+    "levels",
 ]
 
 

@@ -154,6 +154,7 @@ function chooseRow(scene, by) {
 // Focus an interval, bring it into view, and say what it is.
 function focusOn(scene, found, bring = true) {
   scene.focus = found ? { row: found.row, lane: found.lane, index: found.index } : null;
+  if (found) scene.focus.family = family(scene, scene.focus);
   if (!found) {
     hideTip(scene);
     return changed(scene);
@@ -175,7 +176,7 @@ function focusOn(scene, found, bring = true) {
 function fill(scene, found) {
   const track = scene.data.tracks[found.row];
   const start = track.starts[found.index];
-  scene.focus = found;
+  scene.focus = { ...found, family: family(scene, found) };
   showAround(scene, start, start + track.durations[found.index], 0.25);
   changed(scene);
 }

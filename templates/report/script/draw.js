@@ -1,6 +1,6 @@
 // Draw the seen part: at most about as many marks as a lane has pixels.
 
-const KINDS = ["evidence", "phases", "steps", "submissions", "device", "idle", "others", "driver", "compiler"];
+const KINDS = ["evidence", "phases", "steps", "submissions", "device", "idle", "others", "driver", "compiler", "states", "levels"];
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const SMALL = FONT.replace("12px", "11px");
 
@@ -29,6 +29,7 @@ function draw(scene) {
   view.rows.forEach((row, index) => drawRow(scene, row, index));
   drawBand(scene, scene.evidence, colours.evidence, 0.1);
   drawBand(scene, scene.selection, colours.link, 0.13);
+  drawFamily(scene);
   drawFocus(scene);
 }
 
@@ -57,7 +58,8 @@ function drawRow(scene, row, index) {
   pen.beginPath();
   pen.rect(view.gutter, row.top - 1, view.width - view.gutter, row.height + 2);
   pen.clip();
-  row.track.lanes.forEach((lane, number) => drawLane(scene, row, lane, row.top + number * row.lane));
+  if (row.track.levels) drawLevels(scene, row);
+  else row.track.lanes.forEach((lane, number) => drawLane(scene, row, lane, row.top + number * row.lane));
   pen.restore();
   drawName(scene, row, index);
 }
@@ -96,6 +98,36 @@ function drawLane(scene, row, lane, top) {
   pen.globalAlpha = 1;
 }
 
+// Each pixel's lowest and highest level as a stroke above a faint ground; nothing where nothing
+// was read.
+function drawLevels({ pen, view, colours }, row) {
+  const { levels, lanes: [lane] } = row.track;
+  const floor = Math.min(0, levels.low);
+  const span = levels.high - floor || 1;
+  const bottom = row.top + row.height - 2;
+  const y = (value) => bottom - ((value - floor) / span) * (row.height - 6);
+  pen.fillStyle = colours[row.track.kind];
+  let at = place(lane.ends, view.begin);
+  while (at < lane.size && lane.starts[at] <= view.end) {
+    const left = Math.max(view.gutter, view.x(lane.starts[at]));
+    const edge = Math.floor(left) + 1;
+    let low = levels.values[at];
+    let high = low;
+    let right = view.x(lane.ends[at]);
+    at += 1;
+    for (; at < lane.size && right <= edge && view.x(lane.starts[at]) < edge; at += 1) {
+      low = Math.min(low, levels.values[at]);
+      high = Math.max(high, levels.values[at]);
+      right = view.x(lane.ends[at]);
+    }
+    const wide = Math.max(1, Math.min(right, view.width) - left);
+    pen.globalAlpha = 0.22;
+    pen.fillRect(left, y(high), wide, bottom - y(high));
+    pen.globalAlpha = 1;
+    pen.fillRect(left, y(high) - 1, wide, Math.max(1.5, y(low) - y(high) + 1.5));
+  }
+}
+
 // A faint line says that there is something, its filled height how much of the pixel's time.
 function drawShare({ pen, colours }, kind, share, strength, [pixel, top, height]) {
   const filled = Math.max(1, share * height);
@@ -128,7 +160,7 @@ function drawInterval(scene, track, index, left, right, top, height) {
   pen.font = SMALL;
   pen.textAlign = "left";
   pen.fillStyle = track.kind === "idle" ? colours.ink : colours.card;
-  const words = track.kind === "idle" ? duration(track.durations[index]) : scene.data.texts[track.codes[index]];
+  const words = scene.data.texts[track.codes[index]];
   const fits = fitted(pen, words, wide - 10);
   if (track.kind !== "idle") pen.fillText(fits, left + 5, top + height / 2 + 0.5);
   else if (fits === words) writeOn(scene, fits, left + 5, top, height);
@@ -178,6 +210,25 @@ function drawBand({ pen, view }, band, colour, alpha) {
   pen.globalAlpha = 1;
 }
 
+// Whatever belongs to the focused interval's command buffer, outlined by dashes.
+function drawFamily({ pen, view, focus, colours }) {
+  if (!focus?.family) return;
+  pen.strokeStyle = colours.ink;
+  pen.lineWidth = 1;
+  pen.setLineDash([3, 2]);
+  for (const [number, members] of focus.family) {
+    const row = view.rows[number];
+    for (const index of members) {
+      const left = view.x(row.track.starts[index]);
+      const right = view.x(row.track.starts[index] + row.track.durations[index]);
+      if (right < view.gutter || left > view.width) continue;
+      const from = Math.max(view.gutter, left);
+      pen.strokeRect(from - 0.5, row.top + laneOf(row.track, index) * row.lane - 0.5, Math.max(2, right - from + 1), row.lane - 1);
+    }
+  }
+  pen.setLineDash([]);
+}
+
 function drawFocus({ pen, view, focus, colours }) {
   if (!focus || focus.index === undefined) return;
   const row = view.rows[focus.row];
@@ -186,7 +237,8 @@ function drawFocus({ pen, view, focus, colours }) {
   if (right < view.gutter || left > view.width) return;
   pen.strokeStyle = colours.ink;
   pen.lineWidth = 2;
-  pen.strokeRect(left - 1, row.top + focus.lane * row.lane - 1, Math.max(3, right - left + 1), row.lane);
+  if (row.track.levels) pen.strokeRect(left - 1, row.top - 1, Math.max(3, right - left + 1), row.height);
+  else pen.strokeRect(left - 1, row.top + focus.lane * row.lane - 1, Math.max(3, right - left + 1), row.lane);
 }
 
 function fitted(pen, words, room) {

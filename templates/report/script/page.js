@@ -32,14 +32,24 @@ function say(scene) {
 }
 
 function sumRow(track, begin, end) {
-  const time = union(track, begin, end);
   const number = track.lanes.reduce((sum, lane) => sum + cover(lane, begin, end).count, 0);
   const row = document.createElement("tr");
   const name = Object.assign(document.createElement("th"), { scope: "row" });
   name.append(Object.assign(document.createElement("span"), { className: `swatch ${track.kind}` }), track.name);
-  const cells = [count(number), duration(time), end > begin ? percent(time / (end - begin)) : "not available"];
+  const cells = [count(number), ...(track.levels ? levelCells(track, begin, end) : coverCells(track, begin, end))];
   row.append(name, ...cells.map((words) => Object.assign(document.createElement("td"), { className: "n", textContent: words })));
   return row;
+}
+
+function coverCells(track, begin, end) {
+  const time = union(track, begin, end);
+  return [duration(time), end > begin ? percent(time / (end - begin)) : "not available"];
+}
+
+function levelCells(track, begin, end) {
+  const found = extremes(track, begin, end);
+  const words = found && found.map((one) => quantity(one, track.levels.unit));
+  return [found ? `${words[0]} to ${words[1]}` : "not read", ""];
 }
 
 function resize(scene) {

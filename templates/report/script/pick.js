@@ -83,10 +83,34 @@ function told(scene, focus) {
   const track = scene.data.tracks[focus.row];
   const start = track.starts[focus.index];
   const lines = [`${duration(track.durations[focus.index])} from ${instant(start)}`];
+  if (track.levels) lines.unshift(quantity(track.levels.values[focus.index], track.levels.unit));
   for (const detail of track.details) {
     const value = detail.values[focus.index] - 1;
-    if (value >= 0) lines.push(`${detail.name}: ${detail.unit === "ns" ? duration(value) : scene.data.texts[value]}`);
+    if (value >= 0) lines.push(`${detail.name}: ${detailWords(scene, detail.unit, value)}`);
   }
   lines.push(track.note ? `${track.name}, ${track.note}` : track.name);
   return { title: scene.data.texts[track.codes[focus.index]], lines };
+}
+
+function detailWords(scene, unit, value) {
+  if (unit === "text") return scene.data.texts[value];
+  return unit === "number" ? `no. ${count(value + 1)}` : duration(value);
+}
+
+// What belongs to the same command buffer as the focused interval: by row, which intervals.
+function family(scene, focus) {
+  const number = (track) => track.details.find((detail) => detail.unit === "number");
+  const { tracks } = scene.data;
+  const own = number(tracks[focus.row]);
+  const wanted = own?.values[focus.index];
+  const found = new Map();
+  if (!wanted) return found;
+  tracks.forEach((track, row) => {
+    const detail = number(track);
+    if (detail?.name !== own.name) return;
+    const members = [];
+    for (let at = 0; at < track.size; at += 1) if (detail.values[at] === wanted) members.push(at);
+    if (members.length) found.set(row, members);
+  });
+  return found;
 }

@@ -15,25 +15,20 @@ async function unpack(base64) {
   const bytes = await inflate(base64);
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  if (header.format !== 1) throw new Error(`its data have the unknown format ${header.format}`);
+  if (header.format !== 2) throw new Error(`its data have the unknown format ${header.format}`);
   const reader = { bytes, at: 4 + length };
-  const tracks = header.tracks.map((track) => unpackTrack(track, reader, header));
+  const tracks = header.tracks.map((track) => unpackTrack(track, reader, header.texts));
   return { begin: header.begin, end: header.end, steady: header.steady, tracks, texts: header.texts };
 }
 
-function unpackTrack(track, reader, header) {
+function unpackTrack(track, reader, texts) {
   const size = track.lanes.reduce((sum, lane) => sum + lane, 0);
-  const column = (place, array) => readColumn(reader, size, track.widths[place], array);
-  const starts = column(0, new Float64Array(size));
-  const durations = column(1, new Float64Array(size));
-  const codes = column(2, new Uint32Array(size));
-  const details = track.details.map(([name, unit], place) => ({
-    name: header.texts[name],
-    unit,
-    values: column(3 + place, new Float64Array(size)),
-  }));
-  const whole = { name: header.texts[track.name], note: header.texts[track.note], kind: track.kind };
-  return { ...whole, starts, durations, codes, details, size, lanes: laneViews(track.lanes, starts, durations, header.begin) };
+  const columns = track.widths.map((width) => readColumn(reader, size, width, new Float64Array(size)));
+  const [starts, durations, codes] = columns;
+  const lanes = laneViews(track, starts, durations, codes);
+  const details = track.details.map(([name, unit], at) => ({ name: texts[name], unit, values: detailValues(unit, columns[3 + at], starts, track.tick) }));
+  const levels = track.levels && levelValues(track.levels, columns.at(-1));
+  return { name: texts[track.name], note: texts[track.note], kind: track.kind, starts, durations, codes: Uint32Array.from(codes), details, levels, size, lanes };
 }
 
 function readColumn(reader, size, width, values) {
@@ -45,23 +40,71 @@ function readColumn(reader, size, width, values) {
   return values;
 }
 
-// Undo the distances, and sum up durations so that any stretch's cover is one subtraction.
-function laneViews(sizes, starts, durations, begin) {
+// 0, 1, 2, 3, 4 … mean 0, -1, 1, -2, 2 …
+function unfold(value) {
+  return value % 2 ? -(value + 1) / 2 : value / 2;
+}
+
+// Undo the distances, turn ticks into ns, and sum up durations so that any stretch's cover is
+// one subtraction.
+function laneViews(track, starts, durations, codes) {
+  const [over, under] = track.tick;
+  const nanoseconds = (ticks) => Math.floor((ticks * over) / under);
+  const before = new Map();
   let first = 0;
-  return sizes.map((size) => {
+  return track.lanes.map((size) => {
     const sums = new Float64Array(size + 1);
     const ends = new Float64Array(size);
-    let at = begin;
-    for (let row = 0; row < size; row += 1) {
-      at += starts[first + row];
-      starts[first + row] = at;
-      ends[row] = at + durations[first + row];
-      sums[row + 1] = sums[row] + durations[first + row];
+    let at = track.from;
+    for (let row = first; row < first + size; row += 1) {
+      at += starts[row];
+      const lasted = (before.get(codes[row]) ?? 0) + unfold(durations[row]);
+      before.set(codes[row], lasted);
+      starts[row] = nanoseconds(at);
+      at += lasted;
+      ends[row - first] = nanoseconds(at);
+      durations[row] = ends[row - first] - starts[row];
+      sums[row - first + 1] = sums[row - first] + durations[row];
     }
     const lane = { first, size, starts: starts.subarray(first, first + size), ends, sums };
     first += size;
     return lane;
   });
+}
+
+// Each value plus one, so that nought means unknown.
+function detailValues(unit, values, starts, [over, under]) {
+  let sum = 0;
+  for (let row = 0; row < values.length; row += 1) {
+    const value = values[row];
+    if (unit === "ns") {
+      const beyond = value - 1001;
+      if (beyond >= 0) values[row] = ((beyond % 900) + 100) * 10 ** (Math.floor(beyond / 900) + 1) + 1;
+    } else if (unit === "number") values[row] = sum += unfold(value);
+    else if (unit === "lead") {
+      sum += unfold(value);
+      values[row] = Math.max(0, starts[row] - Math.floor((sum * over) / under) + 1);
+    }
+  }
+  return values;
+}
+
+function levelValues([low, high, unit], steps) {
+  return { low, high, unit, values: steps.map((one) => low + (one / 65535) * (high - low)) };
+}
+
+// The lowest and the highest level of a track between begin and end, or null.
+function extremes(track, begin, end) {
+  const [lane] = track.lanes;
+  const from = place(lane.ends, begin);
+  const to = place(lane.starts, end, true);
+  if (to <= from) return null;
+  let [low, high] = [Infinity, -Infinity];
+  for (let at = from; at < to; at += 1) {
+    low = Math.min(low, track.levels.values[at]);
+    high = Math.max(high, track.levels.values[at]);
+  }
+  return [low, high];
 }
 
 // The first place in a sorted array whose value is not below (or, with `above`, is above) `value`.

@@ -1,6 +1,7 @@
 // What part of the axis is seen, and where things stand on the canvas.
 
 const LANE = 15;
+const LEVEL = 30;
 const GAP = 9;
 const AXIS = 24;
 const NARROW = 620;
@@ -21,7 +22,7 @@ function layOut(view, data, width) {
   let top = AXIS;
   view.rows = data.tracks.map((track) => {
     const heading = narrow ? 15 : 0;
-    const lane = track.lanes.length === 1 ? LANE + 3 : LANE;
+    const lane = track.levels ? LEVEL : track.lanes.length === 1 ? LANE + 3 : LANE;
     const row = { track, top: top + heading, lane, heading, height: lane * track.lanes.length };
     top += heading + row.height + GAP;
     return row;

@@ -13,11 +13,30 @@ function digits(value, significant = 3) {
   return text.includes(".") && Number.isInteger(value) ? text.replace(/\.?0+$/, "") : text;
 }
 
-function duration(ns) {
-  for (const [factor, unit] of STEPS) {
-    if (Math.abs(ns) >= factor * 0.9995) return `${digits(ns / factor)} ${unit}`;
+const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+const SCALES = [[1e12, "T"], [1e9, "G"], [1e6, "M"]];
+const PREFIXED = ["Hz", "W"];
+
+function stepped(value, steps, least) {
+  for (const [factor, unit] of steps) {
+    if (Math.abs(value) >= factor * 0.9995) return `${digits(value / factor)} ${unit}`;
   }
-  return `${digits(ns)} ns`;
+  return `${digits(value)} ${least}`;
+}
+
+// A level in the words of its unit.
+function quantity(value, unit) {
+  if (unit === "ns") return duration(value);
+  if (unit === "ratio") return percent(value);
+  if (unit === "bytes") return stepped(value, SIZES, "B");
+  if (unit === "count") return Number.isInteger(value) ? count(value) : digits(value);
+  const [factor, prefix] = SCALES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
+  const number = digits(value / factor);
+  return PREFIXED.includes(unit) ? `${number} ${prefix}${unit}` : `${number} ${prefix} ${unit}`.replace(/ +/g, " ").trim();
+}
+
+function duration(ns) {
+  return stepped(ns, STEPS, "ns");
 }
 
 function percent(ratio) {

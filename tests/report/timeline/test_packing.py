@@ -5,13 +5,12 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.analysis.intervals import Window
-from tracekit.report.timeline.packing import distances, pack, planes
-from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
+from tracekit.report.timeline.packing import pack
+from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
 
 
 def unpack(packed: str) -> dict[str, Any]:
@@ -30,15 +29,29 @@ def unpack(packed: str) -> dict[str, Any]:
             )
             at += width * size
         track["columns"] = columns
+        track["times"] = times_of(track)
     assert at == len(raw)
     return header
 
 
-def starts_of(track: dict[str, Any], begin: int) -> list[int]:
-    lengths, found, first = track["lanes"], [], 0
-    for length in lengths:
-        found += list(accumulate(track["columns"][0][first : first + length], initial=begin))[1:]
-        first += length
+def unfold(value: int) -> int:
+    return -(value + 1) // 2 if value % 2 else value // 2
+
+
+def times_of(track: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return when each interval of a track starts and ends, in ns."""
+    over, under = track["tick"]
+    pauses, changes, codes = track["columns"][:3]
+    before: dict[int, int] = {}
+    found, row = [], 0
+    for lane in track["lanes"]:
+        at = track["from"]
+        for _ in range(lane):
+            start = at + pauses[row]
+            before[codes[row]] = before.get(codes[row], 0) + unfold(changes[row])
+            at = start + before[codes[row]]
+            found.append((start * over // under, at * over // under))
+            row += 1
     return found
 
 
@@ -59,6 +72,8 @@ def example() -> Timeline:
         details=(
             Detail("latency", "ns", array(-1, 0, 300)),
             Detail("process", "text", array(0, -1, 0), ("softmax",)),
+            Detail("waited", "lead", array(5, -1, 4)),
+            Detail("command buffer", "number", array(9, 0, 7)),
         ),
     )
     return Timeline(-10, 2_000_000_000_005, (device,), Window(5, 70_007, "steady phase"))
@@ -66,7 +81,7 @@ def example() -> Timeline:
 
 def test_what_was_packed_is_what_is_unpacked() -> None:
     header = unpack(pack(example(), str))
-    assert (header["format"], header["begin"], header["end"]) == (1, -10, 2_000_000_000_005)
+    assert (header["format"], header["begin"], header["end"]) == (2, -10, 2_000_000_000_005)
     assert header["steady"] == [5, 70_007]
     [track] = header["tracks"]
     texts = header["texts"]
@@ -75,14 +90,19 @@ def test_what_was_packed_is_what_is_unpacked() -> None:
         "the target's",
         "device",
     )
-    assert starts_of(track, header["begin"]) == [5, 2_000_000_000_000, 7]
-    assert track["columns"][1] == [3, 0, 70_000]
+    assert track["times"] == [(5, 8), (2_000_000_000_000, 2_000_000_000_000), (7, 70_007)]
+    assert track["tick"] == [1, 1]
     assert [texts[code] for code in track["columns"][2]] == ["softmax", "matmul", "softmax"]
     assert [(texts[name], unit) for name, unit in track["details"]] == [
         ("latency", "ns"),
         ("process", "text"),
+        ("waited", "lead"),
+        ("command buffer", "number"),
     ]
     assert track["columns"][3] == [0, 1, 301]
+    began = list(accumulate(unfold(one) for one in track["columns"][5]))
+    assert began == [0, 2_000_000_000_001, 3]
+    assert list(accumulate(unfold(one) for one in track["columns"][6])) == [9, 0, 7]
     assert [texts[code - 1] if code else None for code in track["columns"][4]] == [
         "softmax",
         None,
@@ -115,39 +135,56 @@ def test_no_tracks_are_packed_too() -> None:
     assert header["steady"] is None
 
 
-@pytest.mark.parametrize(
-    ("values", "width"),
-    [((), 1), ((0,), 1), ((255,), 1), ((256,), 2), ((2**32,), 5), ((2**62,), 8), ((1, 2**24), 4)],
+def test_levels_are_steps_between_the_lowest_and_the_highest() -> None:
+    track = Track(
+        "Heat",
+        Kind.LEVELS,
+        array(0, 10, 20),
+        array(10, 10, 10),
+        array(0, 0, 0),
+        ("Heat",),
+        (3,),
+        levels=Levels(np.array([5.0, 25.0, 15.0]), "W"),
+    )
+    [header] = unpack(pack(Timeline(0, 30, (track,)), str))["tracks"]
+    assert header["levels"] == [5.0, 25.0, "W"]
+    assert header["columns"][3] == [0, 65535, 32768]
+
+
+def test_times_on_the_ticks_of_a_mac_are_told_in_ticks_and_lose_nothing() -> None:
+    ticks = np.sort(np.random.default_rng(3).choice(10**9, 4_000, replace=False))
+    moments = ticks * 125 // 3
+    starts, ends = moments[::2], moments[1::2]
+    zeros = np.zeros(starts.size, np.int64)
+    track = Track("GPU", Kind.DEVICE, starts, ends - starts, zeros, ("k",), (starts.size,))
+    [header] = unpack(pack(Timeline(0, int(ends[-1]), (track,)), str))["tracks"]
+    assert header["tick"] == [125, 3]
+    assert header["times"] == list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 2)), min_size=1),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(-500, 500),
 )
-def test_a_column_is_as_wide_as_its_widest_value(values: tuple[int, ...], width: int) -> None:
-    assert planes(array(*values))[0] == width
-
-
-def test_a_negative_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="no negative values, but -3"):
-        planes(array(1, -3))
-
-
-@given(st.lists(st.integers(0, 2**62), max_size=30))
-def test_planes_hold_every_value(values: list[int]) -> None:
-    width, octets = planes(array(*values))
-    assert len(octets) == width * len(values)
-    size = len(values)
-    back = [
-        sum(octets[plane * size + at] << (8 * plane) for plane in range(width))
-        for at in range(size)
-    ]
-    assert back == values
-
-
-@given(st.lists(st.lists(st.integers(-50, 1000), min_size=1, max_size=9), min_size=1, max_size=4))
-def test_distances_add_up_to_the_starts(lanes: list[list[int]]) -> None:
-    lanes = [sorted(lane) for lane in lanes]
-    starts = array(*(start for lane in lanes for start in lane))
-    steps = distances(starts, tuple(len(lane) for lane in lanes), -50)
-    assert (steps >= 0).all()
-    track = {"lanes": [len(lane) for lane in lanes], "columns": [steps.tolist()]}
-    assert starts_of(track, -50) == starts.tolist()
+def test_every_interval_comes_back(lanes: list[list[tuple[int, int, int]]], begin: int) -> None:
+    starts, durations, codes = list[int](), list[int](), list[int]()
+    for lane in lanes:
+        at = begin
+        for pause, length, code in lane:
+            starts.append(at + pause)
+            durations.append(length)
+            codes.append(code)
+            at += pause + length
+    columns = (array(*starts), array(*durations), array(*codes))
+    sizes = tuple(len(lane) for lane in lanes)
+    track = Track("t", Kind.STEPS, *columns, texts=("a", "b", "c"), lanes=sizes)
+    [header] = unpack(pack(Timeline(begin, begin + 10**5, (track,)), str))["tracks"]
+    ends = [start + length for start, length in zip(starts, durations, strict=True)]
+    assert header["times"] == list(zip(starts, ends, strict=True))
 
 
 def test_ten_thousand_intervals_take_less_than_a_hundred_kilobytes() -> None:
@@ -157,4 +194,4 @@ def test_ten_thousand_intervals_take_less_than_a_hundred_kilobytes() -> None:
     codes = rng.integers(0, 40, 10_000)
     texts = tuple(f"kernel {one}" for one in range(40))
     track = Track("GPU Compute", Kind.DEVICE, starts, durations, codes, texts, (10_000,))
-    assert len(pack(Timeline(0, int(starts[-1]), (track,)), str)) < 100_000
+    assert len(pack(Timeline(0, int(starts[-1]), (track,)), str)) < 70_000

@@ -1,6 +1,6 @@
 """Rows of a table become a track: named, ordered, laid into lanes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -67,10 +67,22 @@ def times(name: str, values: pd.Series) -> Detail:
     return Detail(name, "ns", values.fillna(UNKNOWN).to_numpy(dtype=np.int64))
 
 
+def lead(name: str, values: pd.Series) -> Detail:
+    """Make a detail of durations in ns, with nulls, that each ended when its interval started."""
+    return replace(times(name, values), unit="lead")
+
+
 def words(name: str, values: pd.Series) -> Detail:
     """Make a detail of strings, with nulls."""
     codes, distinct = pd.factorize(values)
     return Detail(name, "text", codes.astype(np.int64), tuple(str(text) for text in distinct))
+
+
+def numbers(name: str, ids: pd.Series, known: Times) -> Detail:
+    """Make a detail of ids: the place of each among all known ones, from 1; nought for none."""
+    values = ids.to_numpy(dtype=np.uint64, na_value=0)
+    places = np.searchsorted(known, values) + 1
+    return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))
 
 
 def _note(note: str, frame: pd.DataFrame) -> str:
@@ -87,7 +99,6 @@ def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
     count = starts.size
     starts, ends = union(starts, ends)
     note = f"{count:,} more that overlap are merged in the lowest lane"
-    filler = np.full(starts.size, UNKNOWN, np.int64)
     return Track(
         name=whole.name,
         kind=whole.kind,
@@ -98,7 +109,13 @@ def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
         lanes=(*whole.lanes, int(starts.size)),
         note="; ".join(part for part in (whole.note, note) if part),
         details=tuple(
-            Detail(one.name, one.unit, np.concatenate((one.numbers, filler)), one.texts)
+            Detail(
+                one.name, one.unit, np.concatenate((one.numbers, _unknown(one, starts))), one.texts
+            )
             for one in whole.details
         ),
     )
+
+
+def _unknown(detail: Detail, starts: Times) -> Times:
+    return np.full(starts.size, 0 if detail.unit == "number" else UNKNOWN, np.int64)

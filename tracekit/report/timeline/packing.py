@@ -1,15 +1,27 @@
-"""A timeline as few bytes: columns of deltas, split into planes, deflated.
+"""A timeline as few bytes: columns of small numbers, split into planes, deflated.
 
 The layout, before deflate:
 
     u32, little-endian      length of the header
     header                  JSON: texts, tracks, and how many bytes wide each column is
-    columns                 those of each track, in the header's order
+    columns                 those of each track, in the header's order, as in `columns`
 
-A column holds unsigned integers of 1 … 8 bytes: first the lowest byte of every value, then the
-next byte of every value, and so on; equal bytes stand together and deflate well. Starts are
-distances from the start before in the same lane, the first one from the timeline's begin.
-Details are stored plus one, so that nought means unknown.
+Times are ticks of the track's clock, `tick`, and lose nothing. A track's first columns are, of each
+interval,
+
+    how long after the end before it in its lane it starts; the first one after `from`
+    how much longer it lasts than the one before it with the same text, folded: 0, -1, 1 …
+    where its text stands
+
+and then its details:
+
+    ns        a time plus one, nought for unknown; of three digits, which is what the page shows
+    lead      a time up to the interval's start, as the tick at which it began (the one after the
+              start where it is not known), as it differs from the one before, folded
+    text      where the text stands, plus one; nought for unknown
+    number    as it differs from the one before, folded; the number nought is unknown
+
+A track of levels has a last column, of steps between the lowest and the highest.
 """
 
 import base64
@@ -17,15 +29,24 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from tracekit.analysis.intervals import Times
+from tracekit.report.timeline.columns import (
+    Tick,
+    clock,
+    folded,
+    pauses,
+    planes,
+    steps,
+    three_digits,
+    unlike,
+)
 from tracekit.report.timeline.track import Detail, Timeline, Track
 
-FORMAT = 1
+FORMAT = 2
 _LEVEL = 6
 
 
@@ -57,7 +78,7 @@ def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
     """
     texts = _Texts(shown)
     columns: list[bytes] = []
-    tracks = [_header(track, timeline.begin, texts, columns) for track in timeline.tracks]
+    tracks = [_header(track, texts, columns) for track in timeline.tracks]
     steady = timeline.steady
     header = {
         "format": FORMAT,
@@ -72,52 +93,50 @@ def pack(timeline: Timeline, shown: Callable[[str], str]) -> str:
     return base64.b64encode(zlib.compress(raw, _LEVEL)).decode("ascii")
 
 
-def planes(values: Times) -> tuple[int, bytes]:
-    """Return how many bytes wide a column is, and its bytes, plane by plane.
-
-    Raises:
-        ValueError: A value is negative.
-    """
-    if values.size and int(values.min()) < 0:
-        raise ValueError(f"a packed column holds no negative values, but {values.min()}")
-    highest = int(values.max()) if values.size else 0
-    width = max(1, (highest.bit_length() + 7) // 8)
-    octets = values.astype("<u8").view(np.uint8).reshape(-1, 8)
-    return width, octets[:, :width].T.tobytes()
-
-
-def distances(starts: Times, lanes: tuple[int, ...], begin: int) -> Times:
-    """Return each start's distance from the start before it in its lane."""
-    before = np.empty_like(starts)
-    before[1:] = starts[:-1]
-    firsts = [0, *accumulate(lanes)][: len(lanes)]
-    before[firsts] = begin
-    return starts - before
-
-
-def _header(track: Track, begin: int, texts: _Texts, columns: list[bytes]) -> dict[str, Any]:
+def _header(track: Track, texts: _Texts, columns: list[bytes]) -> dict[str, Any]:
     widths: list[int] = []
-    for values in _columns(track, begin, texts):
+    tick = clock(track.starts, track.ends)
+    begin = int(tick.count(track.starts).min()) if track.starts.size else 0
+    for values in _columns(track, tick, begin, texts):
         width, octets = planes(values)
         widths.append(width)
         columns.append(octets)
+    levels = track.levels
     return {
         "name": texts.place(track.name),
         "note": texts.place(track.note),
         "kind": track.kind.value,
         "lanes": list(track.lanes),
+        "tick": [tick.over, tick.under],
+        "from": begin,
         "widths": widths,
         "details": [[texts.place(detail.name), detail.unit] for detail in track.details],
+        "levels": [levels.low, levels.high, levels.unit] if levels else None,
     }
 
 
-def _columns(track: Track, begin: int, texts: _Texts) -> Iterator[Times]:
-    yield distances(track.starts, track.lanes, begin)
-    yield track.durations
-    yield texts.places(track.texts, track.codes)
+def _columns(track: Track, tick: Tick, begin: int, texts: _Texts) -> Iterator[Times]:
+    starts, ends = tick.count(track.starts), tick.count(track.ends)
+    codes = texts.places(track.texts, track.codes)
+    yield pauses(starts, ends, track.lanes, begin)
+    yield unlike(ends - starts, codes)
+    yield codes
     for detail in track.details:
-        yield _detail(detail, texts) + 1
+        yield _lead(detail, tick, starts) if detail.unit == "lead" else _detail(detail, texts)
+    if track.levels is not None:
+        yield steps(track.levels.values, track.levels.low, track.levels.high)
 
 
 def _detail(detail: Detail, texts: _Texts) -> Times:
-    return texts.places(detail.texts, detail.numbers) if detail.unit == "text" else detail.numbers
+    if detail.unit == "text":
+        return texts.places(detail.texts, detail.numbers) + 1
+    if detail.unit == "number":
+        return folded(np.diff(detail.numbers, prepend=0))
+    known = detail.numbers >= 0
+    return np.where(known, three_digits(np.where(known, detail.numbers, 0)) + 1, 0)
+
+
+def _lead(detail: Detail, tick: Tick, starts: Times) -> Times:
+    known = detail.numbers >= 0
+    began = starts - tick.nearest(np.where(known, detail.numbers, 0))
+    return folded(np.diff(np.where(known, began, starts + 1), prepend=0))

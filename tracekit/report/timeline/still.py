@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from tracekit.analysis.intervals import Times, union
-from tracekit.report.timeline.track import Kind, Timeline, Track
-from tracekit.units import count, duration, moment, percent
+from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
+from tracekit.units import count, duration, moment, percent, quantity
 
 WIDTH = 1000
 MOST_MARKS = 1500
@@ -49,8 +49,12 @@ def ticks(timeline: Timeline) -> tuple[str, ...]:
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> Strip:
-    few = track.starts.size <= bins
-    marks = _each(track, timeline) if few else _binned(track, timeline, bins)
+    if track.levels is not None:
+        marks = _levelled(track, track.levels, timeline, bins)
+    elif track.starts.size <= bins:
+        marks = _each(track, timeline)
+    else:
+        marks = _binned(track, timeline, bins)
     return Strip(track.name, track.kind, track.note, tuple(marks))
 
 
@@ -84,6 +88,24 @@ def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
         )
         x, width = first * WIDTH / bins, (last - first) * WIDTH / bins
         yield Mark(round(x, 1), round(width, 1), int(shades[first]), title)
+
+
+def _levelled(track: Track, levels: Levels, timeline: Timeline, bins: int) -> Iterator[Mark]:
+    """Draw in each bin the highest level that began there, as its shade."""
+    edges = np.linspace(timeline.begin, timeline.end, bins + 1)
+    place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, bins - 1)
+    firsts = np.flatnonzero(np.diff(place, prepend=-1))
+    lows = np.minimum.reduceat(levels.values, firsts)
+    highs = np.maximum.reduceat(levels.values, firsts)
+    floor = min(0.0, levels.low)
+    shades = np.ceil((highs - floor) / ((levels.high - floor) or 1) * SHADES).clip(1, SHADES)
+    ranges = zip(
+        place[firsts].tolist(), lows.tolist(), highs.tolist(), shades.tolist(), strict=True
+    )
+    for at, low, high, shade in ranges:
+        words = f"{quantity(low, levels.unit)} to {quantity(high, levels.unit)}"
+        title = f"{words} from {moment(int(edges[at]))}"
+        yield Mark(round(at * WIDTH / bins, 1), round(WIDTH / bins, 1), int(shade), title)
 
 
 def covered(starts: Times, ends: Times, at: Times) -> Times:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, Window
 
@@ -20,19 +21,44 @@ class Kind(StrEnum):
     OTHERS = "others"
     DRIVER = "driver"
     COMPILER = "compiler"
+    STATES = "states"
+    LEVELS = "levels"
 
 
 @dataclass(frozen=True)
 class Detail:
     """A fact of each interval of a track; -1 where it is not known.
 
-    `unit` is "ns", or "text" for indexes into `texts`.
+    `unit` is "ns" for a time; "lead" for a time that ended when the interval started; "text" for
+    indexes into `texts`; or "number" for what is counted from 1, nought where it is not known:
+    those with the same number on several tracks belong together.
     """
 
     name: str
     unit: str
     numbers: Times
     texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Levels:
+    """How high something stood during each interval of a track; none is unknown.
+
+    `unit` is "ratio", "bytes", "count", or "" where it is not stated.
+    """
+
+    values: NDArray[np.float64]
+    unit: str
+
+    @property
+    def low(self) -> float:
+        """The lowest level."""
+        return float(self.values.min()) if self.values.size else 0.0
+
+    @property
+    def high(self) -> float:
+        """The highest level."""
+        return float(self.values.max()) if self.values.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +78,7 @@ class Track:
     lanes: tuple[int, ...]
     note: str = ""
     details: tuple[Detail, ...] = ()
+    levels: Levels | None = None
 
     @property
     def ends(self) -> Times:

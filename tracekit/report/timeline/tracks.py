@@ -1,37 +1,35 @@
-"""Which tracks a run has, and what stands on them."""
-
-from collections.abc import Iterator
-from dataclasses import replace
+"""Which tracks a run has, from top to bottom."""
 
 import pandas as pd
 
-from tracekit.analysis.finding import Finding
-from tracekit.analysis.intervals import Window, busy, gaps, spans, steady_window
+from tracekit.analysis.finding import Evidence, Finding
+from tracekit.analysis.intervals import Window, steady_window
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Tables
-from tracekit.report.rows import of_others, of_target, rows
-from tracekit.report.timeline.arrange import Heading, times, track, windows, words
-from tracekit.report.timeline.marks import Marks, in_trace
-from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
-
-OTHERS_SHOWN = 5
-_UNKNOWN_CHANNEL = "channel not stated"
-_OWNERS = {"gpu": "GPU times of the trace", "host": "CPU work on the host's clock"}
+from tracekit.report.rows import of_target, rows
+from tracekit.report.timeline.arrange import Heading, track
+from tracekit.report.timeline.device import compiles, device, drivers, others
+from tracekit.report.timeline.idle import idle
+from tracekit.report.timeline.readings import readings
+from tracekit.report.timeline.states import states
+from tracekit.report.timeline.track import Kind, Timeline, Track
+from tracekit.report.timeline.workload import phases, spans_told, steps
 
 
 def timeline(result: Result, tables: Tables) -> Timeline:
     """Lay all that the tables tell of a run on one axis."""
     steady = _steady(tables)
     found = (
-        _phases(tables),
-        _steps(tables),
-        _spans(tables),
-        _submissions(tables),
-        *_device(tables),
-        _idle(tables, steady),
-        *_compiler(tables),
-        *_driver(tables),
-        *_others(tables),
+        phases(tables),
+        steps(tables),
+        spans_told(tables),
+        *device(tables),
+        idle(tables, steady),
+        *compiles(tables),
+        *drivers(tables),
+        *states(tables),
+        *readings(tables),
+        *others(tables),
     )
     marked = tuple(one for one in (_evidence(result.findings),) if one)
     shown = (*marked, *(one for one in found if isinstance(one, Track)))
@@ -48,9 +46,9 @@ def timeline(result: Result, tables: Tables) -> Timeline:
 
 
 def _steady(tables: Tables) -> Window | None:
-    phases = rows(tables, "phases")
+    marked = rows(tables, "phases")
     own = of_target(tables, "gpu_intervals").frame
-    return steady_window(None if phases.absence else phases.frame, own)
+    return steady_window(None if marked.absence else marked.frame, own)
 
 
 def _evidence(findings: tuple[Finding, ...]) -> Track | None:
@@ -65,119 +63,10 @@ def _evidence(findings: tuple[Finding, ...]) -> Track | None:
             ),
         }
     )
-    labels = pd.Series([f"{finding.rule}: {finding.message}" for finding, _ in shown])
+    labels = pd.Series([_told(finding, window) for finding, window in shown])
     return track(Heading("Evidence", Kind.EVIDENCE, "windows of the findings"), frame, labels)
 
 
-def _phases(tables: Tables) -> Track | str:
-    found = rows(tables, "phases")
-    if found.absence:
-        return f"No phases: {found.absence}."
-    heading = Heading("Phases", Kind.PHASES, "marked by the workload")
-    return _marked(heading, in_trace(found.frame, found.frame["name"]))
-
-
-def _steps(tables: Tables) -> Track | str:
-    found = rows(tables, "steps")
-    if found.absence:
-        return f"No steps: {found.absence}."
-    marks = in_trace(found.frame, found.frame["phase"].fillna("step"))
-    handed = times("until handed over", marks.frame["submitted"])
-    return _marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
-
-
-def _spans(tables: Tables) -> Track | str:
-    found = rows(tables, "spans")
-    if found.absence:
-        return ""
-    marks = in_trace(found.frame, found.frame["name"].fillna("span"))
-    return _marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
-
-
-def _marked(heading: Heading, marks: Marks, details: tuple[Detail, ...] = ()) -> Track | str:
-    if marks.frame.empty:
-        return f"No {heading.name.lower()}: {marks.note}."
-    note = "; ".join(filter(None, (heading.note, marks.note)))
-    return track(replace(heading, note=note), marks.frame, marks.labels, details)
-
-
-def _submissions(tables: Tables) -> Track | str:
-    found = of_target(tables, "submissions")
-    if found.absence:
-        return f"No submissions: {found.absence}."
-    frame = found.frame
-    labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
-    return track(Heading("Submissions", Kind.SUBMISSIONS, "on the CPU"), frame, labels)
-
-
-def _device(tables: Tables) -> Iterator[Track | str]:
-    found = of_target(tables, "gpu_intervals")
-    if found.absence:
-        yield f"No work of the target on the device: {found.absence}."
-        return
-    for channel, part in found.frame.groupby(_channels(found.frame), sort=True):
-        name = f"{channel}" if found.clock == "host" else f"GPU {channel}"
-        heading = Heading(
-            name, Kind.DEVICE, f"the target's; {_OWNERS.get(found.clock, 'clock not stated')}"
-        )
-        latency = times("from submission to start", part["start_latency"])
-        details = (latency,) if (latency.numbers >= 0).any() else ()
-        yield track(heading, part, part["label"], details)
-
-
-def _idle(tables: Tables, steady: Window | None) -> Track | str:
-    found = of_target(tables, "gpu_intervals")
-    if found.absence or steady is None:
-        return ""
-    starts, ends = gaps(*spans(found.frame), steady.start, steady.end)
-    if not starts.size:
-        return f"No idle gaps: the target's work covers all of {steady.name}."
-    heading = Heading("Idle gaps", Kind.IDLE, f"nothing of the target runs; within {steady.name}")
-    return windows(heading, starts, ends, ("idle",) * starts.size)
-
-
-def _compiler(tables: Tables) -> Iterator[Track | str]:
-    found = of_target(tables, "compiler_activity")
-    if found.absence:
-        yield f"No compiler activity: {found.absence}."
-    else:
-        labels = found.frame["program"].fillna(found.frame["compiler"])
-        yield track(Heading("Compiler", Kind.COMPILER, "for the target"), found.frame, labels)
-    made = rows(tables, "specializations")
-    if not made.absence:
-        frame = made.frame.assign(start=made.frame["time"], duration=0)
-        heading = Heading("New pipelines", Kind.COMPILER, "first use, by the workload's marks")
-        yield _marked(heading, in_trace(frame, frame["name"]))
-
-
-def _driver(tables: Tables) -> Iterator[Track | str]:
-    found = rows(tables, "driver_intervals")
-    if found.absence:
-        yield f"No driver intervals: {found.absence}."
-        return
-    own = of_target(tables, "driver_intervals")
-    frame, note = (found.frame, "all processes") if own.absence else (own.frame, "for the target")
-    labels = frame["event"].fillna(frame["label"])
-    yield track(Heading("Driver", Kind.DRIVER, note), frame, labels)
-
-
-def _others(tables: Tables) -> Iterator[Track | str]:
-    found = of_others(tables, "gpu_intervals")
-    if found.absence:
-        return
-    names = found.frame["process"].fillna("process not stated").astype(str)
-    groups = {str(name): part for name, part in found.frame.groupby(names)}
-    ranked = sorted(groups, key=lambda name: (-busy(*spans(groups[name])), name))
-    for name in ranked[:OTHERS_SHOWN]:
-        yield _other(name, groups[name])
-    if rest := ranked[OTHERS_SHOWN:]:
-        yield _other(f"{len(rest)} more processes", pd.concat([groups[name] for name in rest]))
-
-
-def _other(name: str, frame: pd.DataFrame) -> Track:
-    details = (words("process", frame["process"]), words("channel", frame["channel"]))
-    return track(Heading(name, Kind.OTHERS, "another process"), frame, frame["label"], details)
-
-
-def _channels(frame: pd.DataFrame) -> pd.Series:
-    return frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
+def _told(finding: Finding, window: Evidence) -> str:
+    note = f" ({window.note})" if window.note else ""
+    return f"{finding.rule}{note}: {finding.message}"

@@ -1,0 +1,98 @@
+"""What was read again and again: counters, memory, work in flight, what monitors told."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.intervals import Times, spans
+from tracekit.report.panel import Tables
+from tracekit.report.rows import of_target, rows
+from tracekit.report.timeline.arrange import Heading
+from tracekit.report.timeline.levels import level_track
+from tracekit.report.timeline.track import Kind, Track
+
+COUNTERS_SHOWN = 8
+GAUGES_SHOWN = 6
+_FIRST = "occupancy"
+
+
+def readings(tables: Tables) -> Iterator[Track | str]:
+    """Make a track for each thing that was read, and say which counters are left out."""
+    yield from _in_flight(tables)
+    yield from _counters(tables)
+    yield from _memory(tables)
+    yield from _gauges(tables)
+
+
+def _in_flight(tables: Tables) -> Iterator[Track]:
+    buffers = of_target(tables, "command_buffers").frame.dropna(subset=["committed", "completed"])
+    if buffers.empty:
+        return
+    begins, ends = (buffers[one].to_numpy(np.int64) for one in ("committed", "completed"))
+    moments = np.concatenate((begins, ends))
+    changes = np.repeat(np.array([1, -1]), begins.size)
+    order = np.lexsort((changes, moments))
+    depth = np.cumsum(changes[order]).astype(np.float64)
+    note = "command buffers of the target, committed and not completed"
+    yield level_track(_level("In flight", note), _until_next(moments[order]), depth, "count")
+
+
+def _counters(tables: Tables) -> Iterator[Track | str]:
+    read = rows(tables, "gpu_counters").frame.dropna(subset=["value", "counter"])
+    if read.empty:
+        return
+    means = read.groupby("counter")["value"].mean()
+    ranked = sorted(means.index, key=lambda name: (_FIRST not in name.lower(), -means[name], name))
+    for name in ranked[:COUNTERS_SHOWN]:
+        own = read[read["counter"] == name].sort_values("start", kind="stable")
+        percentage = bool(own["percentage"].fillna(value=False).all())
+        values = own["value"].to_numpy(np.float64) / (100 if percentage else 1)
+        unit = "ratio" if percentage else ""
+        yield level_track(_level(name, "counter of the whole GPU"), spans(own), values, unit)
+    if left := len(ranked[COUNTERS_SHOWN:]):
+        yield f"{left:,} more counters are read and not drawn: those with lower values."
+
+
+def _memory(tables: Tables) -> Iterator[Track]:
+    sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
+    for label, own in sizes.groupby(sizes["label"].fillna("").astype(str), sort=True):
+        ordered = own.sort_values("start", kind="stable")
+        values = ordered["size"].to_numpy(np.float64)
+        note = f"memory of Metal's resources, {label}" if label else "memory of Metal's resources"
+        yield level_track(_level("Allocated", note), spans(ordered), values, "bytes")
+    samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
+    for pid, own in samples.groupby("pid", sort=True):
+        ordered = own.sort_values("time", kind="stable")
+        moments = ordered["time"].to_numpy(np.int64)
+        values = ordered["memory"].to_numpy(np.float64)
+        note = f"of the process {pid}, by the operating system"
+        yield level_track(_level("Resident memory", note), _until_next(moments), values, "bytes")
+
+
+def _gauges(tables: Tables) -> Iterator[Track]:
+    read = rows(tables, "gauges").frame.dropna(subset=["value"])
+    if read.empty:
+        return
+    inside = read[read["time"] >= 0]
+    for name, own in list(inside.groupby("name", sort=True))[:GAUGES_SHOWN]:
+        ordered = own.sort_values("time", kind="stable")
+        unit = ordered["unit"].iloc[0]
+        moments, values = _columns(ordered)
+        note = f"read by {ordered['source'].iloc[0]}"
+        shown = "" if pd.isna(unit) else str(unit)
+        yield level_track(_level(str(name), note), _until_next(moments), values, shown)
+
+
+def _level(name: str, note: str) -> Heading:
+    return Heading(name, Kind.LEVELS, note)
+
+
+def _columns(ordered: pd.DataFrame) -> tuple[Times, NDArray[np.float64]]:
+    return ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+
+
+def _until_next(moments: Times) -> tuple[Times, Times]:
+    """Return intervals that each last until the next reading; the last one is a point."""
+    return moments, np.append(moments[1:], moments[-1:])
