@@ -35,7 +35,7 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
     machine: pd.DataFrame,
     *,
     share: float = 0.05,
-    least: int = 16 << 20,
+    least: int = 32 << 20,
 ) -> Iterator[Finding]:
     """The target keeps more and more memory.
 
@@ -43,7 +43,7 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
         The lowest levels of eight equal parts of the steady window, of the GPU memory that the
         target has allocated, or of its resident memory where that was not recorded. It fires
         when they rise from part to part up to the end, by more than `share` of the first (default
-        5 %) and more than `least` bytes (16 MiB); what goes up and down, and what is allocated
+        5 %) and more than `least` bytes (32 MiB); what goes up and down, and what is allocated
         once, does not count. It is silent where the workload itself told, by a gauge
         `bytes_held`, that it keeps as much.
 
@@ -61,7 +61,8 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
     window = window_of_target(gpu_intervals, targets, phases)
     found = trend(levels(allocated_sizes, process_samples, targets), window)
     enough = found.grown > max(least, share * found.floors[0])
-    if not found.rising or not enough or found.grown <= _MEANT * _kept(gauges, window):
+    kept = _kept(gauges, window)
+    if not found.rising or not enough or found.grown <= _MEANT * kept:
         return
     yield Finding(
         rule="memory-growth",
@@ -69,7 +70,8 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
         message=(
             f"The target's {found.what} grew from {size(int(found.floors[0]))} to "
             f"{size(int(found.floors[-1]))} in {window.name}, by "
-            f"{', '.join(_rates(found, steps))}.{_until_full(found, machine)}"
+            f"{', '.join(_rates(found, steps))}.{_meant(kept)}"
+            f"{_until_full(found, machine)}"
         ),
         advice=_ADVICE,
         evidence=_evidence(found),
@@ -84,6 +86,12 @@ def _kept(gauges: pd.DataFrame | None, window: Window) -> int:
     inside = held[held["time"].between(window.start, window.end)].sort_values("time")
     values = inside["value"].dropna()
     return int(values.iloc[-1] - values.iloc[0]) if len(values) else 0
+
+
+def _meant(kept: int) -> str:
+    if kept <= 0:
+        return ""
+    return f" Of that the workload itself says that it keeps {size(kept)}; the rest is beside it."
 
 
 def _rates(found: Trend, steps: pd.DataFrame | None) -> Iterator[str]:
