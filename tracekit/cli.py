@@ -13,7 +13,17 @@ from typing import Any, NoReturn
 
 import typer
 
-from tracekit.commands import bench, chip, doctor, parity, reading, stages, templates, verification
+from tracekit.commands import (
+    bench,
+    chip,
+    converting,
+    doctor,
+    parity,
+    reading,
+    stages,
+    templates,
+    verification,
+)
 from tracekit.commands import compare as compare_command
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
@@ -44,7 +54,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("report")(stages.report)
     app.command("import")(stages.import_)
     app.command("tables")(reading.tables)
-    app.command("convert")(reading.convert)
+    app.command("convert")(converting.convert)
     app.command("compare")(compare_command.compare)
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)

@@ -69,3 +69,10 @@ NoRedact = Annotated[
     typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]
+TablePlace = Annotated[
+    int | None,
+    typer.Option("--table", min=1, help="Place in the TOC, where several tables have one schema."),
+]
+RunNumber = Annotated[
+    int | None, typer.Option("--run", min=1, help="Run to take, where a trace has several.")
+]

@@ -1,4 +1,4 @@
-"""Commands that show and convert: tables, convert, workloads, rules."""
+"""Commands that show: tables, workloads, rules."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 
     from tracekit.tables import Tables
 
-Table = Annotated[
-    int | None,
-    typer.Option("--table", min=1, help="Place in the TOC, where several tables have one schema."),
-]
-RunNumber = Annotated[
-    int | None, typer.Option("--run", min=1, help="Run to take, where a trace has several.")
-]
-
 
 def tables(
     run: options.RunFolder,
@@ -34,8 +26,8 @@ def tables(
         typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    table: Table = None,
-    run_number: RunNumber = None,
+    table: options.TablePlace = None,
+    run_number: options.RunNumber = None,
 ) -> None:
     """List, show or write the tables of a run."""
     from tracekit import console, pipeline
@@ -70,39 +62,6 @@ def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
                 yield label, there.chosen(name, table=place.table, run=place.run)
             except TracekitError as error:
                 yield label, f"not available: {error}"
-
-
-def convert(
-    export: Annotated[Path, typer.Argument(metavar="EXPORT.xml", help="Export of xctrace.")],
-    output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write: .parquet, .csv or .feather.")
-    ],
-    *,
-    schema: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
-    ] = None,
-    table: Table = None,
-    run_number: RunNumber = None,
-) -> None:
-    """Turn an export into a flat table.
-
-    One row for each row, one column for each mnemonic, in order. Where there are stacks, a
-    column NAME.stack numbers them, and OUT.frames.parquet and OUT.stacks.parquet beside OUT
-    say what they are. Of a damaged export the rows before the damage are written, and the exit
-    code is 3. A table of any length is converted in a few hundred MB of memory.
-    """
-    from tracekit import console, outcome
-    from tracekit.tables.convert import convert as write
-    from tracekit.tables.place import Choice
-
-    with console.progress("convert"):
-        converted = write(export, output, schema, Choice(run_number, table))
-    for file in converted.files:
-        console.show_file(file)
-    if len(converted.files) > 1:
-        console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*converted.drift, *converted.remarks))
-    outcome.require_whole(converted.damage)
 
 
 def workloads(*, workloads: options.Workloads = None) -> None:

@@ -1,0 +1,156 @@
+"""`tracekit convert RUN --to …`, as people call it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+Run = Callable[..., Any]
+STACKS = """<?xml version="1.0"?>
+<trace-query-result>
+<node xpath='//trace-toc[1]/run[1]/data[1]/table[2]'><schema name="time-profile">\
+<col><mnemonic>time</mnemonic><name>Time</name><engineering-type>sample-time</engineering-type></col>\
+<col><mnemonic>thread</mnemonic><name>Thread</name><engineering-type>thread</engineering-type></col>\
+<col><mnemonic>process</mnemonic><name>Process</name>\
+<engineering-type>process</engineering-type></col>\
+<col><mnemonic>weight</mnemonic><name>Weight</name><engineering-type>weight</engineering-type></col>\
+<col><mnemonic>stack</mnemonic><name>Stack</name><engineering-type>backtrace</engineering-type></col>\
+</schema><row><sample-time id="1" fmt="00:00.001">1000</sample-time>\
+<thread id="2" fmt="Main Thread"><tid id="3" fmt="0x9">9</tid><process id="4" fmt="python3 (7)">\
+<pid id="5" fmt="7">7</pid><device-session id="6" fmt="TODO">TODO</device-session></process>\
+</thread>\
+<process ref="4"/><weight id="7" fmt="1.00 ms">1000000</weight><backtrace id="8">\
+<frame id="9" name="leaf" addr="0x10"><binary id="10" name="libm.dylib" UUID="A" arch="arm64" \
+load-addr="0x1" path="/usr/lib/libm.dylib"/></frame><frame id="11" name="main" addr="0x20">\
+<binary ref="10"/></frame></backtrace></row>
+<row><sample-time id="12" fmt="00:00.002">2000</sample-time><thread ref="2"/><process ref="4"/>\
+<weight ref="7"/><backtrace id="13"><frame ref="11"/></backtrace></row>
+<row><sample-time id="14" fmt="00:00.003">3000</sample-time><thread ref="2"/><process ref="4"/>\
+<weight ref="7"/><sentinel/></row>
+</node></trace-query-result>
+"""
+
+
+@pytest.fixture
+def run(tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]) -> Path:
+    """Import two exports as a run."""
+    (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, "a"), (20, 10, 7, "b")]))
+    (tmp_path / "cpu.xml").write_text(STACKS)
+    folder = tmp_path / "run"
+    exports = (tmp_path / "gpu.xml", tmp_path / "cpu.xml")
+    ran = tracekit("import", *exports, "--target", "7", "--output", folder)
+    assert ran.code == 0, ran.err
+    return folder
+
+
+def test_a_run_becomes_a_trace_of_perfetto_below_its_folder(tracekit: Run, run: Path) -> None:
+    assert tracekit("analyze", run).code == 0
+    ran = tracekit("convert", run, "--to", "perfetto")
+    assert ran.code == 0, ran.err
+    file = run / "convert" / "run.pftrace"
+    assert ran.out.split() == [str(file)]
+    trace = Trace.FromString(file.read_bytes())
+    assert "paged" in {one.name for one in trace.packet[0].interned_data.event_names}
+    described = [one.track_descriptor.name for one in trace.packet]
+    assert "GPU" in described
+
+
+def test_stacks_become_a_profile_for_each_thread(tracekit: Run, run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stacks.json"
+    assert tracekit("convert", run, out, "--to", "speedscope").code == 0
+    document = json.loads(out.read_text())
+    assert document["shared"]["frames"] == [
+        {"name": "leaf", "file": "libm.dylib"},
+        {"name": "main", "file": "libm.dylib"},
+    ]
+    assert document["profiles"] == [
+        {
+            "type": "sampled",
+            "name": "python3 (7), thread 9",
+            "unit": "nanoseconds",
+            "startValue": 0,
+            "endValue": 2_000_000,
+            "samples": [[1, 0], [1]],
+            "weights": [1_000_000, 1_000_000],
+        }
+    ]
+
+
+@pytest.mark.parametrize("to", ["parquet", "csv"])
+def test_every_table_becomes_a_file(tracekit: Run, run: Path, tmp_path: Path, to: str) -> None:
+    out = tmp_path / "files"
+    ran = tracekit("convert", run, out, "--to", to)
+    assert ran.code == 0, ran.err
+    assert {f"gpu_intervals.{to}", f"cpu_profile.{to}"} <= {one.name for one in out.iterdir()}
+    read = pd.read_parquet if to == "parquet" else pd.read_csv
+    assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20]
+
+
+def test_names_of_people_are_left_out_unless_asked_for(
+    tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
+) -> None:
+    home = str(Path.home() / "secret")
+    (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, home)]))
+    run = tmp_path / "run"
+    exports = ("import", tmp_path / "gpu.xml", "--target", "7", "--output", run)
+    assert tracekit(*exports).code == 0
+    out = tmp_path / "out.json"
+    assert tracekit("convert", run, out, "--to", "chrome").code == 0
+    assert home not in out.read_text()
+    assert tracekit("convert", run, out, "--to", "chrome", "--no-redact").code == 0
+    assert home in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param((), "perfetto:", id="no-format"),
+        pytest.param(("--to", "perfetto", "--table", "1"), "as a whole", id="a-table"),
+        pytest.param(("--to", "svg"), "svg", id="unknown-format"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    tracekit: Run, run: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = tracekit("convert", run, *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_an_export_has_no_format_and_needs_a_place(
+    tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
+) -> None:
+    (tmp_path / "a.xml").write_text(intervals_xml([]))
+    assert "not a folder" in tracekit("convert", tmp_path / "a.xml", "--to", "chrome").err
+    ran = tracekit("convert", tmp_path / "a.xml")
+    assert ran.code == 2
+    assert ".parquet" in ran.err
+
+
+def test_a_run_without_stacks_has_none_to_convert(
+    tracekit: Run, tmp_path: Path, intervals_xml: Callable[..., str]
+) -> None:
+    (tmp_path / "gpu.xml").write_text(intervals_xml([(0, 10, 7, "a")]))
+    run, out = tmp_path / "run", tmp_path / "out.json"
+    exports = ("import", tmp_path / "gpu.xml", "--target", "7", "--output", run)
+    assert tracekit(*exports).code == 0
+    ran = tracekit("convert", run, out, "--to", "speedscope")
+    assert ran.code == 3
+    assert "no samples of threads" in ran.err
+    assert not out.exists()
+
+
+def test_a_place_that_cannot_be_written_to_loses_nothing(
+    tracekit: Run, run: Path, tmp_path: Path
+) -> None:
+    ran = tracekit("convert", run, tmp_path, "--to", "chrome")
+    assert ran.code == 3
+    assert "is a folder" in ran.err
+    (tmp_path / "taken").write_text("kept")
+    ran = tracekit("convert", run, tmp_path / "taken", "--to", "parquet")
+    assert ran.code == 2
+    assert (tmp_path / "taken").read_text() == "kept"

@@ -1,0 +1,110 @@
+"""What of a run's tables is drawn, where, and how its parts hang together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.finding import Finding
+from tracekit.interop.event_tracks import Group, Levels, Slices, rows_of
+from tracekit.interop.tracks import Track, tracks
+
+Tables = dict[str, pd.DataFrame]
+OURS = Group("python3", 4711)
+
+
+def drawn(tables: Tables, findings: tuple[Finding, ...] = ()) -> dict[tuple[str, str], Track]:
+    return {(one.group.name, one.name): one for one in tracks(tables, findings)}
+
+
+def slices(track: Track) -> Slices:
+    assert isinstance(track, Slices)
+    return track
+
+
+def test_every_kind_of_row_has_its_track(tables: Tables, findings: tuple[Finding, ...]) -> None:
+    assert list(drawn(tables, findings)) == [
+        ("tracekit", "bubbles"),
+        ("Workload", "Phases"),
+        ("python3", "Command buffers"),
+        ("python3", "Encoders"),
+        ("GPU", "Compute: python3 (4711)"),
+        ("GPU", "Vertex: WindowServer (420)"),
+        ("Machine", "Kernel Occupancy"),
+    ]
+
+
+def test_a_run_without_tables_has_no_tracks() -> None:
+    assert not list(tracks({}))
+    assert not list(tracks({"gpu_intervals": pd.DataFrame()}))
+
+
+def test_names_are_families_and_rows_stand_in_order(tables: Tables) -> None:
+    tables["gpu_intervals"] = tables["gpu_intervals"].iloc[::-1]
+    track = slices(drawn(tables)["GPU", "Compute: python3 (4711)"])
+    assert track.starts.tolist() == [4000, 5500]
+    assert track.ends.tolist() == [5500, 5500]
+    assert [track.names[code] for code in track.codes] == ["copy", "paged"]
+    assert rows_of(track.arguments) == [
+        {"command_buffer": 70, "encoder": 80, "start_latency": 2100, "pid": 4711},
+        {"command_buffer": 71, "encoder": 81, "pid": 4711},
+    ]
+
+
+def test_a_chain_runs_from_the_command_buffer_over_the_encoder_to_the_gpu(tables: Tables) -> None:
+    found = drawn(tables)
+    [buffers] = slices(found["python3", "Command buffers"]).flows
+    to_encoder, from_encoder = slices(found["python3", "Encoders"]).flows
+    [on_gpu] = slices(found["GPU", "Compute: python3 (4711)"]).flows
+    [of_others] = slices(found["GPU", "Vertex: WindowServer (420)"]).flows
+    assert buffers.tolist() == to_encoder.tolist()
+    assert from_encoder.tolist() == on_gpu.tolist()
+    assert not set(buffers.tolist()) & set(on_gpu.tolist())
+    assert len({*buffers.tolist(), *on_gpu.tolist(), *of_others.tolist(), 0}) == 6
+
+
+def test_a_row_without_an_id_is_no_link(tables: Tables) -> None:
+    frame = tables["encoders"]
+    tables["encoders"] = frame.assign(encoder=pd.array([None, 81], dtype="UInt64"))
+    _, from_encoder = slices(drawn(tables)["python3", "Encoders"]).flows
+    assert from_encoder[0] == 0
+    assert from_encoder[1] > 0
+
+
+def test_levels_are_what_is_known(tables: Tables) -> None:
+    level = drawn(tables)["Machine", "Kernel Occupancy"]
+    assert isinstance(level, Levels)
+    assert level.unit == "%"
+    assert level.times.tolist() == [4000, 4200]
+    assert list(level.values) == [40.5, 50.25]
+
+
+def test_evidence_says_what_it_shows(tables: Tables, findings: tuple[Finding, ...]) -> None:
+    track = slices(drawn(tables, findings)["tracekit", "bubbles"])
+    assert track.starts.tolist() == [50, 1000]
+    assert [track.names[code] for code in track.codes] == ["bubbles", "host late"]
+    assert rows_of(track.arguments)[1] == {"finding": "Idle for 33 %.", "note": "host late"}
+
+
+def test_work_on_a_cpu_is_not_called_a_gpus(tables: Tables) -> None:
+    tables["gpu_intervals"] = tables["gpu_intervals"].assign(clock="host")
+    groups = {group for group, _ in drawn(tables)}
+    assert "CPU backend" in groups
+    assert "GPU" not in groups
+
+
+def test_every_text_is_redacted(tables: Tables, findings: tuple[Finding, ...]) -> None:
+    shown = [one.redacted(lambda text: "…" * bool(text)) for one in tracks(tables, findings)]
+    for one in shown:
+        assert {one.group.name, one.name} == {"…"}
+        if isinstance(one, Slices):
+            assert set(one.names) == {"…"}
+            texts = [value for row in rows_of(one.arguments) for value in row.values()]
+            assert all(text == "…" for text in texts if isinstance(text, str))
+    assert shown[2].group == replace(OURS, name="…")
+
+
+def test_arguments_without_nulls_become_rows() -> None:
+    columns = {"a": pd.Series([1, 2]), "b": pd.Series([None, "x"]), "c": pd.Series([np.nan, 0.5])}
+    assert rows_of(columns) == [{"a": 1}, {"a": 2, "b": "x", "c": 0.5}]
+    assert rows_of({}) == []

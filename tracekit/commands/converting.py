@@ -1,0 +1,113 @@
+"""`convert`: an export into a flat table, a run into what other programs read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.commands import options
+from tracekit.recording import Recording
+
+if TYPE_CHECKING:
+    from tracekit.tables.place import Choice
+
+FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv"]
+
+
+def convert(
+    source: Annotated[
+        Path, typer.Argument(metavar="EXPORT.xml|RUN", help="Export of xctrace, or a run's folder.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUT]",
+            help="File to write: .parquet, .csv or .feather for an export.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    to: Annotated[
+        FormatName | None, typer.Option(help="Format of a whole run, for another program.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
+    ] = None,
+    table: options.TablePlace = None,
+    run_number: options.RunNumber = None,
+    no_redact: options.NoRedact = False,
+) -> None:
+    """Convert an export or a run for others.
+
+    An export becomes a flat table: one row for each row, one column for each mnemonic, in order.
+    Where there are stacks, a column NAME.stack numbers them, and OUT.frames.parquet and
+    OUT.stacks.parquet beside OUT say what they are. Of a damaged export the rows before the
+    damage are written, and the exit code is 3. A table of any length is converted in a few
+    hundred MB of memory.
+
+    A run becomes what --to says: perfetto and chrome hold its intervals on tracks, with arrows
+    from command buffers over encoders to the GPU, its counters, and what was found; speedscope
+    holds the stacks of threads; parquet and csv every table, as it is. Without OUT it stands
+    below the run's folder, in convert.
+    """
+    from tracekit.tables.place import Choice
+
+    choice = Choice(run_number, table)
+    if source.is_dir():
+        _convert_run(source, output, to, no_redact=no_redact, chosen=schema or choice != Choice())
+    else:
+        _convert_export(source, output, schema, choice, to)
+
+
+def _convert_export(
+    export: Path, output: Path | None, schema: str | None, choice: "Choice", to: str | None
+) -> None:
+    from tracekit import console, outcome
+    from tracekit.errors import UsageError
+    from tracekit.tables.convert import convert as write
+
+    if to is not None:
+        raise UsageError(
+            f"--to {to} converts a run, and {export} is not a folder.",
+            hint="Without --to, an export becomes a table: name the file to write.",
+        )
+    if output is None:
+        raise UsageError(
+            "It is not said where to write the table.",
+            hint="Name a file that ends in .parquet, .csv or .feather.",
+        )
+    with console.progress("convert"):
+        converted = write(export, output, schema, choice)
+    for file in converted.files:
+        console.show_file(file)
+    if len(converted.files) > 1:
+        console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
+    console.show_warnings((*converted.drift, *converted.remarks))
+    outcome.require_whole(converted.damage)
+
+
+def _convert_run(
+    folder: Path, output: Path | None, to: str | None, *, no_redact: bool, chosen: object
+) -> None:
+    from tracekit import console, pipeline
+    from tracekit.errors import UsageError
+    from tracekit.interop import FORMATS, convert_run
+
+    if to is None:
+        told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
+        raise UsageError(f"It is not said what {folder} is to become.", hint=f"--to {told}.")
+    if chosen:
+        raise UsageError(
+            "--schema, --table and --run choose a table of an export.",
+            hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table.",
+        )
+    recording = Recording(folder)
+    tables = pipeline.tables_of(recording)
+    redact = str if no_redact else pipeline.redaction_of(recording)
+    with console.progress("convert"):
+        written = convert_run(recording, tables, to, output, redact)
+    for file in written.files:
+        console.show_file(file)
+    console.show_warnings(
+        (*tables.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
+    )

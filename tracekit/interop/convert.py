@@ -1,0 +1,124 @@
+"""One run into one of the formats that other programs read."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.result import load
+from tracekit.errors import TracekitError, UsageError
+from tracekit.interop.chrome import write_chrome
+from tracekit.interop.event_tracks import Redact
+from tracekit.interop.perfetto import write_perfetto
+from tracekit.interop.speedscope import write_speedscope
+from tracekit.interop.tracks import tracks
+from tracekit.recording import Recording
+from tracekit.replacing import replacing, require_writable
+from tracekit.tables import Tables, write_table
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is converted: a run's tables, what was found in it, and how its texts are redacted."""
+
+    name: str
+    tables: Tables
+    findings: tuple[Finding, ...]
+    redact: Redact
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: the end of its files' names, what reads it, and what writes it.
+
+    `write` is None where each table becomes a file of its own.
+    """
+
+    suffix: str
+    meaning: str
+    write: Callable[[Source, BinaryIO], None] | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of a conversion, and the tables that could not be read, with the reason."""
+
+    files: tuple[Path, ...]
+    unreadable: Mapping[str, str]
+
+
+def _perfetto(source: Source, file: BinaryIO) -> None:
+    shown = [one.redacted(source.redact) for one in tracks(source.tables, source.findings)]
+    write_perfetto(shown, file)
+
+
+def _chrome(source: Source, file: BinaryIO) -> None:
+    shown = [one.redacted(source.redact) for one in tracks(source.tables, source.findings)]
+    write_chrome(shown, file)
+
+
+def _speedscope(source: Source, file: BinaryIO) -> None:
+    write_speedscope(source.tables, source.name, source.redact, file)
+
+
+FORMATS: Mapping[str, Format] = {
+    "perfetto": Format(".pftrace", "tracks, levels and flows, for ui.perfetto.dev", _perfetto),
+    "chrome": Format(".trace.json", "the same as JSON, for chrome://tracing and others", _chrome),
+    "speedscope": Format(".speedscope.json", "stacks of threads, for speedscope.app", _speedscope),
+    "parquet": Format(".parquet", "every table as a file, with its dtypes"),
+    "csv": Format(".csv", "every table as a file, as text"),
+}
+
+
+def convert_run(
+    recording: Recording, tables: Tables, to: str, output: Path | None, redact: Redact
+) -> Written:
+    """Write a run in a format of `FORMATS`.
+
+    Args:
+        recording: The run.
+        tables: Its tables.
+        to: The format's name.
+        output: The file to write, or the folder for one file a table; by default
+            `convert/NAME` in the run's folder.
+        redact: Takes out of a text what must not be shared. Tables of parquet and csv are
+            written as they are.
+
+    Raises:
+        UsageError: There is no such format.
+        InputError: The run has nothing that the format could hold.
+        RecordingError: The file cannot be written.
+    """
+    if to not in FORMATS:
+        raise UsageError(f"There is no format {to!r}.", hint=f"There are: {', '.join(FORMATS)}.")
+    form = FORMATS[to]
+    name = recording.folder.resolve().name
+    if form.write is None:
+        folder = output or recording.folder / "convert" / to
+        return _each_table(tables, folder, form.suffix)
+    path = output or recording.folder / "convert" / f"{name}{form.suffix}"
+    require_writable(path)
+    findings: tuple[Finding, ...] = ()
+    with suppress(TracekitError):
+        findings = load(recording.result_file).findings
+    with replacing(path) as file:
+        form.write(Source(name, tables, findings, redact), file)
+    return Written((path,), {})
+
+
+def _each_table(tables: Tables, folder: Path, suffix: str) -> Written:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is no folder.", hint="Each table becomes a file of its own.")
+    files: list[Path] = []
+    unreadable: dict[str, str] = {}
+    for name in tables:
+        try:
+            frame = tables[name]
+        except TracekitError as error:
+            unreadable[name] = error.message
+            continue
+        files.append(folder / f"{name}{suffix}")
+        write_table(frame, files[-1])
+    return Written(tuple(files), unreadable)

@@ -1,0 +1,157 @@
+"""A run as a trace of Perfetto: TrackEvent packets, through Perfetto's own Python package.
+
+Names stand once, at the trace's beginning, and are referred to by number. Perfetto's times are
+unsigned: where a workload's marks lie before the trace, all times are shifted, so that the first
+is 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import BinaryIO
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
+from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+from tracekit.interop.event_tracks import Group, Levels, Slices, rows_of
+from tracekit.interop.lanes import lanes
+from tracekit.interop.tracks import Track
+
+_SEQUENCE = 1
+_BEGIN, _END, _COUNTER = (
+    TrackEvent.TYPE_SLICE_BEGIN,
+    TrackEvent.TYPE_SLICE_END,
+    TrackEvent.TYPE_COUNTER,
+)
+
+
+def write_perfetto(tracks: Sequence[Track], file: BinaryIO) -> None:
+    """Write the tracks as a protobuf trace; what overlaps on a track gets tracks of its own."""
+    _Writer(tracks, StreamingTraceProtoBuilder(file)).write()
+
+
+class _Numbers(dict[str, int]):
+    """Strings, numbered from 1 in the order in which they are first asked for."""
+
+    def __missing__(self, key: str) -> int:
+        self[key] = len(self) + 1
+        return self[key]
+
+
+class _Writer:
+    """Writes packets of one sequence; `_shift` makes all times unsigned."""
+
+    def __init__(self, tracks: Sequence[Track], builder: StreamingTraceProtoBuilder) -> None:
+        self._tracks = tracks
+        self._builder = builder
+        self._names, self._keys = _Numbers(), _Numbers()
+        self._groups: dict[Group, int] = {}
+        self._uuid = 0
+        self._shift = max(0, -min((_first(track) for track in tracks), default=0))
+
+    def write(self) -> None:
+        self._write_names()
+        for track in self._tracks:
+            if isinstance(track, Levels):
+                self._levels(track)
+                continue
+            for lane in lanes(track):
+                self._slices(lane, self._track(lane))
+
+    def _packet(self) -> TracePacket:
+        packet = self._builder.create_packet()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        return packet
+
+    def _write_names(self) -> None:
+        """Number all names of slices and arguments, and write them down."""
+        slices = [track for track in self._tracks if isinstance(track, Slices)]
+        for name in chain.from_iterable(track.names for track in slices):
+            self._names[name]
+        for key in chain.from_iterable(track.arguments for track in slices):
+            self._keys[key]
+        packet = self._packet()
+        packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        for name, number in self._names.items():
+            packet.interned_data.event_names.add(iid=number, name=name)
+        for key, number in self._keys.items():
+            packet.interned_data.debug_annotation_names.add(iid=number, name=key)
+        self._builder.write_packet(packet)
+
+    def _group(self, group: Group) -> int:
+        if group not in self._groups:
+            packet, uuid = self._described()
+            if group.pid is None:
+                packet.track_descriptor.name = group.name
+            else:
+                packet.track_descriptor.process.pid = group.pid
+                packet.track_descriptor.process.process_name = group.name
+            self._builder.write_packet(packet)
+            self._groups[group] = uuid
+        return self._groups[group]
+
+    def _described(self) -> tuple[TracePacket, int]:
+        """Begin the description of a new track."""
+        self._uuid += 1
+        packet = self._packet()
+        packet.track_descriptor.uuid = self._uuid
+        return packet, self._uuid
+
+    def _track(self, track: Track) -> int:
+        parent = self._group(track.group)
+        packet, uuid = self._described()
+        packet.track_descriptor.parent_uuid = parent
+        packet.track_descriptor.name = track.name
+        if isinstance(track, Levels):
+            packet.track_descriptor.counter.unit_name = track.unit
+        self._builder.write_packet(packet)
+        return uuid
+
+    def _event(self, uuid: int, kind: TrackEvent.Type, at: int) -> TracePacket:
+        packet = self._packet()
+        packet.sequence_flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+        packet.timestamp = at + self._shift
+        packet.track_event.type = kind
+        packet.track_event.track_uuid = uuid
+        return packet
+
+    def _levels(self, levels: Levels) -> None:
+        uuid = self._track(levels)
+        for at, value in zip(levels.times.tolist(), levels.values.tolist(), strict=True):
+            packet = self._event(uuid, _COUNTER, at)
+            packet.track_event.double_counter_value = value
+            self._builder.write_packet(packet)
+
+    def _slices(self, lane: Slices, uuid: int) -> None:
+        numbers = [self._names[name] for name in lane.names]
+        arguments = rows_of(lane.arguments) or [{}] * lane.starts.size
+        columns = (lane.starts.tolist(), lane.ends.tolist(), lane.codes.tolist())
+        for start, end, code, known, flows in zip(*columns, arguments, _flows(lane), strict=True):
+            begin = self._event(uuid, _BEGIN, start)
+            begin.track_event.name_iid = numbers[code]
+            begin.track_event.flow_ids.extend(flows)
+            self._annotate(begin.track_event, known)
+            self._builder.write_packet(begin)
+            self._builder.write_packet(self._event(uuid, _END, end))
+
+    def _annotate(self, event: TrackEvent, known: dict[str, object]) -> None:
+        for key, value in known.items():
+            if isinstance(value, int):
+                field = {"uint_value": value} if value >= 0 else {"int_value": value}
+                event.debug_annotations.add(name_iid=self._keys[key], **field)
+            elif isinstance(value, float):
+                event.debug_annotations.add(name_iid=self._keys[key], double_value=value)
+            else:
+                event.debug_annotations.add(name_iid=self._keys[key], string_value=str(value))
+
+
+def _first(track: Track) -> int:
+    times = track.times if isinstance(track, Levels) else track.starts
+    return int(times.min(initial=0))
+
+
+def _flows(lane: Slices) -> Iterator[list[int]]:
+    if not lane.flows:
+        yield from ([] for _ in range(lane.starts.size))
+        return
+    for links in zip(*(flow.tolist() for flow in lane.flows), strict=True):
+        yield [link for link in links if link]

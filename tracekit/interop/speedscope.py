@@ -1,0 +1,88 @@
+"""Stacks of a run as a profile of speedscope: one for each thread that was sampled.
+
+The format: https://www.speedscope.app/file-format-schema.json
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from tracekit.errors import InputError
+from tracekit.interop.event_tracks import Redact
+from tracekit.tables import Tables
+from tracekit.tables.xml import Symbols
+
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+# Table, schema of its export, unit of its weights: the first that is there is taken.
+_SAMPLED = (
+    ("cpu_profile", "time-profile", "nanoseconds"),
+    ("cycle_profile", "cpu-profile", "none"),
+)
+
+
+def write_speedscope(tables: Tables, name: str, redact: Redact, file: BinaryIO) -> None:
+    """Write the samples of threads that have stacks, the busiest thread first.
+
+    Raises:
+        InputError: The run has no samples with stacks.
+    """
+    samples, symbols, unit = _sampled(tables)
+    document = {
+        "$schema": _SCHEMA,
+        "exporter": "tracekit",
+        "name": name,
+        "activeProfileIndex": 0,
+        "shared": {"frames": list(_frames(symbols, redact))},
+        "profiles": list(_profiles(samples, symbols, unit, redact)),
+    }
+    file.write(msgspec.json.encode(document))
+
+
+def _sampled(tables: Tables) -> tuple[pd.DataFrame, Symbols, str]:
+    for table, schema, unit in _SAMPLED:
+        if table in tables:
+            samples = tables[table]
+            samples = samples[samples["stack"].notna()]
+            if len(samples):
+                return samples.sort_values("time", kind="stable"), tables.symbols(schema), unit
+    raise InputError(
+        "The run has no samples of threads with stacks.",
+        hint="They come from Time Profiler or CPU Profiler; export them with "
+        "`tracekit export RUN --tables needed,cpu_profile`.",
+    )
+
+
+def _frames(symbols: Symbols, redact: Redact) -> Iterator[dict[str, Any]]:
+    for frame in symbols.frames.to_pylist():
+        address = frame.get("address")
+        name = frame.get("name") or (f"0x{address:x}" if address is not None else "unknown")
+        place = frame.get("source") or frame.get("binary")
+        known = {"file": redact(place) if place else None, "line": frame.get("line")}
+        named = {"name": redact(name)}
+        yield named | {key: value for key, value in known.items() if value is not None}
+
+
+def _profiles(
+    samples: pd.DataFrame, symbols: Symbols, unit: str, redact: Redact
+) -> Iterator[dict[str, Any]]:
+    stacks: list[list[int]] = symbols.stacks.column("frames").to_pylist()
+    threads = samples.groupby(["process", "pid", "tid"], sort=False, dropna=False)
+    by_weight = sorted(threads, key=lambda one: -float(one[1]["weight"].fillna(0).sum()))
+    for (process, pid, tid), own in by_weight:
+        weights = own["weight"].fillna(0).to_numpy(np.int64)
+        yield {
+            "type": "sampled",
+            "name": redact(f"{_text(process)} ({_text(pid)}), thread {_text(tid)}"),
+            "unit": unit,
+            "startValue": 0,
+            "endValue": int(weights.sum()),
+            "samples": [stacks[int(number)][::-1] for number in own["stack"]],
+            "weights": weights.tolist(),
+        }
+
+
+def _text(cell: object) -> str:
+    return "unknown" if pd.isna(cell) else str(cell)  # pyright: ignore[reportArgumentType, reportCallIssue]

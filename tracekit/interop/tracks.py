@@ -1,0 +1,165 @@
+"""The tables of a run as tracks of slices and levels."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.families import families
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.intervals import spans
+from tracekit.errors import TracekitError
+from tracekit.interop.event_tracks import Group, Ids, Levels, Slices
+
+Tables = Mapping[str, pd.DataFrame]
+Track = Slices | Levels
+
+_WORKLOAD = Group("Workload")
+_MACHINE = Group("Machine")
+_FINDINGS = Group("tracekit")
+_BUFFERS, _ENCODERS = 1, 2
+# Table, track, column of the name, columns of arguments; one track for each process.
+_OF_PROCESS = (
+    ("submissions", "Command buffers", "event", ("command_buffer", "encoders", "encoder_time")),
+    ("encoders", "Encoders", "label", ("command_buffer", "encoder")),
+    ("driver_intervals", "Driver", "event", ("label",)),
+    ("compiler_activity", "Shader compiler", "compiler", ("program",)),
+)
+_ON_DEVICE = ("command_buffer", "encoder", "submission", "start_latency", "state", "bytes", "pid")
+_MARKS = (
+    ("phases", "Phases", "name", ()),
+    ("steps", "Steps", "variant", ("index", "phase", "tokens")),
+    ("spans", "Spans", "name", ()),
+)
+_STATES = (
+    ("gpu_states", "GPU state", "state"),
+    ("gpu_performance_states", "GPU performance state", "state"),
+    ("thermal_states", "Thermal state", "state"),
+)
+
+
+def tracks(tables: Tables, findings: tuple[Finding, ...] = ()) -> Iterator[Track]:
+    """Yield all there is to draw of a run; tables that are missing or unreadable are left out.
+
+    The chain of a command buffer runs from its submission over its encoders to their intervals
+    on the device.
+    """
+    yield from _evidence(findings)
+    for name, title, column, columns in _MARKS:
+        frame = _rows(tables, name)
+        if not frame.empty:
+            labels = frame[column].fillna(title.removesuffix("s").lower())
+            yield _slices(_WORKLOAD, title, frame, labels, columns)
+    for name, title, column, columns in _OF_PROCESS:
+        for group, own in _by_process(_rows(tables, name)):
+            yield _slices(group, title, own, own[column], columns)
+    yield from _on_device(_rows(tables, "gpu_intervals"))
+    for name, title, column in _STATES:
+        frame = _rows(tables, name)
+        if not frame.empty:
+            yield _slices(_MACHINE, title, frame, frame[column], ())
+    yield from _levels(tables)
+
+
+def _rows(tables: Tables, name: str) -> pd.DataFrame:
+    try:
+        return tables[name]
+    except (KeyError, TracekitError):
+        return pd.DataFrame()
+
+
+def _evidence(findings: tuple[Finding, ...]) -> Iterator[Slices]:
+    """Yield a track for each rule that found something: the windows that show it."""
+    seen = [(one, window) for one in findings for window in one.evidence]
+    for rule in dict.fromkeys(one.rule for one, _ in seen):
+        own = [(one, window) for one, window in seen if one.rule == rule]
+        frame = pd.DataFrame(
+            {
+                "start": [window.start for _, window in own],
+                "duration": [window.end - window.start for _, window in own],
+                "finding": [one.message for one, _ in own],
+                "note": [window.note or None for _, window in own],
+            }
+        )
+        labels = pd.Series([window.note or rule for _, window in own])
+        yield _slices(_FINDINGS, rule, frame, labels, ("finding", "note"))
+
+
+def _slices(
+    group: Group, name: str, frame: pd.DataFrame, labels: pd.Series, columns: tuple[str, ...]
+) -> Slices:
+    """Make a track of rows with `start` and `duration`; a row without a duration has no length."""
+    order = np.lexsort((-frame["duration"].fillna(0).to_numpy(), frame["start"].to_numpy()))
+    frame, labels = frame.iloc[order], labels.iloc[order]
+    starts, ends = spans(frame)
+    codes, names = families(labels)
+    there = [column for column in columns if column in frame]
+    arguments = {column: frame[column].reset_index(drop=True) for column in there}
+    return Slices(
+        group, name, starts, ends, codes.to_numpy(), names, arguments, tuple(_flows(name, frame))
+    )
+
+
+def _flows(name: str, frame: pd.DataFrame) -> Iterator[Ids]:
+    """Yield the links of each row: by its command buffer, by its encoder."""
+    if name in {"Command buffers", "Encoders"}:
+        yield _links(frame, "command_buffer", _BUFFERS)
+    if name != "Command buffers" and "encoder" in frame:
+        yield _links(frame, "encoder", _ENCODERS)
+
+
+def _links(frame: pd.DataFrame, column: str, kind: int) -> Ids:
+    """Number the chains so that ids of another kind, of another process, are others."""
+    known = frame[column].notna().to_numpy()
+    ids = frame[column].fillna(0).to_numpy(np.uint64)
+    pids = frame["pid"].fillna(0).to_numpy(np.uint64)
+    mixed = (ids * np.uint64(4) + np.uint64(kind)) ^ (pids << np.uint64(40))
+    return np.where(known, mixed, np.uint64(0))
+
+
+def _by_process(frame: pd.DataFrame) -> Iterator[tuple[Group, pd.DataFrame]]:
+    """Yield the rows of each process, the target's first."""
+    if frame.empty:
+        return
+    processes = frame.groupby(["process", "pid"], sort=False, dropna=False)
+    for _, own in sorted(processes, key=lambda one: not bool(one[1]["target"].any())):
+        process, pid = own["process"].iloc[0], own["pid"].iloc[0]
+        name = "unknown process" if pd.isna(process) else str(process)
+        yield Group(name, None if pd.isna(pid) else int(pid)), own
+
+
+def _on_device(frame: pd.DataFrame) -> Iterator[Slices]:
+    """Yield a track for each channel and process, the target's first."""
+    for group, own in _by_process(frame):
+        device = Group("CPU backend" if (own["clock"] == "host").any() else "GPU")
+        for channel, rows in own.groupby(own["channel"].fillna("channel not stated"), sort=True):
+            who = group.name if group.pid is None else f"{group.name} ({group.pid})"
+            yield _slices(device, f"{channel}: {who}", rows, rows["label"], _ON_DEVICE)
+
+
+def _levels(tables: Tables) -> Iterator[Levels]:
+    for counter, own in _named(_rows(tables, "gpu_counters"), "counter"):
+        unit = "%" if own["percentage"].fillna(value=False).any() else ""
+        yield _level(_MACHINE, counter, unit, own["start"], own["value"])
+    for gauge, own in _named(_rows(tables, "gauges"), "name"):
+        units = own["unit"].dropna()
+        unit = str(units.iloc[0]) if len(units) else ""
+        yield _level(_WORKLOAD, gauge, unit, own["time"], own["value"])
+    for group, own in _by_process(_rows(tables, "allocated_sizes")):
+        yield _level(group, "Metal memory", "bytes", own["start"], own["size"])
+    for group, own in _by_process(_rows(tables, "process_samples")):
+        yield _level(group, "Resident memory", "bytes", own["time"], own["memory"])
+
+
+def _named(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    if not frame.empty:
+        for name, own in frame.groupby(column, sort=True):
+            yield str(name), own
+
+
+def _level(group: Group, name: str, unit: str, times: pd.Series, values: pd.Series) -> Levels:
+    numbers = values.astype("Float64").to_numpy(np.dtype(np.float64), na_value=np.nan)
+    known = np.isfinite(numbers)
+    at = times.to_numpy(np.int64)[known]
+    order = np.argsort(at, kind="stable")
+    return Levels(group, name, unit, at[order], numbers[known][order])
