@@ -21,6 +21,7 @@ _INTERVAL = {
     "pid": "Int64",
     "target": "bool",
     "start_latency": "Int64",
+    "command_buffer": "UInt64",
     "clock": "string",
 }
 
@@ -38,11 +39,11 @@ def intervals() -> Make:
     ) -> pd.DataFrame:
         late = latencies or [1_000] * len(own)
         rows = [
-            (start, length, "Compute", "paged", "python3", 4711, True, latency, clock)
+            (start, length, "Compute", "paged", "python3", 4711, True, latency, None, clock)
             for (start, length), latency in zip(own, late, strict=True)
         ]
         rows += [
-            (start, length, "Fragment", "frame", "WindowServer", 420, False, 2_000, clock)
+            (start, length, "Fragment", "frame", "WindowServer", 420, False, 2_000, None, clock)
             for start, length in others or []
         ]
         return pd.DataFrame(rows, columns=list(_INTERVAL)).astype(_INTERVAL)

@@ -82,16 +82,20 @@ def beats(steps: pd.DataFrame, requests: pd.DataFrame | None) -> tuple[Beats, ..
             "the metric tick_spikes counts those that took too long."
         )
     steady = steady_steps(steps).sort_values("start", kind="stable")
-    starts, own_ends = spans(steady)
-    numbers = steady["index"].to_numpy(dtype=np.int64)
-    ends = own_ends.copy()
-    follows = np.flatnonzero(np.diff(numbers) == 1)
-    ends[follows] = starts[follows + 1]
-    names = np.asarray(steady["variant"].fillna("").astype(str), dtype=object)
+    starts, ends = spans(steady)
+    ends = np.where(_followed(steps, steady), np.append(starts[1:], ends[-1:]), ends)
+    told = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
+    names = np.asarray(told.astype(str), dtype=object)
     found = tuple(
         Beats(str(name), starts[names == name], ends[names == name]) for name in np.unique(names)
     )
     return tuple(_long_enough(found))
+
+
+def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which of the steady steps have another one right behind them."""
+    places = np.sort(spans(steps)[0]).searchsorted(spans(steady)[0])
+    return np.diff(places, append=-1) == 1
 
 
 def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
