@@ -97,10 +97,7 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
     columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
     table = pd.DataFrame([row for row in rows if row], columns=columns)
     if table.empty:
-        raise Unavailable(
-            f"no counter that is known here has {FEWEST} samples in the target's work; there are: "
-            f"{', '.join(map(str, names[:5]))}. {HOW_TO_GET}"
-        )
+        raise Unavailable(_why_none(counter_samples["counter"]))
     return table
 
 
@@ -127,6 +124,20 @@ def _recorded(counters: pd.DataFrame | None) -> pd.DataFrame:
     values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
     table = counters.assign(counter=named, value=values, percentage=flags.astype("boolean"))
     return table.loc[named.notna(), _COLUMNS]
+
+
+def _why_none(counters: pd.Series) -> str:
+    """Say why no counter has a mean: too few samples, or none that is known."""
+    there = [(str(name), int(count)) for name, count in counters.value_counts().items()]
+    known = [(name, count) for name, count in there if meaning(name)]
+    if not known:
+        names = ", ".join(name for name, _ in there[:5])
+        return f"no counter that is known here was recorded, only: {names}. {HOW_TO_GET}"
+    name, count = known[0]
+    return (
+        f"counters have too few samples in the target's work ({name}, {count}); {FEWEST} of them "
+        f"with values that make sense are needed. Record steady work for longer."
+    )
 
 
 def _mean_of(
