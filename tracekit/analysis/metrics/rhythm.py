@@ -21,7 +21,7 @@ def step_variation(steps: pd.DataFrame, requests: pd.DataFrame | None) -> float:
     From start to start; the median absolute difference of neighbours, scaled to a standard
     deviation of normal noise, over the median. Drift and single outliers add nothing.
     """
-    return _alike(steps, requests).variation
+    return float(_alike(steps, requests).variation)
 
 
 @metric("ratio", Better.LOWER)
