@@ -1,15 +1,18 @@
 """`pipeline-churn`: pipelines are still compiled in the steady window."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from tracekit.analysis.evidence import longest_rows
 from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.idle import Cause, by_cause
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, steady_window
+from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.rule import rule
+from tracekit.analysis.specialized import reasons
 from tracekit.analysis.target import of_target
 from tracekit.told import COMPILE
 from tracekit.units import duration
@@ -20,7 +23,9 @@ _ADVICE = (
     "set of template values, input dtypes and input sizes below 8 elements (pad short inputs), "
     "and for each change of its source; a function of mx.compile for each new constant in it."
 )
+_SERVICE = "compiler"  # in the name of a process that compiles for others
 _NAMED = 3
+_SHOWN = 20
 
 
 @rule
@@ -31,6 +36,8 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     compiler_activity: pd.DataFrame | None,
     specializations: pd.DataFrame | None,
     spans: pd.DataFrame | None,
+    shaders: pd.DataFrame | None,
+    gaps: pd.DataFrame | None,
     *,
     limit: int = 0,
 ) -> Iterator[Finding]:
@@ -39,8 +46,11 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     What it looks for:
         Activity of the shader compiler for the target that starts in the steady window, and
         pipelines that the workload itself first used there, by its own count, on a CPU as
-        well. It fires above `limit` (0). What they cost is the time of the spans `compile` that
-        the workload told of.
+        well. It fires above `limit` (0). Shaders of the target that the trace first saw in a
+        steady window that the workload marked are named, if it saw others before: a list that
+        begins only there was written late. What could be won is the idle time in which nothing
+        was handed over because of a compilation; what the device did not wait for costs nothing.
+        A name of MLX's scheme is compared with the nearest earlier one, to say what changed.
 
     Why it matters:
         A compilation stalls the step that waits for it, and the numbers of that step are the
@@ -57,7 +67,8 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     own = of_target(gpu_intervals, targets)
     if (own["clock"] == "host").any() and (specializations is None or specializations.empty):
         raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
-    if compiler_activity is None and specializations is None:
+    new = _new_shaders(shaders, phases)
+    if compiler_activity is None and specializations is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
@@ -66,71 +77,130 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     assert window is not None
     if window.length == 0:
         raise Unavailable(f"{window.name} has no length.")
-    if compiler_activity is not None:
-        yield from _compiled(compiler_activity, window, limit)
-    if specializations is not None:
-        yield from _first_used(specializations, spans, window, limit)
+    found = [
+        *_compiled(compiler_activity, window, limit),
+        *_first_used(specializations, spans, window, limit),
+        *_first_seen(new, limit),
+    ]
+    yield from _costed(found, gaps)
 
 
-def _compiled(activity: pd.DataFrame, window: Window, limit: int) -> Iterator[Finding]:
+def _costed(found: Sequence[Finding], gaps: pd.DataFrame | None) -> Iterator[Finding]:
+    """Give the idle time that compiling caused to the first warning: it is there only once."""
+    cost = None if gaps is None else by_cause(gaps)[Cause.COMPILE]
+    for one in found:
+        if one.severity is Severity.WARNING:
+            yield replace(one, saving=cost)
+            cost = None
+        else:
+            yield one
+
+
+def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:
+    if activity is None:
+        return
     inside = activity[(activity["start"] >= window.start) & (activity["start"] < window.end)]
     own = inside[inside["target"]]
+    service = inside[inside["process"].fillna("").str.contains(_SERVICE, case=False)]
     if len(own) > limit:
-        time = busy(*ranges(own))
         yield Finding(
             rule="pipeline-churn",
             severity=Severity.WARNING,
             message=(
                 f"The shader compiler worked {len(own):,} times for the target in the steady "
-                f"window, {duration(time)} in all."
+                f"window, {duration(busy(*ranges(own)))} in all."
             ),
             advice=_ADVICE,
             evidence=longest_rows("compiler_activity", own),
-            saving=time,
         )
-    elif len(inside) > limit:
-        names = ", ".join(sorted(set(inside["process"].fillna("unknown").astype(str))))
+    elif len(service) > limit:
+        names = ", ".join(sorted(set(service["process"].astype(str))))
         yield Finding(
             rule="pipeline-churn",
             severity=Severity.NOTE,
             message=(
-                f"The shader compiler worked {len(inside):,} times in the steady window, all "
-                f"under other names ({names}); whether it did so for the target, the trace does "
+                f"The shader compiler worked {len(service):,} times in the steady window, all "
+                f"under its own name ({names}); whether it did so for the target, the trace does "
                 "not say."
             ),
             advice="Compare with a recording of the same machine without the target.",
-            evidence=longest_rows("compiler_activity", inside),
+            evidence=longest_rows("compiler_activity", service),
         )
 
 
 def _first_used(
-    made: pd.DataFrame, told: pd.DataFrame | None, window: Window, limit: int
+    made: pd.DataFrame | None, told: pd.DataFrame | None, window: Window, limit: int
 ) -> Iterator[Finding]:
+    if made is None:
+        return
     late = made[(made["time"] >= window.start) & (made["time"] < window.end)]
     if len(late) <= limit:
         return
+    before = list(made.loc[made["time"] < window.start, "name"].astype(str))
     names = list(late["name"].astype(str))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     cost = _compiling(told, window)
-    spent = "" if cost is None else f" It spent {duration(cost)} compiling."
+    spent = f" It spent {duration(cost)} compiling." if cost else ""
     yield Finding(
         rule="pipeline-churn",
         severity=Severity.WARNING,
         message=(
             f"By its own count the workload first used {len(names):,} of its pipelines in the "
-            f"steady window: {', '.join(names[:_NAMED])}{more}.{spent}"
+            f"steady window: {_listed(names, before)}.{spent}"
         ),
         advice=_ADVICE,
-        evidence=tuple(
-            Evidence("specializations", int(time), int(time)) for time in late["time"][:20]
-        ),
-        saving=cost,
+        evidence=_moments("specializations", late),
     )
 
 
-def _compiling(told: pd.DataFrame | None, window: Window) -> int | None:
-    """Return how long the workload says it compiled in the window; None where it says nothing."""
+def _first_seen(new: pd.DataFrame, limit: int) -> Iterator[Finding]:
+    if len(new) <= limit:
+        return
+    names = list(new["name"].astype(str))
+    yield Finding(
+        rule="pipeline-churn",
+        severity=Severity.NOTE,
+        message=(
+            f"The trace first saw {len(names):,} of the target's shaders in the steady window: "
+            f"{_listed(names, ())}."
+        ),
+        advice="If they are needed in each step, use them once while warming up.",
+        evidence=_moments("shaders", new),
+    )
+
+
+def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the target's shaders that are new in the steady window, at their first moments.
+
+    None where the list has nothing from before that window: it may be written at any time.
+    """
+    if shaders is None or phases is None or not (phases["name"] == "steady").any():
+        return pd.DataFrame({"name": [], "time": []})
+    window = steady_window(phases, phases)
+    assert window is not None
+    own = shaders[shaders["target"]].dropna(subset=["name"])
+    first = own.groupby("name", sort=False)["time"].min().reset_index()
+    if not (first["time"] < window.start).any():
+        return first.iloc[:0]
+    return first[(first["time"] >= window.start) & (first["time"] < window.end)]
+
+
+def _listed(names: Sequence[str], before: Sequence[str]) -> str:
+    """Name the first few, each with what sets it off from those before it."""
+    words: list[str] = []
+    for place, name in enumerate(names[:_NAMED]):
+        why = ", ".join(reasons(name, [*before, *names[:place]]))
+        words.append(f"{name} ({why})" if why else name)
+    more = len(names) - len(words)
+    return ", ".join(words) + (f" and {more:,} more" if more else "")
+
+
+def _moments(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:
+    times: Times = rows["time"].to_numpy()[:_SHOWN]
+    return tuple(Evidence(table, int(time), int(time)) for time in times)
+
+
+def _compiling(told: pd.DataFrame | None, window: Window) -> int:
+    """Return how long the workload says it compiled in the window, in ns."""
     if told is None:
-        return None
-    compiled = clip(*ranges(told[told["name"] == COMPILE]), window.start, window.end)
-    return busy(*compiled) or None
+        return 0
+    return busy(*clip(*ranges(told[told["name"] == COMPILE]), window.start, window.end))
