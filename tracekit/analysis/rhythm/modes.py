@@ -44,7 +44,7 @@ def modes(times: Times) -> Modes:
     found exactly over the sorted values.
     """
     capped = np.clip(times, *np.quantile(times, _ENDS))
-    slow = capped > _border(np.sort(capped))
+    slow = capped > _border(np.sort(capped).astype(np.float64))
     if not slow.any():
         middle = float(np.median(times))
         return Modes(slow, middle, middle, 0, 0.0)
