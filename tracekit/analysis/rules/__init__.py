@@ -25,6 +25,7 @@ from tracekit.analysis.rules.roofline_distance import roofline_distance
 from tracekit.analysis.rules.scatter_encoder import scatter_encoder
 from tracekit.analysis.rules.schema_drift import schema_drift
 from tracekit.analysis.rules.serial_prefill import serial_prefill
+from tracekit.analysis.rules.shader_spills import shader_spills
 from tracekit.analysis.rules.shallow_queue import shallow_queue
 from tracekit.analysis.rules.step_spikes import step_spikes
 from tracekit.analysis.rules.thermal_pressure import thermal_pressure
@@ -37,6 +38,7 @@ RULES: dict[str, Rule] = {
         capture_empty,
         gpu_contended,
         pipeline_churn,
+        shader_spills,
         bubbles,
         late_start,
         shallow_queue,

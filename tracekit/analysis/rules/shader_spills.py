@@ -1,0 +1,108 @@
+"""`shader-spills`: shaders keep values in memory that did not fit into registers."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import steady_window
+from tracekit.analysis.rule import rule
+from tracekit.analysis.target import of_target, on_gpu
+from tracekit.units import percent, size
+
+_ADVICE = (
+    "Candidates, each to be validated by moving the number: keep fewer values alive in a thread "
+    "(a smaller tile or head-dimension slice for each, more simdgroups), use half where fp32 is "
+    "not needed, index private arrays by constants alone, so that they can live in registers, and "
+    "unroll less. `[[max_total_threads_per_threadgroup]]` at the size that is launched tells the "
+    "compiler how many registers a thread may have."
+)
+_NOT_RECORDED = (
+    "the recording has no table of spills (graphics-compiler-spill-events), which is new with "
+    "the Instruments of Xcode 27; 26 does not record it."
+)
+_NAMED = 3
+_SHOWN = 20
+
+
+@rule
+def shader_spills(
+    shader_spills: pd.DataFrame | None,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    encoders: pd.DataFrame | None,
+    *,
+    limit: int = 0,
+) -> Iterator[Finding]:
+    """Shaders of the target spill registers to memory.
+
+    What it looks for:
+        Encoders of the target in the steady window of which the trace says that their shaders
+        spilled. It fires where they spilled more than `limit` bytes in all (0). Encoders are
+        named by their labels, where those were recorded.
+
+    Why it matters:
+        A value that has no register is written to memory and read back, in each thread, inside
+        the loop. It costs bandwidth that the kernel's model does not count, and caches that the
+        keys and values need.
+
+    What to do:
+        Fewer live values in a thread: smaller tiles, half in the place of float, private arrays
+        indexed by constants, less unrolling. Which of them helps must be measured.
+
+    When it abstains:
+        When the recording has no table of spills, as those of Instruments 26 have none; when
+        the target is not known or has no rows; and where a CPU did the work.
+    """
+    own = of_target(on_gpu(gpu_intervals), targets)
+    if shader_spills is None:
+        raise Unavailable(_NOT_RECORDED)
+    window = steady_window(phases, own)
+    assert window is not None
+    spills = shader_spills[shader_spills["target"].fillna(value=False)]
+    inside = spills[(spills["time"] >= window.start) & (spills["time"] <= window.end)]
+    spilled = int(inside["spilled"].sum())
+    if spilled <= limit:
+        return
+    yield Finding(
+        rule="shader-spills",
+        severity=Severity.WARNING,
+        message=(
+            f"Shaders of the target spilled registers in {_counted(inside)} of {window.name}: "
+            f"{size(spilled)} in all, {size(float(inside['spilled'].median()))} in the median."
+            f"{_whose(inside, encoders)}"
+        ),
+        advice=_ADVICE,
+        evidence=_largest(inside),
+    )
+
+
+def _counted(spills: pd.DataFrame) -> str:
+    count = spills["encoder"].nunique() or len(spills)
+    return f"{count:,} encoder{'s' if count > 1 else ''}"
+
+
+def _whose(spills: pd.DataFrame, encoders: pd.DataFrame | None) -> str:
+    """Name the encoders that spilled most, by label, with their shares."""
+    if encoders is None:
+        return ""
+    labels = encoders.dropna(subset=["encoder", "label"]).drop_duplicates("encoder")
+    by_id = labels.set_index("encoder")["label"]
+    named = spills.assign(label=spills["encoder"].map(by_id)).dropna(subset=["label"])
+    sums = named.groupby("label")["spilled"].sum().sort_values(ascending=False, kind="stable")
+    if sums.empty:
+        return ""
+    total = int(spills["spilled"].sum())
+    words = [f"{label} {percent(int(own) / total)}" for label, own in sums.head(_NAMED).items()]
+    more = len(sums) - len(words)
+    return f" By label: {', '.join(words)}" + (f" and {more:,} more." if more else ".")
+
+
+def _largest(spills: pd.DataFrame) -> tuple[Evidence, ...]:
+    worst = spills.sort_values("spilled", ascending=False, kind="stable").head(_SHOWN)
+    return tuple(
+        Evidence("shader_spills", int(time), int(time), size(int(spilled)))
+        for time, spilled in zip(worst["time"], worst["spilled"], strict=True)
+    )
