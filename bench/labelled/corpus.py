@@ -1,0 +1,81 @@
+"""The traces of the corpus: clean ones, those with one fault, and those with several."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelled.drawn import clean
+from labelled.faults import FAULTS
+from labelled.setup import Setup
+
+CLEAN = 200
+"""How many traces have nothing wrong."""
+EACH = 12
+"""How many have a fault of one kind, by default."""
+_MIXED = 3
+_FIRST = {"tune": 0, "score": 10_000_000}
+# Faults that hide others, or that share a part of the setup with too many.
+_ALONE = {
+    *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
+    *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer"),
+}
+_EXCLUSIVE = (
+    {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},
+    {"roofline-distance", "cache-resident"},
+    {"bubbles", "late-start", "shallow-queue", "frequent-readback", "below-ceiling"},
+    {"scatter-encoder", "gather-share"},
+)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trace: its seed, and the faults that are put into it, in this order."""
+
+    seed: int
+    faults: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What sort of trace it is: clean, the name of its only fault, or mixed."""
+        return ("clean", *self.faults)[-1] if len(self.faults) < 2 else "mixed"
+
+    def setup(self) -> Setup:
+        """Return what the trace is made of."""
+        setup = clean(self.seed)
+        for fault in self.faults:
+            setup = FAULTS[fault].put(setup, np.random.default_rng([self.seed, 2]))
+        return setup
+
+
+def corpus(part: str, each: int = EACH, clean_traces: int = CLEAN) -> Iterator[Trace]:
+    """Yield the traces of a part, "tune" or "score", which have no seed in common."""
+    first = _FIRST[part]
+    yield from (Trace(first + number) for number in range(clean_traces))
+    for place, fault in enumerate(FAULTS, start=1):
+        at = first + place * 10_000
+        yield from (Trace(at + number, (fault,)) for number in range(each))
+    at = first + 900_000
+    yield from (Trace(at + n, _mixed(at + n)) for n in range(_MIXED * each))
+
+
+def trace_of(seed: int) -> Trace:
+    """Return the trace that a seed stands for."""
+    place = seed % _FIRST["score"] // 10_000
+    if place >= 90:
+        return Trace(seed, _mixed(seed))
+    names = list(FAULTS)
+    return Trace(seed, (names[place - 1],)) if 0 < place <= len(names) else Trace(seed)
+
+
+def _mixed(seed: int) -> tuple[str, ...]:
+    """Choose two or three faults that can stand beside each other."""
+    random = np.random.default_rng([seed, 3])
+    names = [name for name in FAULTS if name not in _ALONE]
+    chosen: list[str] = []
+    for place in random.permutation(len(names)).tolist():
+        name = names[place]
+        rivals = set().union(*(group for group in _EXCLUSIVE if name in group))
+        if not rivals & set(chosen):
+            chosen.append(name)
+    return tuple(chosen[: int(random.integers(2, 4))])

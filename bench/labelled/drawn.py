@@ -1,0 +1,93 @@
+"""Setups of clean traces: machines, programs and noise of all sorts, and nothing wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from labelled.setup import MACHINES, MICROSECOND, MILLISECOND, SECOND, Counters, Piece, Setup
+
+VERSIONS = ("26.0", "26.3", "27.0")
+_KERNELS = ("RMSNorm", "QuantizedMatmul", "RoPE", "paged_attention", "Multiply", "Softmax")
+_SHARES = (0.7, 2.2, 0.6, 1.6, 0.8, 0.9)
+# What a trace may lack: tables that templates leave out, or that no row was written for.
+_OPTIONAL = (
+    "metal-gpu-state-intervals",
+    "metal-application-intervals",
+    "metal-gpu-submission-to-command-buffer-id",
+    "metal-shader-profiler-shader-list",
+    "gpu-performance-device-state-intervals",
+)
+
+
+def clean(seed: int) -> Setup:
+    """Return a setup with nothing wrong, another for each seed."""
+    random = np.random.default_rng([seed, 1])
+    machine = MACHINES[int(random.integers(len(MACHINES)))]
+    steps = int(random.integers(40, 130))
+    ahead = int(random.random() < 0.75)
+    whole = int(random.uniform(5, 16) * MILLISECOND) * (1 if ahead else 2)
+    pieces = program(random, whole, named=random.random() < 0.5)
+    efficiency = float(random.uniform(0.6, 0.85))
+    moved = round(machine.bandwidth * efficiency * whole / SECOND)
+    known = random.random() < 0.8
+    missing = frozenset(name for name in _OPTIONAL if random.random() < 0.12)
+    return Setup(
+        seed=seed,
+        machine=machine,
+        version=VERSIONS[int(random.integers(len(VERSIONS)))],
+        steps=steps,
+        warm_up=int(random.integers(4, 12)),
+        pieces=pieces,
+        ahead=ahead,
+        drains=random.random() < 0.3,
+        per_buffer=max(4, len(pieces) // int(random.integers(2, 5))),
+        merged=float(random.choice([0, 0, 0.1, 0.3])),
+        uneven=float(random.uniform(0, 0.03)),
+        noise=float(random.choice([0.005, 0.02, 0.06])),
+        compositor=int(random.choice([0, 100, 200, 300])) * MICROSECOND,
+        foreign_compiles=int(random.choice([0, 0, 0, 0, 0, 2])),
+        thermal=str(random.choice(["Nominal", "Nominal", "Fair"])),
+        bytes_moved=moved if known else 0,
+        flops=moved * 2 if known else 0,
+        counters=counted(random) if random.random() < 0.6 else None,
+        overhead=float(random.uniform(0, 0.03)) if random.random() < 0.6 else None,
+        marks=random.random() < 0.9,
+        mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
+        missing=missing,
+    )
+
+
+def program(random: np.random.Generator, whole: int, *, named: bool) -> tuple[Piece, ...]:
+    """Return the kernels of a step that takes about `whole` ns of the GPU."""
+    layers = int(random.integers(3, 9))
+    kinds = int(random.integers(2, len(_KERNELS) + 1))
+    unit = whole / layers / sum(_SHARES[:kinds])
+    found = [
+        Piece(_label(kernel, layer * kinds + place, named), round(unit * _SHARES[place]))
+        for layer in range(layers)
+        for place, kernel in enumerate(_KERNELS[:kinds])
+    ]
+    return tuple(found)
+
+
+def counted(random: np.random.Generator) -> Counters:
+    """Return counters of a kernel that is well balanced, or those of a template without any."""
+    if random.random() < 0.2:
+        return Counters(only_ray_tracing=True)
+    return Counters(
+        occupancy=float(random.uniform(0.42, 0.9)),
+        alu=float(random.uniform(0.2, 0.42)),
+        memory=float(random.uniform(0.3, 0.55)),
+        other=float(random.uniform(0.05, 0.4)),
+        bandwidth=float(random.uniform(0.3, 0.55)),
+    )
+
+
+def synchronous(setup: Setup) -> Setup:
+    """Return the program as one that waits for each step before it builds the next."""
+    return replace(setup, ahead=0)
+
+
+def _label(kernel: str, place: int, named: bool) -> str:
+    words = kernel if named else f"Compute Command {place}"
+    return f"Command Buffer 0:{words}"

@@ -1,0 +1,39 @@
+"""Random numbers that stay the same for the rest of a trace when one thing in it is changed."""
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WIDE = 512
+
+
+class Draws:
+    """Numbers by stream, step and place, all from one seed.
+
+    What one stream gives does not depend on how often another is asked: so the same seed
+    without a fault is the same trace without it, up to the fault's own consequences.
+    """
+
+    def __init__(self, seed: int, steps: int) -> None:
+        self._seed, self._steps = seed, steps
+        self._normal: dict[str, NDArray[np.float64]] = {}
+
+    def random(self, stream: str) -> np.random.Generator:
+        """Return a generator of its own for a stream."""
+        return np.random.default_rng([self._seed, zlib.crc32(stream.encode())])
+
+    def normal(self, stream: str, step: int, place: int = 0) -> float:
+        """Return a standard normal number."""
+        known = self._normal.get(stream)
+        if known is None:
+            known = self.random(stream).standard_normal((self._steps, _WIDE))
+            self._normal[stream] = known
+        return float(known[step, place % _WIDE])
+
+    def about(self, stream: str, mean: float, spread: float, step: int, place: int = 0) -> int:
+        """Return a time around `mean`, log-normal, with `spread` for its logarithm."""
+        if mean <= 0:
+            return 0
+        drawn = self.normal(stream, step, place) * spread - spread * spread / 2
+        return round(mean * float(np.exp(drawn)))

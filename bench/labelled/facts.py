@@ -1,0 +1,96 @@
+"""What is true of a trace of the model, in numbers: shares of its steady phase."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelled.idle import Idle, idle_pieces
+from labelled.world import Interval, World
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A trace of the model, and what follows from its events alone."""
+
+    world: World
+
+    @property
+    def length(self) -> int:
+        """How long the steady phase lasted."""
+        begin, end = self.world.steady
+        return end - begin
+
+    @cached_property
+    def own(self) -> list[Interval]:
+        """The target's work that starts in the steady phase."""
+        begin, end = self.world.steady
+        return [one for one in self.world.intervals if begin <= one.start < end]
+
+    @cached_property
+    def busy(self) -> int:
+        """For how long the target's work ran; none of it overlaps."""
+        return sum(one.end - one.start for one in self.own)
+
+    @cached_property
+    def idle(self) -> list[Idle]:
+        """The idle time, piece by piece."""
+        return idle_pieces(self.world)
+
+    def idle_share(self, *causes: str) -> float:
+        """Return the share of idle time of these causes; of all without any."""
+        return self.idle_time(*causes) / self.length
+
+    def idle_time(self, *causes: str) -> int:
+        """Return the idle time of these causes; all of it without any."""
+        return sum(one.end - one.start for one in self.idle if not causes or one.cause in causes)
+
+    @cached_property
+    def others(self) -> float:
+        """The share of the steady phase in which other processes used the GPU."""
+        begin, end = self.world.steady
+        spans = [(max(one.start, begin), min(one.end, end)) for one in self.world.others]
+        free, total = begin, 0
+        for start, stop in sorted(spans):
+            total += max(0, stop - max(start, free))
+            free = max(free, stop)
+        return total / self.length
+
+    @cached_property
+    def periods(self) -> NDArray[np.float64]:
+        """From the start of each steady step to that of the next."""
+        starts = [one.start for one in self.world.steps if one.phase == "steady"]
+        return np.diff(np.array(starts, np.float64))
+
+    def gaps_before(self, *, first: bool) -> list[tuple[Interval, int]]:
+        """Return work and the idle time before it: the first of each buffer, or all others."""
+        found: list[tuple[Interval, int]] = []
+        for before, one in zip(self.own, self.own[1:], strict=False):
+            if (before.buffer != one.buffer) == first:
+                found.append((one, one.start - before.end))
+        return found
+
+    @cached_property
+    def depth_at_most_one(self) -> float:
+        """The share of the steady phase with at most one command buffer in flight."""
+        begin, end = self.world.steady
+        events = sorted(
+            event
+            for one in self.world.buffers
+            for event in ((one.committed, 1), (one.completed, -1))
+        )
+        depth, at, alone = 0, begin, 0
+        for time, change in events:
+            now = min(max(time, begin), end)
+            alone += (now - at) * (depth <= 1)
+            at, depth = now, depth + change
+        return (alone + (end - at) * (depth <= 1)) / self.length
+
+    def spikes(self, factor: float) -> tuple[float, float]:
+        """Return what share of steps takes so many times the median, and their excess' share."""
+        usual = float(np.median(self.periods))
+        high = self.periods[self.periods > factor * usual]
+        return high.size / self.periods.size, float((high - usual).sum()) / self.periods.sum()

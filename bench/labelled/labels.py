@@ -1,0 +1,284 @@
+"""Which rules should find something in a trace, and which must not, by what is true of it.
+
+A size is measured in units of the limit from which a fault matters: 1 is the limit itself.
+Sizes within MARGIN of it are neither here nor there, and a size of None means that the trace
+cannot show the fault either way.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+import numpy as np
+
+from labelled.facts import Facts
+from labelled.setup import MICROSECOND
+
+MARGIN = 0.3
+"""How far from its limit a fault has to be to count: 30 % above it, or below it."""
+
+Size = Callable[[Facts], float | None]
+
+
+class Label(Enum):
+    """What a rule should do with a trace."""
+
+    FIND = "find"
+    PASS = "pass"  # noqa: S105  no secret
+    EITHER = "either"
+
+
+def label(rule: str, facts: Facts) -> Label:
+    """Return what the rule should do."""
+    setup = facts.world.setup
+    if (setup.empty or setup.cut is not None) and not rule.startswith("capture-"):
+        return Label.EITHER if setup.cut is not None else Label.PASS
+    size = SIZES[rule](facts)
+    if size is None or 1 - MARGIN < size < 1 + MARGIN:
+        return Label.EITHER
+    return Label.FIND if size >= 1 + MARGIN else Label.PASS
+
+
+def _marked(size: Size) -> Size:
+    """Return a size that only a program that marks its steps can show."""
+    return lambda facts: size(facts) if facts.world.setup.marks else _not_shown(size(facts))
+
+
+def _not_shown(size: float | None) -> float | None:
+    return None if size is None or size > 1 - MARGIN else size
+
+
+def _bubbles(facts: Facts) -> float:
+    return facts.idle_share() / 0.05
+
+
+def _late_start(facts: Facts) -> float | None:
+    late: dict[int, int] = {}
+    for one in facts.idle:
+        if one.cause in {"driver", "start-latency", "other-process", "unattributed"}:
+            late[one.end] = late.get(one.start, 0) + one.end - one.start
+    ends = [one.start for one in facts.own]
+    waits = [late[end] for end in ends if end in late]
+    rival = facts.idle_share("other-process")
+    if rival > 0.02:
+        return None
+    return sum(one for one in waits if one > 100 * MICROSECOND) / facts.length / 0.05
+
+
+def _shallow_queue(facts: Facts) -> float:
+    if facts.depth_at_most_one < 0.8:
+        return min(0.5, facts.depth_at_most_one)
+    return facts.idle_share("host-late", "readback", "driver", "start-latency") / 0.05
+
+
+def _frequent_readback(facts: Facts) -> float:
+    setup = facts.world.setup
+    if not setup.readbacks:
+        return 0.0
+    share = facts.idle_share("host-late", "readback", "driver", "start-latency")
+    return share * setup.readbacks / (setup.readbacks + 1) / 0.03
+
+
+def _tiny_encoders(facts: Facts) -> float:
+    short = [one.end - one.start < 50 * MICROSECOND for one in facts.own]
+    if np.mean(short) < 0.5:
+        return min(0.5, float(np.mean(short)))
+    gaps = [
+        gap
+        for one, gap in facts.gaps_before(first=False)
+        if one.end - one.start < 50 * MICROSECOND and gap <= 50 * MICROSECOND
+    ]
+    return sum(gaps) / facts.length / 0.05
+
+
+def _frequent_command_buffers(facts: Facts) -> float:
+    buffers = len({one.buffer for one in facts.own})
+    each = facts.busy / buffers
+    if buffers <= 4 * facts.world.setup.steps or each > 200 * MICROSECOND:
+        return min(0.5, 100 * MICROSECOND / each)
+    gaps = [gap for _, gap in facts.gaps_before(first=True) if gap <= 100 * MICROSECOND]
+    return sum(gaps) / facts.length / 0.05
+
+
+def _irregular_cadence(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.server or setup.compiles or setup.spikes or setup.late_every > 1:
+        return None
+    if setup.clock[1] not in {0.0, 1.0} or setup.rival:
+        return None
+    own = max(setup.uneven, 2 * setup.swing / (1 - setup.swing))
+    seen = float(np.median(np.abs(np.diff(facts.periods))) / np.median(facts.periods)) / 0.95
+    return min(own, max(seen, own / 2)) / 0.2
+
+
+def _step_spikes(facts: Facts) -> float | None:
+    if facts.world.setup.server or facts.periods.size < 16:
+        return None
+    if facts.world.setup.uneven > 0.1 or facts.world.setup.swing > 0.1:
+        return None
+    many, excess = facts.spikes(1.65)
+    _, at_most = facts.spikes(1.35)
+    if many > 0.1 or excess / 0.01 < 1 < at_most / 0.01:
+        return None
+    return excess / 0.01
+
+
+def _churn(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.foreign_compiles and not setup.marks and not setup.compiles:
+        return None  # whom another program compiled for, such a trace does not say
+    return 10.0 * len(setup.compiles)
+
+
+def _spills(facts: Facts) -> float:
+    setup = facts.world.setup
+    there = setup.version.startswith("27") and "graphics-compiler-spill-events" not in setup.missing
+    return 10.0 * (setup.spilled > 0 and there)
+
+
+def _downclocked(facts: Facts) -> float:
+    begin, end = facts.world.steady
+    slow = sum(
+        max(0, min(one.end, end) - max(one.start, begin))
+        for one in facts.world.levels
+        if one.ratio < 0.95
+    )
+    return slow / facts.length / 0.10
+
+
+def _thermal(facts: Facts) -> float:
+    return 10.0 * (facts.world.setup.thermal in {"Serious", "Critical"})
+
+
+def _memory_growth(facts: Facts) -> float:
+    setup = facts.world.setup
+    grown = setup.leak * setup.steps
+    return grown / facts.world.memory[0][1] / 0.05
+
+
+def _hot_allocations(facts: Facts) -> float:
+    setup = facts.world.setup
+    wired = setup.wiring * setup.steps / facts.length
+    return max(setup.allocations / 2, wired / 0.01)
+
+
+def _counters(name: str) -> Size:
+    def size(facts: Facts) -> float | None:
+        counters = facts.world.setup.counters
+        if counters is None or counters.only_ray_tracing:
+            return 0.0
+        if facts.world.setup.rival is not None:
+            return None
+        return _COUNTED[name](counters)
+
+    return size
+
+
+def _gap(high: float, low: float, other: float) -> float | None:
+    """Say how far one limiter is above 70 %, if arithmetic or memory is well below 50 %."""
+    if high > 0.7 * 0.9 and (low > 0.45 or abs(other - high) < 0.15):
+        return None
+    if other > high:
+        return 0.0
+    return 1 + (high - 0.7) / 0.7 * 6
+
+
+_COUNTED: Mapping[str, Callable[..., float | None]] = {
+    "low-occupancy": lambda c: (
+        None if max(c.alu, c.memory, c.bandwidth) > 0.6 else 0.3 / c.occupancy
+    ),
+    "memory-bound": lambda c: _gap(max(c.memory, c.bandwidth), c.alu * 1.1, c.other),
+    "compute-bound": lambda c: _gap(c.alu * 1.1, max(c.memory, c.bandwidth), c.other),
+    "other-limiter": lambda c: _gap(
+        c.other, max(c.alu * 1.1, c.memory, c.bandwidth), max(c.alu * 1.1, c.memory)
+    ),
+}
+
+
+def _reached(facts: Facts) -> float:
+    setup = facts.world.setup
+    return setup.bytes_moved * setup.steps / (facts.busy / 1e9) / setup.machine.bandwidth
+
+
+def _roofline(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if not setup.bytes_moved or not setup.flops:
+        return 0.0
+    reached = _reached(facts)
+    return None if reached > 1 else 0.5 / reached
+
+
+def _cache(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if 0 < setup.bytes_moved < 12_000_000:
+        return None
+    # Half a step beyond the memory's bandwidth is beyond doubt; below it nothing is.
+    return 1 + (_reached(facts) - 1.05) * 6
+
+
+def _below_ceiling(facts: Facts) -> float:
+    return (facts.length - facts.busy) / facts.length / 0.2
+
+
+def _share_of_label(name: str, limit: float, *, of_busy: bool = False) -> Size:
+    def size(facts: Facts) -> float:
+        found = [one for one in facts.own if one.label.endswith(name)]
+        time = sum(one.end - one.start for one in found)
+        gaps = dict(facts.gaps_before(first=False) + facts.gaps_before(first=True))
+        time += sum(gaps[one] for one in found if gaps.get(one, 1 << 40) <= 10 * MICROSECOND)
+        return time / (facts.busy if of_busy else facts.length) / limit
+
+    return size
+
+
+def _metadata(facts: Facts) -> float | None:
+    count = sum(one.label.endswith("Arange") for one in facts.world.setup.pieces)
+    longest = max(
+        (one.work for one in facts.world.setup.pieces if one.label.endswith("Arange")), default=0
+    )
+    if count < 6 or longest > 7_500:
+        return 0.0 if count < 3 else None
+    return _share_of_label("Arange", 0.01)(facts)
+
+
+def _serial_prefill(facts: Facts) -> float | None:
+    server = facts.world.setup.server
+    if server is None or not server.alone:
+        return 0.0
+    usual = sum(one.work for one in facts.world.setup.pieces)
+    stalls = [one.end - one.start for one in facts.world.prefills]
+    if stalls and 0.6 < np.median(stalls) / (2 * usual) < 1.5:
+        return None
+    long = [one for one in stalls if one > 2 * usual]
+    return sum(long) / facts.length / 0.05
+
+
+SIZES: Mapping[str, Size] = {
+    "bubbles": _bubbles,
+    "late-start": _late_start,
+    "shallow-queue": _shallow_queue,
+    "frequent-readback": _marked(_frequent_readback),
+    "pipeline-churn": _churn,
+    "shader-spills": _spills,
+    "gpu-contended": lambda facts: facts.others / 0.05,
+    "tiny-encoders": _tiny_encoders,
+    "frequent-command-buffers": _marked(_frequent_command_buffers),
+    "irregular-cadence": _marked(_irregular_cadence),
+    "step-spikes": _marked(_step_spikes),
+    "gpu-downclocked": _downclocked,
+    "thermal-pressure": _thermal,
+    "memory-growth": _memory_growth,
+    "hot-allocations": _hot_allocations,
+    **{name: _counters(name) for name in _COUNTED},
+    "roofline-distance": _marked(_roofline),
+    "cache-resident": _marked(_cache),
+    "below-ceiling": _marked(_below_ceiling),
+    "metadata-per-layer": _marked(_metadata),
+    "scatter-encoder": _share_of_label("Scatter", 0.02),
+    "gather-share": _share_of_label("Gather", 0.10, of_busy=True),
+    "serial-prefill": _marked(_serial_prefill),
+    "capture-empty": lambda facts: 10.0 * facts.world.setup.empty,
+    "capture-truncated": lambda facts: 10.0 * (facts.world.setup.cut is not None),
+    "schema-drift": lambda facts: 10.0 * bool(facts.world.setup.drifted),
+    "trace-overhead": lambda facts: (facts.world.setup.overhead or 0.0) / 0.05,
+}
+"""How large each fault is in a trace, by the name of the rule that should find it."""

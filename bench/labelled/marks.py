@@ -1,0 +1,95 @@
+"""What the program says of itself: phases, steps, spans, pipelines, its model, its requests."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from labelled.world import TARGET, World
+from tracekit.host.cells import Cell
+from tracekit.host.export_writer import ExportTable
+from tracekit.host.mark_tables import PHASES, REQUESTS, SPANS, SPECIALIZATIONS, STEP_MODEL, STEPS
+
+Rows = Iterator[tuple[Cell, ...]]
+
+
+def marks(world: World, first: int) -> Iterator[tuple[ExportTable, Rows]]:
+    """Yield the tables of a program that marks its steps, and their rows; nothing of another's."""
+    if not world.setup.marks:
+        return
+    tables = [
+        (PHASES, _phases(world)),
+        (STEPS, _steps(world)),
+        (SPECIALIZATIONS, _specializations(world)),
+    ]
+    if world.setup.bytes_moved:
+        tables.append((STEP_MODEL, _model(world)))
+    told = sorted(_spans(world))
+    if told:
+        tables.append((SPANS, iter(told)))
+    if world.setup.server:
+        tables.append((REQUESTS, _requests(world)))
+    for place, (table, rows) in enumerate(tables, start=first):
+        yield replace(table, index=place), rows
+
+
+def _phases(world: World) -> Rows:
+    off = world.setup.mark_error
+    begin, end = world.steady
+    warm = world.steps[0].start
+    yield off, warm, "prepare"
+    if world.setup.warm_up:
+        yield warm + off, begin - warm, "warm-up"
+    yield begin + off, end - begin, "steady"
+
+
+def _steps(world: World) -> Rows:
+    off, setup = world.setup.mark_error, world.setup
+    for number, one in enumerate(world.steps):
+        yield (
+            *(one.start + off, one.completed - one.start, number, one.phase),
+            *(one.submitted, setup.tokens, ""),
+        )
+
+
+def _specializations(world: World) -> Rows:
+    ends = [step.completed for step in world.steps]
+    for one in world.compiles:
+        if one.owner == TARGET:
+            seen = next((end for end in ends if end >= one.end), one.end)
+            yield (one.end if one.end < world.steps[0].start else seen), one.name
+
+
+def _model(world: World) -> Rows:
+    setup = world.setup
+    yield (
+        *(world.steps[0].start, "metal", setup.tokens, setup.bytes_moved, setup.bytes_moved, 0),
+        *(setup.flops, len(setup.pieces), ""),
+    )
+
+
+def _spans(world: World) -> Rows:
+    off = world.setup.mark_error
+    begin, _ = world.steady
+    for one in world.host:
+        if one.kind == "compile" and one.start >= begin:
+            yield one.start + off, one.end - one.start, "compile"
+    if not world.setup.server:
+        return
+    for one in world.prefills:
+        yield one.start + off, one.end - one.start, "prefill"
+    for one in world.steps:
+        inside = [fill for fill in world.prefills if one.start <= fill.start < one.completed]
+        start = inside[0].end if inside and inside[0].alone else one.start
+        if one.phase == "steady":
+            yield start + off, one.completed - start, "decode"
+
+
+def _requests(world: World) -> Rows:
+    """Yield one request that is answered all along, and one for each prompt."""
+    begin, end = world.steady
+    count = world.setup.steps
+    yield begin, 0, "completed", 64, count, 1_000, 2_000_000, end - begin, count, None
+    for number, one in enumerate(world.prefills, start=1):
+        yield (
+            *(one.start, number, "completed", 2048, 4, 1_000, one.end - one.start + 1_000_000),
+            *(one.end - one.start + 8_000_000, 4, None),
+        )

@@ -1,0 +1,257 @@
+"""The program of the model: a host thread that builds steps, submits, waits and reads."""
+
+from labelled.draws import Draws
+from labelled.gpu import Gpu
+from labelled.load import clock, merges, pieces, prefills, prompt, weight
+from labelled.setup import MICROSECOND, MILLISECOND, Piece, Setup
+from labelled.world import (
+    OTHER_COMPILER,
+    TARGET,
+    Allocation,
+    Buffer,
+    Busy,
+    Compile,
+    Encoder,
+    Interval,
+    Level,
+    Prefill,
+    Step,
+    World,
+)
+
+_FIRST_BUFFER = 4_000_000_000
+_PREPARED = 120 * MILLISECOND
+
+
+def simulate(setup: Setup) -> World:
+    """Let the program run to its end; return everything that happened."""
+    return _Program(setup).run()
+
+
+class _Program:
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.steps = setup.warm_up + setup.steps
+        self.draws = Draws(setup.seed, self.steps)
+        self.world = World(setup)
+        self.gpu = Gpu(self.world, self.draws)
+        self.now = _PREPARED
+        self.driver_free = 0
+        self.identity = _FIRST_BUFFER
+        self.allocated = 900 << 20
+        self.done: list[int] = []  # when each step's last command buffer was complete
+        self.pending = 0  # when the last command buffer committed so far is complete
+
+    def run(self) -> World:
+        world = self.world
+        world.memory.append((60 * MILLISECOND, self.allocated))
+        self._prepare()
+        for step in range(self.steps):
+            self._step(step)
+        self.now = max(self.now, self.pending)
+        world.end = self.now + 90 * MILLISECOND
+        world.levels[-1] = world.levels[-1]._replace(end=self.now)
+        self.gpu.finish(world.end)
+        self._compile_elsewhere()
+        return world
+
+    def _prepare(self) -> None:
+        """Make the pipelines that every step uses, before the first of them."""
+        at = 40 * MILLISECOND
+        for number, label in enumerate(dict.fromkeys(one.label for one in self.setup.pieces)):
+            took = self.draws.about("compile", 2 * MILLISECOND, 0.3, 0, number)
+            self.world.compiles.append(Compile(at, at + took, TARGET, label))
+            at += took + 50 * MICROSECOND
+        self.now = max(self.now, at + 10 * MILLISECOND)
+
+    def _step(self, step: int) -> None:
+        setup, begin = self.setup, self.now
+        steady = step - setup.warm_up
+        ratio = clock(setup, steady)
+        self._level(begin, ratio)
+        self._build(step, steady)
+        if setup.server and setup.server.alone and prefills(setup, steady):
+            self._prefill(step, ratio)
+        groups = _groups(pieces(setup, steady), setup.per_buffer)
+        # Reads are spread over the step; the last one, after it, is not among them.
+        stops = {len(groups) * (k + 1) // (setup.readbacks + 1) - 1 for k in range(setup.readbacks)}
+        place = 0
+        for number, group in enumerate(groups):
+            self._buffer(step, place, group, ratio)
+            place += len(group)
+            if number in stops and number + 1 < len(groups):
+                self._wait(step, self.pending, place)
+                self._spend("read", self.draws.about("read", setup.readback, 0.3, step, place))
+        submitted = self.now - begin
+        self.done.append(self.pending)
+        last = setup.drains and step in {setup.warm_up - 1, self.steps - 1}
+        awaited = step if last else step - setup.ahead
+        if awaited >= 0:
+            self._wait(step, self.done[awaited], 0)
+        self._spend("read", self.draws.about("read", setup.readback, 0.3, step))
+        if setup.server and not setup.server.alone and prefills(setup, steady):
+            self.world.prefills.append(Prefill(begin, self.now, alone=False))
+        phase = "steady" if steady >= 0 else "warm-up"
+        self.world.steps.append(Step(begin, submitted, self.now, phase))
+        if steady >= 0 and setup.leak:
+            self.allocated += setup.leak
+            self.world.memory.append((self.now, self.allocated))
+        self._spend("build", self.draws.about("loop", 3_000, 0.2, step))
+
+    def _prefill(self, step: int, ratio: float) -> None:
+        begin = self.now
+        for number, group in enumerate(_groups(prompt(self.setup), self.setup.per_buffer)):
+            self._buffer(step, 200 + number * self.setup.per_buffer, group, ratio)
+        self._wait(step, self.pending, 200)
+        self.world.prefills.append(Prefill(begin, self.now, alone=True))
+
+    def _build(self, step: int, steady: int) -> None:
+        setup, draws = self.setup, self.draws
+        self._spend("build", draws.about("build", setup.build, 0.25, step))
+        if steady < 0:
+            return
+        if setup.late and steady % setup.late_every == 0:
+            self._spend("build", draws.about("late", setup.late, 0.15, step))
+        for made, (at, time) in enumerate(setup.compiles):
+            if at == steady:
+                begin = self.now
+                self._spend("compile", draws.about("churn", time, 0.1, step))
+                name = f"{setup.pieces[0].label}_n{made + 3}"
+                self.world.compiles.append(Compile(begin, self.now, TARGET, name))
+        if setup.wiring:
+            self._spend("wire", draws.about("wire", setup.wiring, 0.2, step))
+        for one in range(setup.allocations):
+            size = 1 << (14 + one % 4)
+            self.world.allocations.append(Allocation(self.now, size, f"Buffer {one}"))
+            self._spend("build", draws.about("allocate", 4_000, 0.2, step, one))
+
+    def _buffer(self, step: int, place: int, group: list[Piece], ratio: float) -> None:
+        setup, draws = self.setup, self.draws
+        number = self._identity()
+        created, spent = self.now, 0
+        encoders: list[Encoder] = []
+        for offset, piece in enumerate(group):
+            took = draws.about("encode", piece.encode, 0.15, step, place + offset)
+            begin, spent = self.now, spent + took
+            self._spend("encode", took)
+            encoders.append(Encoder(begin, self.now, piece.label, number, self._identity()))
+            self.now += 300
+        self._spend("encode", 1_500)
+        committed = self.now
+        start = max(committed + 800, self.driver_free)
+        took = draws.about("driver", setup.driver + 700 * len(group), 0.2, step, place)
+        processed = self.driver_free = start + took
+        idle = self.gpu.free < processed
+        wake = draws.about("latency", setup.latency, 0.15, step, place)
+        queued = max(processed + 1_000, self.gpu.free + setup.switch)
+        ready = processed + wake if idle else queued
+        first, last = self._run(step, place, group, encoders, ratio, (committed, processed, ready))
+        done = last + draws.about("completion", setup.completion, 0.2, step, place)
+        self.pending = max(done, self.pending)
+        self.world.encoders += encoders
+        self.world.buffers.append(
+            Buffer(
+                number,
+                created,
+                committed,
+                spent,
+                len(group),
+                start,
+                processed,
+                first,
+                last,
+                self.pending,
+                TARGET,
+            )
+        )
+
+    def _run(
+        self,
+        step: int,
+        place: int,
+        group: list[Piece],
+        encoders: list[Encoder],
+        ratio: float,
+        times: tuple[int, int, int],
+    ) -> tuple[int, int]:
+        committed, processed, ready = times
+        setup, draws = self.setup, self.draws
+        merging = merges(setup, draws, step, place)
+        load = weight(setup, draws, step) / ratio
+        made: list[Interval] = []
+        for offset, (piece, encoder) in enumerate(zip(group, encoders, strict=True)):
+            work = draws.about("gpu", piece.work * load, setup.noise, step, place + offset)
+            if made and merging and offset % 2:
+                before = made.pop()
+                self.gpu.free += work
+                made.append(before._replace(end=self.gpu.free, merged=before.merged + 1))
+                continue
+            gap = draws.about("gap", setup.launch, 0.2, step, place + offset) if made else 0
+            at = max(ready, self.gpu.free + gap) if made else ready
+            held = self._held(step, place + offset)
+            start, end = self.gpu.run(work, at, held)
+            made.append(
+                Interval(
+                    start,
+                    end,
+                    "Compute",
+                    piece.label,
+                    TARGET,
+                    encoder.buffer,
+                    encoder.number,
+                    committed,
+                    processed,
+                    at,
+                    held,
+                )
+            )
+        self.world.intervals += made
+        return made[0].start, made[-1].end
+
+    def _held(self, step: int, place: int) -> int:
+        hold, steady = self.setup.hold, step - self.setup.warm_up
+        if (
+            hold is None
+            or steady < 0
+            or steady % hold.every
+            or place != len(self.setup.pieces) // 2
+        ):
+            return 0
+        return self.draws.about("hold", hold.time, 0.1, step)
+
+    def _wait(self, step: int, until: int, place: int) -> None:
+        if until <= self.now:
+            self._spend("wait", 1_000)
+            return
+        awake = until + self.draws.about("wake", self.setup.wake, 0.3, step, place)
+        self._spend("wait", awake - self.now)
+
+    def _spend(self, kind: str, time: int) -> None:
+        if time > 0:
+            self.world.host.append(Busy(self.now, self.now + time, kind))
+            self.now += time
+
+    def _identity(self) -> int:
+        self.identity += 1
+        return self.identity
+
+    def _level(self, at: int, ratio: float) -> None:
+        levels = self.world.levels
+        if levels and levels[-1].ratio == ratio:
+            return
+        if levels:
+            levels[-1] = levels[-1]._replace(end=at)
+        levels.append(Level(at, 0, ratio))
+
+    def _compile_elsewhere(self) -> None:
+        begin, end = self.world.steady
+        random = self.draws.random("elsewhere")
+        for number in range(self.setup.foreign_compiles):
+            at = int(random.integers(begin, end))
+            took = int(random.integers(1, 8) * MILLISECOND)
+            self.world.compiles.append(Compile(at, at + took, OTHER_COMPILER, f"draw_{number}"))
+        self.world.compiles.sort()
+
+
+def _groups(pieces: tuple[Piece, ...], size: int) -> list[list[Piece]]:
+    return [list(pieces[at : at + size]) for at in range(0, len(pieces), size)]
