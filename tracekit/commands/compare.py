@@ -100,7 +100,7 @@ def _show(compared: "Comparison") -> None:
     console.show_line(words.heading(compared))
     for title, columns, rows in words.tables(compared):
         console.measurements(title, columns, rows)
-    console.show_warnings([one.words for one in compared.conditions])
+    console.show_warnings([f"{one.side}: {one.words}." for one in compared.conditions])
     console.show_hint(words.how_sure(compared))
 
 

@@ -13,28 +13,47 @@ _OUTSIDE = (
     *("gpu-contended", "gpu-downclocked", "thermal-pressure"),
     *("capture-empty", "capture-truncated", "trace-overhead"),
 )
-_FREE = 0.9
+CROWDED = "machine-crowded"
+_FULL = 0.9
+_NOTABLE = 0.2
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that held on one side only: where, what found it, and in words."""
+    """Something that held for most runs of a side: which side, what it was, and in words.
+
+    `spoils` tells that times on that side say nothing, in whichever direction they differ; else
+    the condition can only have made that side slower.
+    """
 
     side: Literal["before", "after"]
     what: str
     words: str
+    spoils: bool = False
 
 
 def conditions(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Condition, ...]:
-    """Return what held for a run of one side, and for none of the other."""
+    """Return what held for one side only, and what spoils the times of either."""
     old, new = _held(before), _held(after)
-    found = [Condition("before", what, words) for what, words in old.items() if what not in new]
-    found += [Condition("after", what, words) for what, words in new.items() if what not in old]
-    return tuple(found)
+    return (*_of("before", old, new), *_of("after", new, old))
+
+
+def _of(
+    side: Literal["before", "after"], own: dict[str, str], other: dict[str, str]
+) -> Iterator[Condition]:
+    for what, words in own.items():
+        spoils = what == CROWDED
+        if spoils or what not in other:
+            yield Condition(side, what, words, spoils)
 
 
 def _held(samples: Sequence[Sample]) -> dict[str, str]:
-    return {what: words for one in samples for what, words in (*_found(one), *_crowded(one))}
+    """Return what held for more than half of the runs, in words about the first of them."""
+    by_what: dict[str, list[str]] = {}
+    for sample in samples:
+        for what, words in dict((*_found(sample), *_crowded(sample))).items():
+            by_what.setdefault(what, []).append(words)
+    return {what: words[0] for what, words in by_what.items() if len(words) > len(samples) / 2}
 
 
 def _found(sample: Sample) -> Iterator[tuple[str, str]]:
@@ -56,8 +75,8 @@ def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
         return
     inside = samples[samples["time"].between(window.start, window.end)]
     used, own = inside["machine"].median(), inside["cpu"].median()
-    if used >= _FREE * cores and used - own > 1 - _FREE:
+    if used >= _FULL * cores and used - own >= _NOTABLE:
         yield (
-            "machine-crowded",
+            CROWDED,
             f"other processes used {used - own:.1f} of {cores} cores in {sample.name}",
         )

@@ -10,7 +10,7 @@ def overall(deciding: Sequence[Change], held: Sequence[Condition]) -> tuple[Verd
     """Return the verdict and, in a sentence, how it came about.
 
     One that is worse makes all worse. What the machine did to just the slower side makes it
-    unclear: then the work may be as it was.
+    unclear, and so does what spoils times: then the work may be as it was.
     """
     if not deciding:
         return Verdict.UNCLEAR, "No run has a metric of speed."
@@ -28,7 +28,7 @@ def _changed(
 ) -> tuple[Verdict, str]:
     told = f"{_are(names)} {verdict}"
     slower = "after" if verdict is Verdict.WORSE else "before"
-    blamed = next((one for one in held if one.side == slower), None)
+    blamed = next((one for one in held if one.spoils or one.side == slower), None)
     if blamed is not None:
         return Verdict.UNCLEAR, f"{told}, but {blamed.words}."
     opposed = _with(deciding, Verdict.BETTER) if verdict is Verdict.WORSE else []
