@@ -87,7 +87,7 @@ def test_wiring_is_told_by_its_time(work: pd.DataFrame, targets: pd.DataFrame) -
     wired = events((SECOND + 10 * MS, 10 * MS), (SECOND + 15 * MS, 15 * MS), (0, 500 * MS))
     [finding] = judge(work, targets, None, None, wired, None)
     assert "2.0 % of" in finding.message
-    assert "(20 ms, 1 times)" in finding.message
+    assert "(20 ms, in 1 stretch)" in finding.message
     assert finding.evidence == (Evidence("driver_events", SECOND + 10 * MS, SECOND + 30 * MS),)
     assert not list(judge(work, targets, None, None, wired, None, wired=0.03))
 

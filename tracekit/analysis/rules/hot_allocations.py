@@ -127,7 +127,7 @@ def _wired(events: pd.DataFrame, window: Window, limit: float) -> Iterator[Findi
         severity=Severity.WARNING,
         message=(
             f"The driver wired memory for the target for {percent(lasted / window.length)} of "
-            f"{window.name} ({duration(lasted)}, {starts.size:,} times)."
+            f"{window.name} ({duration(lasted)}, in {starts.size:,} stretch{'es' if starts.size > 1 else ''})."
         ),
         advice=_ADVICE,
         evidence=longest("driver_events", starts, ends),
