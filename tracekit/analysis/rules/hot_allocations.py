@@ -122,12 +122,13 @@ def _wired(events: pd.DataFrame, window: Window, limit: float) -> Iterator[Findi
     lasted = busy(starts, ends)
     if lasted <= limit * window.length:
         return
+    many = "stretch" if starts.size == 1 else "stretches"
     yield Finding(
         rule="hot-allocations",
         severity=Severity.WARNING,
         message=(
             f"The driver wired memory for the target for {percent(lasted / window.length)} of "
-            f"{window.name} ({duration(lasted)}, in {starts.size:,} stretch{'es' if starts.size > 1 else ''})."
+            f"{window.name} ({duration(lasted)}, in {starts.size:,} {many})."
         ),
         advice=_ADVICE,
         evidence=longest("driver_events", starts, ends),
