@@ -15,7 +15,7 @@ from tracekit.analysis.idle import gaps_table, loaded_table
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm.happenings import happenings
-from tracekit.analysis.target import targets_table
+from tracekit.analysis.target import share, targets_table
 from tracekit.recording import Provenance
 from tracekit.tables import Tables
 
@@ -38,6 +38,7 @@ GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS})
 class Given(Mapping[str, pd.DataFrame]):
     """The tables of a recording, and what the analysis knows besides.
 
+    Who asks for a table twice gets the same frame twice, and so leaves it as it is.
     A table that cannot be made raises Unavailable, with the reason, as often as it is asked for.
     """
 
@@ -51,6 +52,7 @@ class Given(Mapping[str, pd.DataFrame]):
         self._tables = tables
         self._used = used
         self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
+        self._read: dict[str, pd.DataFrame] = {}
         self._reasons: dict[str, Unavailable] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -58,7 +60,9 @@ class Given(Mapping[str, pd.DataFrame]):
             self._make(name)
         if name == REMARKS and name not in self._made:
             self._made[name] = self._remarks()
-        return self._made[name] if name in self._made else self._tables[name]
+        if name not in self._made and name not in self._read:
+            self._read[name] = share(self._tables[name])
+        return self._made[name] if name in self._made else self._read[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from OF_PROVENANCE

@@ -97,6 +97,7 @@ def named_work(
     own = of_target(on_gpu(gpu_intervals), targets)
     if shader_runs is not None and shader_runs["target"].any():
         own = shader_runs[shader_runs["target"]].assign(label=lambda runs: runs["name"])
+    own = own[["start", "duration", "label"]]
     own = own[(own["start"] >= window.start) & (own["start"] < window.end)]
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")

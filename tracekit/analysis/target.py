@@ -1,9 +1,13 @@
 """Whose rows count: only the target's, and only where it is known who that is."""
 
+from weakref import finalize
+
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.recording import Provenance
+
+_SHARED: dict[int, list[pd.DataFrame]] = {}
 
 UNKNOWN = (
     "which process is the target is not known: no table of contents names it; "
@@ -27,10 +31,28 @@ def of_target(frame: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
         raise Unavailable("the table has no rows, of any process.")
     if targets.empty:
         raise Unavailable(UNKNOWN)
-    own = frame[frame["target"]]
+    own = own_rows(frame)
     if own.empty:
         raise Unavailable(f"none of the {len(frame):,} rows belongs to {named(targets)}.")
     return own
+
+
+def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that belong to the target; of a shared frame they are picked once."""
+    kept = _SHARED.get(id(frame))
+    if kept is None:
+        return frame[frame["target"].astype(bool)]
+    if not kept:
+        kept.append(frame[frame["target"].astype(bool)])
+    return kept[0].copy(deep=False)
+
+
+def share(frame: pd.DataFrame) -> pd.DataFrame:
+    """Note that nobody will change the frame, so that its target's rows are picked but once."""
+    if "target" in frame and id(frame) not in _SHARED:
+        _SHARED[id(frame)] = []
+        finalize(frame, _SHARED.pop, id(frame), None)
+    return frame
 
 
 def named(targets: pd.DataFrame) -> str:

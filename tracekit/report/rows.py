@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.target import own_rows
 from tracekit.errors import TracekitError
 from tracekit.report.panel import Tables
 from tracekit.tables.schemas import SCHEMAS
@@ -47,7 +48,7 @@ def of_target(tables: Tables, name: str) -> Rows:
     found = rows(tables, name)
     if found.absence:
         return found
-    own = found.frame[found.frame["target"].astype(bool)]
+    own = own_rows(found.frame)
     if own.empty:
         absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
         return Rows(_nothing(name), absence)

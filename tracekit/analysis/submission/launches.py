@@ -45,6 +45,7 @@ def launches(own: pd.DataFrame, window: Window) -> Launches:
     Raises:
         Unavailable: There is none.
     """
+    own = own[["start", "duration", "command_buffer"]]
     own = own[(own["start"] >= window.start) & (own["start"] < window.end)]
     if own.empty:
         raise Unavailable(f"no work of the target starts in {window.name}.")

@@ -1,0 +1,104 @@
+"""Time the analysis and the page of a run, and open the page.
+
+python bench/page.py                            # a million intervals on the GPU
+python bench/page.py --count 10000 --rounds 3
+python bench/page.py --run bench/traces/A-RUN   # a run that was recorded
+python bench/page.py --markdown                 # the table of docs/explanation/the-page.md
+
+Without `--run` the tables are made from a seed, typed as the reader types them; reading exports is
+timed by bench/parse.py.
+"""
+
+import argparse
+import gzip
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+
+from paging.browsing import browse
+from paging.made_run import provenance, tables
+from tracekit.analysis.analyze import analyze
+from tracekit.analysis.result import Result
+from tracekit.pipeline import tables_of
+from tracekit.recording import Provenance, Recording
+from tracekit.report import render
+from tracekit.report.render import SCRIPTS
+from tracekit.shipped import shipped
+
+Tables = Mapping[str, pd.DataFrame]
+_Made = TypeVar("_Made", Result, str)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--count", type=int, default=10**6, help="intervals on the GPU")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each stage is timed")
+    parser.add_argument("--run", type=Path, help="a recorded run, in the place of a made one")
+    parser.add_argument("--keep", type=Path, help="where to leave the page")
+    parser.add_argument("--no-browser", action="store_true", help="time the stages alone")
+    parser.add_argument("--markdown", action="store_true", help="print a table in Markdown")
+    chosen = parser.parse_args(arguments)
+    rows = measured(chosen)
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"| {name} | {value} |" if chosen.markdown else f"{name:<{width}}  {value}")
+
+
+def measured(chosen: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return what was measured, line by line."""
+    found, origin = given(chosen.run, chosen.count)
+    sizes = {name: len(found[name]) for name in found}
+    result, judging = _timed(lambda: analyze(found, origin), chosen.rounds)
+    html, making = _timed(lambda: render(result, found, redact=str), chosen.rounds)
+    rows = [
+        ("intervals on the GPU", f"{sizes.get('gpu_intervals', 0):,}"),
+        ("rows of all tables", f"{sum(sizes.values()):,}"),
+        ("analyze", judging),
+        ("report", making),
+        ("page", f"{len(html.encode()) / 1e6:.2f} MB"),
+        ("page, gzipped", f"{len(gzip.compress(html.encode(), mtime=0)) / 1e6:.2f} MB"),
+        ("script in it", f"{_script_size() / 1e3:.0f} kB"),
+    ]
+    if chosen.no_browser:
+        return rows
+    with tempfile.TemporaryDirectory() as folder:
+        file = chosen.keep or Path(folder) / "report.html"
+        file.write_text(html, encoding="utf-8")
+        return rows + browse(file.resolve()).rows
+
+
+def given(run: Path | None, count: int) -> tuple[Tables, Provenance]:
+    """Return the tables of a run and where it comes from; all joins are made beforehand."""
+    if run is not None:
+        recording = Recording(run)
+        return tables_of(recording), recording.provenance()
+    made = tables(count)
+    for joined in ("command_buffers", "gpu_jobs"):
+        made[joined]
+    return made, provenance()
+
+
+def _script_size() -> int:
+    folder = shipped("templates") / "report" / "script"
+    return sum((folder / name).stat().st_size for name in SCRIPTS)
+
+
+def _timed(make: Callable[[], _Made], rounds: int) -> tuple[_Made, str]:
+    seconds: list[float] = []
+    made = None
+    for _ in range(max(1, rounds)):
+        began = time.perf_counter()
+        made = make()
+        seconds.append(time.perf_counter() - began)
+    assert made is not None
+    return made, f"{statistics.median(seconds):.2f} s [{min(seconds):.2f} - {max(seconds):.2f}]"
+
+
+if __name__ == "__main__":
+    main()
