@@ -28,6 +28,7 @@ def work() -> Make:
         return _in_ns(frame, "duration", "start_latency").assign(
             command_buffer=frame["command_buffer"].astype("UInt64"),
             clock=pd.array([clock] * len(frame), dtype="string"),
+            channel=pd.array(["Compute"] * len(frame), dtype="string"),
         )
 
     return make

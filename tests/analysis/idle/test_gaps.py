@@ -86,6 +86,26 @@ def test_the_driver_counts_before_other_processes_and_they_before_latency(
     ]
 
 
+def test_another_process_on_another_channel_keeps_nothing_from_starting(
+    work: Make, gaps_of: Make
+) -> None:
+    intervals = work([(0, 1, 0, 1), (11, 1, 10, 2)], others=[(3, 4)])
+    intervals.loc[~intervals["target"], "channel"] = "Fragment"
+    assert pieces(gaps_of(intervals, (0, 12))) == [(1, 11, "start-latency")]
+
+
+def test_a_pause_inside_a_command_buffer_is_no_latency_of_its_start(
+    work: Make, gaps_of: Make
+) -> None:
+    intervals = work([(0, 1, 0, 1), (5, 1, 5, 1), (9, 1, 5, 2)], others=[(2, 1)])
+    assert pieces(gaps_of(intervals, (0, 10))) == [
+        (1, 2, "unattributed"),
+        (2, 3, "other-process"),
+        (3, 5, "unattributed"),
+        (6, 9, "start-latency"),
+    ]
+
+
 def test_another_process_is_no_cause_where_nothing_was_queued(work: Make, gaps_of: Make) -> None:
     frame = gaps_of(work([(0, 1, 0, 1), (11, 1, 0, 2)], others=[(3, 4)]), (0, 12))
     assert {cause for _, _, cause in pieces(frame)} == {"host-late"}

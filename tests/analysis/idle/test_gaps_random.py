@@ -38,7 +38,13 @@ def device(own: list[tuple[int, int, int | None]], others: Rows) -> pd.DataFrame
         [table([one[:2] for one in own]), table(others, target=False)], ignore_index=True
     )
     late = [None if one is None else one * UNIT for *_, one in own] + [None] * len(others)
-    return frame.assign(start_latency=pd.array(late, dtype="Int64"), clock="gpu")
+    buffers = [place // 2 for place in range(len(frame))]
+    return frame.assign(
+        start_latency=pd.array(late, dtype="Int64"),
+        command_buffer=pd.array(buffers, dtype="UInt64"),
+        channel="Compute",
+        clock="gpu",
+    )
 
 
 def inside(pairs: Rows) -> Callable[[int], bool]:
@@ -47,24 +53,31 @@ def inside(pairs: Rows) -> Callable[[int], bool]:
 
 def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, Rows]) -> str:
     """Judge one moment of idle time by the words of tracekit/analysis/idle/cause.py."""
+    busy, absent = inside([one[:2] for one in own]), inside(around["told"])
+    until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
+    since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)
+    after = min((one for one in enumerate(own) if one[1][0] >= until), key=first, default=None)
     if any(late is not None and start - late <= at < start for start, _, late in own):
         if inside(around["driver"])(at):
             return "driver"
-        return "other-process" if inside(around["others"])(at) else "start-latency"
+        if inside(around["others"])(at):
+            return "other-process"
+        mates = [] if after is None else own[after[0] // 2 * 2 :][:2]
+        return "unattributed" if any(one[0] < since for one in mates) else "start-latency"
     if inside(around["compiler"])(at):
         return "compile"
     if inside(around["driver"])(at):
         return "driver"
-    busy, absent = inside([one[:2] for one in own]), inside(around["told"])
-    until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
-    following = sorted((one for one in own if one[0] >= until), key=lambda one: one[0])
-    dark = (
-        following[0][2] if following else next((one[2] for one in own if one[2] is not None), None)
-    )
-    return "unattributed" if dark is None else "host-late"
+    known = [late for *_, late in own] if after is None else [after[1][2]]
+    return "unattributed" if all(one is None for one in known) else "host-late"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
+    """Order pieces of work by their start, then as they are given."""
+    return one[1][0], one[0]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(own=work, others=rows, driver=rows, compiler=rows, told=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     own: list[tuple[int, int, int | None]], others: Rows, driver: Rows, compiler: Rows, told: Rows

@@ -33,7 +33,7 @@ def told(*names: str) -> pd.DataFrame:
 def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
     """A window of 100 ms: 20 ms of work, 40 ms late, 15 ms latency, 5 ms of others; no more."""
     own = [(0, 10 * MS), (70 * MS, 10 * MS)]
-    frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS])
+    frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS]).assign(channel="Compute")
     return {"gpu_intervals": frame, "phases": phases(0, 80 * MS)}
 
 

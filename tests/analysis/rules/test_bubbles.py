@@ -172,7 +172,7 @@ def test_the_causes_are_listed_the_most_first_and_advised_on(
 ) -> None:
     frame = intervals(
         [(0, 40 * MS), (80 * MS, 20 * MS)], [(70 * MS, 6 * MS)], latencies=[0, 30 * MS]
-    )
+    ).assign(channel="Compute")
     [finding] = judge(frame, targets, phases(0, 100 * MS))
     assert (
         "By cause: start latency 60.0 %, host late 25.0 %, other process 15.0 %, "

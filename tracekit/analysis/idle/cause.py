@@ -5,7 +5,9 @@ own:
 
 - *Queued*: work was handed over and has not begun. The first that holds: the driver is still
   preparing it (then the device could not run it, whoever else uses it), another process runs on
-  the device, the device was powered down, or nothing that the recording knows: start latency.
+  the same channel, the device was powered down, or nothing that the recording knows: start latency;
+  but if the device had begun the command buffer already, that is no latency of a start, and the
+  time is unattributed.
 - *Empty*: all that was handed over has run. The first that holds: a pipeline is compiled, the
   driver works for the target, the host reads back or waits for work that has run to be reported,
   or the host does something else: it is late.

@@ -70,13 +70,22 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     work = work_of(own, commits, submissions, encoders, completions)
     around = surroundings(
         written(encoders, submissions),
-        gpu_intervals[~gpu_intervals["target"]],
+        _rivals(gpu_intervals, own),
         driver_intervals,
         compiler_activity,
         gpu_performance_states,
         spans,
     )
     return attributed(_long_gaps(own, loaded), work, around)
+
+
+def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Return the work of other processes on the target's channels.
+
+    Channels run beside each other, so that work on another one keeps nothing from starting.
+    """
+    others = gpu_intervals[~gpu_intervals["target"]]
+    return others[others["channel"].isin(own["channel"].unique())]
 
 
 def _long_gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> Stretches:

@@ -34,10 +34,12 @@ class Way:
     Attributes:
         drained: Whether the host had waited for all of its work: a member of Drained.
         dark: Whether the recording does not say when the work that ends it was handed over.
+        broken: Whether it lies inside a command buffer, between two pieces of its work.
     """
 
     drained: Codes
     dark: Flags
+    broken: Flags
 
 
 def cut(gaps: Stretches, bounds: Times) -> Cut:
@@ -59,7 +61,7 @@ def attributed(gaps: Stretches, work: Work, around: Surroundings) -> pd.DataFram
     waiting = queued.cover(pieces.start)
     cause = np.where(
         waiting,
-        _causes_queued(pieces.start, until, around),
+        _causes_queued(pieces.start, until, around, way.broken[pieces.gap]),
         _causes_empty(pieces.start, around, way.dark[pieces.gap], waits),
     )
     during, names = _during(pieces.start, around, waits)
@@ -92,14 +94,20 @@ def ways(gaps: Stretches, work: Work) -> Way:
     )
     nothing_told = bool((work.submitted == NEVER).all())
     last = ahead == work.start.size
-    return Way(drained, np.where(last, nothing_told, submitted == NEVER))
+    opened = np.append(work.opened, FOREVER)[ahead]
+    return Way(drained, np.where(last, nothing_told, submitted == NEVER), opened < gaps.starts)
 
 
-def _causes_queued(at: Times, until: Times, around: Surroundings) -> Codes:
+def _causes_queued(at: Times, until: Times, around: Surroundings, broken: Flags) -> Codes:
     """Return why work that was handed over did not run."""
     return np.select(
-        [around.driver.cover(at), around.others.cover(at), around.asleep(at, until)],
-        [_of(Cause.DRIVER), _of(Cause.OTHER_PROCESS), _of(Cause.DOWN_CLOCKED)],
+        [around.driver.cover(at), around.others.cover(at), around.asleep(at, until), broken],
+        [
+            _of(Cause.DRIVER),
+            _of(Cause.OTHER_PROCESS),
+            _of(Cause.DOWN_CLOCKED),
+            _of(Cause.UNATTRIBUTED),
+        ],
         _of(Cause.START_LATENCY),
     )
 

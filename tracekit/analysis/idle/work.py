@@ -20,6 +20,7 @@ class Work:
         start: When the device began it.
         end: When the device had done it.
         completed: When that was reported to the host.
+        opened: When the device began the command buffer that it belongs to.
     """
 
     begun: Times
@@ -27,6 +28,7 @@ class Work:
     start: Times
     end: Times
     completed: Times
+    opened: Times
 
     @property
     def queued(self) -> Stretches:
@@ -52,13 +54,14 @@ def work_of(
     own = own.sort_values("start", kind="stable")
     start, end = spans(own)
     if (own["clock"] == "host").any():
-        return Work(_host_begun(start, submissions), start, start, end, end)
+        return Work(_host_begun(start, submissions), start, start, end, end, start)
     submitted = _submitted(own, start, commits, submissions)
     begun = _first_written(own, encoders, submissions)
     completed = np.full(start.size, NEVER)
     if completions is not None:
         completed = last_of(own, completions, moments(completions["time"]))
-    return Work(begun, submitted, start, end, completed)
+    opened = _filled(first_of(own, own, start), start)
+    return Work(begun, submitted, start, end, completed, opened)
 
 
 def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> Stretches:
