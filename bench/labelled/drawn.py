@@ -27,7 +27,7 @@ def clean(seed: int) -> Setup:
     ahead = int(random.random() < 0.75)
     whole = int(random.uniform(5, 16) * MILLISECOND) * (1 if ahead else 2)
     pieces = program(random, whole, named=random.random() < 0.5)
-    efficiency = float(random.uniform(0.6, 0.85))
+    efficiency = float(random.uniform(0.62, 0.85))
     moved = round(machine.bandwidth * efficiency * whole / SECOND)
     known = random.random() < 0.8
     missing = frozenset(name for name in _OPTIONAL if random.random() < 0.12)
@@ -52,6 +52,8 @@ def clean(seed: int) -> Setup:
         counters=counted(random) if random.random() < 0.6 else None,
         overhead=float(random.uniform(0, 0.03)) if random.random() < 0.6 else None,
         marks=random.random() < 0.9,
+        swing_of_memory=int(random.choice([0, 0, 1 << 20, 96 << 20])),
+        tells=random.random() < 0.2,
         mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
         missing=missing,
     )
@@ -75,7 +77,7 @@ def counted(random: np.random.Generator) -> Counters:
     if random.random() < 0.2:
         return Counters(only_ray_tracing=True)
     return Counters(
-        occupancy=float(random.uniform(0.42, 0.9)),
+        occupancy=float(random.uniform(0.45, 0.9)),
         alu=float(random.uniform(0.2, 0.42)),
         memory=float(random.uniform(0.3, 0.55)),
         other=float(random.uniform(0.05, 0.4)),

@@ -69,7 +69,7 @@ def _shallow_queue(setup: Setup, random: Random) -> Setup:
 
 
 def _frequent_readback(setup: Setup, random: Random) -> Setup:
-    return replace(setup, readbacks=int(random.integers(1, 4)), per_buffer=3)
+    return replace(setup, readbacks=int(random.integers(1, 6)), per_buffer=3)
 
 
 def _pipeline_churn(setup: Setup, random: Random) -> Setup:
@@ -266,7 +266,9 @@ def _capture_empty(setup: Setup, random: Random) -> Setup:
 
 
 def _capture_truncated(setup: Setup, random: Random) -> Setup:
-    return replace(setup, cut=float(random.uniform(0.2, 0.95)))
+    if random.random() < 0.5:
+        return replace(setup, cut=float(random.uniform(0.2, 0.95)))
+    return replace(setup, stopped=float(random.uniform(0.3, 1.0)), steps=setup.steps * 2)
 
 
 def _schema_drift(setup: Setup, random: Random) -> Setup:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from labelled.grammar import schemas, table
 from labelled.marks import marks
-from labelled.rows import ROWS
+from labelled.rows import ROWS, Rows
 from labelled.setup import SECOND, Setup
 from labelled.world import COMPOSITOR, OTHER_COMPILER, RIVAL, TARGET, World
 from tracekit.host.export_writer import write_export
 from tracekit.recording import Overhead, Process, Provenance, Recording
 
 _CREATED = "2026-03-30T20:49:19.103+00:00"
-_RENAMED = {"drift": "start-latency"}
 
 
 def write(world: World, folder: Path) -> Recording:
@@ -26,7 +25,8 @@ def write(world: World, folder: Path) -> Recording:
     for place, name in enumerate(listed, start=1):
         path = recording.exports / f"{name}.xml"
         renamed = setup.drifted if name == "metal-gpu-intervals" else ""
-        write_export(path, table(name, setup.version, place, renamed), ROWS[name](world))
+        rows = _recorded(ROWS[name](world), world)
+        write_export(path, table(name, setup.version, place, renamed), rows)
     for one, rows in marks(world, first=len(listed) + 1):
         write_export(recording.exports / f"{one.schema}.xml", one, rows)
     if setup.cut is not None:
@@ -62,6 +62,16 @@ def provenance(world: World) -> Provenance:
 def _is_there(setup: Setup, schema: str) -> bool:
     counters = schema in {"gpu-counter-value", "gpu-counter-info"}
     return schema not in setup.missing and (not counters or setup.counters is not None)
+
+
+def _recorded(rows: Rows, world: World) -> Rows:
+    """Yield the rows up to the moment at which the recorder stopped."""
+    stopped = world.setup.stopped
+    if stopped is None:
+        return rows
+    begin, end = world.steady
+    last = begin + round((end - begin) * stopped)
+    return (row for row in rows if int(str(row[0])) < last)
 
 
 def _cut(path: Path, share: float) -> None:

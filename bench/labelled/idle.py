@@ -15,7 +15,7 @@ _OF_HOST = {
     "wire": "driver",
     "compile": "compile",
     "wait": "readback",
-    "read": "readback",
+    "read": "host-late",  # what the host does with a result once it has it
 }
 
 
@@ -30,7 +30,7 @@ class Idle(NamedTuple):
 def idle_pieces(world: World, shortest: int = SHORTEST) -> list[Idle]:
     """Cut the gaps of the steady phase, lead-in and tail included, into pieces of one cause."""
     begin, end = world.steady
-    host = _Host(world.host)
+    host = _Host(world.host, tells=world.setup.tells)
     others = [one for one in world.others if one.channel == "Compute"]
     found: list[Idle] = []
     free = begin
@@ -69,8 +69,9 @@ def _cut(
 class _Host:
     """What the host's thread did, by time."""
 
-    def __init__(self, busy: list[Busy]) -> None:
+    def __init__(self, busy: list[Busy], *, tells: bool) -> None:
         self._busy = busy
+        self._causes = _OF_HOST | ({"read": "readback"} if tells else {})
         self._starts = [one.start for one in busy]
 
     def during(self, start: int, end: int) -> Iterator[Idle]:
@@ -80,7 +81,7 @@ class _Host:
             one = self._busy[at] if at < len(self._busy) else Busy(start, end, "build")
             after = self._starts[at + 1] if at + 1 < len(self._busy) else end
             stop = min(end, max(after, one.end))
-            yield Idle(start, stop, _OF_HOST[one.kind])
+            yield Idle(start, stop, self._causes[one.kind])
             start, at = stop, at + 1
 
 

@@ -16,6 +16,18 @@ from labelled.setup import MICROSECOND
 MARGIN = 0.3
 """How far from its limit a fault has to be to count: 30 % above it, or below it."""
 
+# What is to be seen without any work of the target on the GPU.
+_WITHOUT_WORK = {
+    *("pipeline-churn", "irregular-cadence", "step-spikes", "thermal-pressure", "memory-growth"),
+    *("schema-drift", "trace-overhead", "serial-prefill", "hot-allocations"),
+}
+NEED_MARKS = {
+    *("frequent-readback", "frequent-command-buffers", "irregular-cadence", "step-spikes"),
+    *("roofline-distance", "cache-resident", "below-ceiling", "metadata-per-layer"),
+    "serial-prefill",
+}
+"""Rules that can see nothing where the program does not mark its steps."""
+
 Size = Callable[[Facts], float | None]
 
 
@@ -30,21 +42,16 @@ class Label(Enum):
 def label(rule: str, facts: Facts) -> Label:
     """Return what the rule should do."""
     setup = facts.world.setup
-    if (setup.empty or setup.cut is not None) and not rule.startswith("capture-"):
-        return Label.EITHER if setup.cut is not None else Label.PASS
+    if setup.broken and not rule.startswith("capture-"):
+        return Label.EITHER
+    if setup.empty and not rule.startswith("capture-") and rule not in _WITHOUT_WORK:
+        return Label.PASS
     size = SIZES[rule](facts)
-    if size is None or 1 - MARGIN < size < 1 + MARGIN:
+    if size is None or (rule in NEED_MARKS and not setup.marks and size > 1 - MARGIN):
+        return Label.EITHER
+    if 1 - MARGIN < size < 1 + MARGIN:
         return Label.EITHER
     return Label.FIND if size >= 1 + MARGIN else Label.PASS
-
-
-def _marked(size: Size) -> Size:
-    """Return a size that only a program that marks its steps can show."""
-    return lambda facts: size(facts) if facts.world.setup.marks else _not_shown(size(facts))
-
-
-def _not_shown(size: float | None) -> float | None:
-    return None if size is None or size > 1 - MARGIN else size
 
 
 def _bubbles(facts: Facts) -> float:
@@ -72,10 +79,11 @@ def _shallow_queue(facts: Facts) -> float:
 
 def _frequent_readback(facts: Facts) -> float:
     setup = facts.world.setup
-    if not setup.readbacks:
-        return 0.0
+    waits = setup.readbacks + (setup.ahead == 0)
+    if waits < 2:
+        return min(0.5, setup.readbacks)
     share = facts.idle_share("host-late", "readback", "driver", "start-latency")
-    return share * setup.readbacks / (setup.readbacks + 1) / 0.03
+    return share * setup.readbacks / waits / 0.03
 
 
 def _tiny_encoders(facts: Facts) -> float:
@@ -152,7 +160,7 @@ def _thermal(facts: Facts) -> float:
 def _memory_growth(facts: Facts) -> float:
     setup = facts.world.setup
     grown = setup.leak * setup.steps
-    return grown / facts.world.memory[0][1] / 0.05
+    return min(grown / facts.world.memory[0][1] / 0.05, grown / (32 << 20))
 
 
 def _hot_allocations(facts: Facts) -> float:
@@ -252,32 +260,42 @@ def _serial_prefill(facts: Facts) -> float | None:
     return sum(long) / facts.length / 0.05
 
 
+def _truncated(facts: Facts) -> float | None:
+    setup = facts.world.setup
+    if setup.cut is not None:
+        return 10.0
+    if setup.stopped is None:
+        return 0.0
+    lost = facts.length * (1 - setup.stopped)
+    return min(lost / facts.length / 0.05, lost / 100e6) if setup.marks else None
+
+
 SIZES: Mapping[str, Size] = {
     "bubbles": _bubbles,
     "late-start": _late_start,
     "shallow-queue": _shallow_queue,
-    "frequent-readback": _marked(_frequent_readback),
+    "frequent-readback": _frequent_readback,
     "pipeline-churn": _churn,
     "shader-spills": _spills,
     "gpu-contended": lambda facts: facts.others / 0.05,
     "tiny-encoders": _tiny_encoders,
-    "frequent-command-buffers": _marked(_frequent_command_buffers),
-    "irregular-cadence": _marked(_irregular_cadence),
-    "step-spikes": _marked(_step_spikes),
+    "frequent-command-buffers": _frequent_command_buffers,
+    "irregular-cadence": _irregular_cadence,
+    "step-spikes": _step_spikes,
     "gpu-downclocked": _downclocked,
     "thermal-pressure": _thermal,
     "memory-growth": _memory_growth,
     "hot-allocations": _hot_allocations,
     **{name: _counters(name) for name in _COUNTED},
-    "roofline-distance": _marked(_roofline),
-    "cache-resident": _marked(_cache),
-    "below-ceiling": _marked(_below_ceiling),
-    "metadata-per-layer": _marked(_metadata),
+    "roofline-distance": _roofline,
+    "cache-resident": _cache,
+    "below-ceiling": _below_ceiling,
+    "metadata-per-layer": _metadata,
     "scatter-encoder": _share_of_label("Scatter", 0.02),
     "gather-share": _share_of_label("Gather", 0.10, of_busy=True),
-    "serial-prefill": _marked(_serial_prefill),
+    "serial-prefill": _serial_prefill,
     "capture-empty": lambda facts: 10.0 * facts.world.setup.empty,
-    "capture-truncated": lambda facts: 10.0 * (facts.world.setup.cut is not None),
+    "capture-truncated": _truncated,
     "schema-drift": lambda facts: 10.0 * bool(facts.world.setup.drifted),
     "trace-overhead": lambda facts: (facts.world.setup.overhead or 0.0) / 0.05,
 }

@@ -72,6 +72,8 @@ def _spans(world: World) -> Rows:
     for one in world.host:
         if one.kind == "compile" and one.start >= begin:
             yield one.start + off, one.end - one.start, "compile"
+        if one.kind in {"wait", "read"} and world.setup.tells and one.start >= begin:
+            yield one.start + off, one.end - one.start, "readback"
     if not world.setup.server:
         return
     for one in world.prefills:

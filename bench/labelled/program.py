@@ -1,5 +1,7 @@
 """The program of the model: a host thread that builds steps, submits, waits and reads."""
 
+from typing import NamedTuple
+
 from labelled.draws import Draws
 from labelled.gpu import Gpu
 from labelled.load import clock, merges, pieces, prefills, prompt, weight
@@ -21,6 +23,17 @@ from labelled.world import (
 
 _FIRST_BUFFER = 4_000_000_000
 _PREPARED = 120 * MILLISECOND
+
+
+class _Way(NamedTuple):
+    """How a command buffer came to the GPU: its place in the program, and when it was how far."""
+
+    step: int
+    place: int
+    ratio: float
+    committed: int
+    processed: int
+    ready: int
 
 
 def simulate(setup: Setup) -> World:
@@ -93,9 +106,10 @@ class _Program:
             self.world.prefills.append(Prefill(begin, self.now, alone=False))
         phase = "steady" if steady >= 0 else "warm-up"
         self.world.steps.append(Step(begin, submitted, self.now, phase))
-        if steady >= 0 and setup.leak:
+        if steady >= 0 and (setup.leak or setup.swing_of_memory):
             self.allocated += setup.leak
-            self.world.memory.append((self.now, self.allocated))
+            above = setup.swing_of_memory * (steady % 5) // 4
+            self.world.memory.append((self.now, self.allocated + above))
         self._spend("build", self.draws.about("loop", 3_000, 0.2, step))
 
     def _prefill(self, step: int, ratio: float) -> None:
@@ -144,67 +158,34 @@ class _Program:
         idle = self.gpu.free < processed
         wake = draws.about("latency", setup.latency, 0.15, step, place)
         queued = max(processed + 1_000, self.gpu.free + setup.switch)
-        ready = processed + wake if idle else queued
-        first, last = self._run(step, place, group, encoders, ratio, (committed, processed, ready))
+        way = _Way(step, place, ratio, committed, processed, processed + wake if idle else queued)
+        first, last = self._run(way, group, encoders)
         done = last + draws.about("completion", setup.completion, 0.2, step, place)
         self.pending = max(done, self.pending)
         self.world.encoders += encoders
+        life = (start, processed, first, last, self.pending)
         self.world.buffers.append(
-            Buffer(
-                number,
-                created,
-                committed,
-                spent,
-                len(group),
-                start,
-                processed,
-                first,
-                last,
-                self.pending,
-                TARGET,
-            )
+            Buffer(number, created, committed, spent, len(group), *life, TARGET)
         )
 
-    def _run(
-        self,
-        step: int,
-        place: int,
-        group: list[Piece],
-        encoders: list[Encoder],
-        ratio: float,
-        times: tuple[int, int, int],
-    ) -> tuple[int, int]:
-        committed, processed, ready = times
-        setup, draws = self.setup, self.draws
-        merging = merges(setup, draws, step, place)
-        load = weight(setup, draws, step) / ratio
+    def _run(self, way: _Way, group: list[Piece], encoders: list[Encoder]) -> tuple[int, int]:
+        setup, draws, step = self.setup, self.draws, way.step
+        merging = merges(setup, draws, step, way.place)
+        load = weight(setup, draws, step) / way.ratio
         made: list[Interval] = []
-        for offset, (piece, encoder) in enumerate(zip(group, encoders, strict=True)):
-            work = draws.about("gpu", piece.work * load, setup.noise, step, place + offset)
-            if made and merging and offset % 2:
+        for place, (piece, encoder) in enumerate(zip(group, encoders, strict=True), way.place):
+            work = draws.about("gpu", piece.work * load, setup.noise, step, place)
+            if made and merging and (place - way.place) % 2:
                 before = made.pop()
                 self.gpu.free += work
                 made.append(before._replace(end=self.gpu.free, merged=before.merged + 1))
                 continue
-            gap = draws.about("gap", setup.launch, 0.2, step, place + offset) if made else 0
-            at = max(ready, self.gpu.free + gap) if made else ready
-            held = self._held(step, place + offset)
-            start, end = self.gpu.run(work, at, held)
-            made.append(
-                Interval(
-                    start,
-                    end,
-                    "Compute",
-                    piece.label,
-                    TARGET,
-                    encoder.buffer,
-                    encoder.number,
-                    committed,
-                    processed,
-                    at,
-                    held,
-                )
-            )
+            gap = draws.about("gap", setup.launch, 0.2, step, place)
+            ready = max(way.ready, self.gpu.free + gap) if made else way.ready
+            held = self._held(step, place)
+            start, end = self.gpu.run(work, ready, held)
+            facts = (TARGET, encoder.buffer, encoder.number, way.committed, way.processed)
+            made.append(Interval(start, end, "Compute", piece.label, *facts, ready, held))
         self.world.intervals += made
         return made[0].start, made[-1].end
 

@@ -118,6 +118,9 @@ class Setup:
         missing: Schemas that the trace lacks.
         empty: Whether the trace holds no work of the target.
         cut: Which share of the GPU's intervals is there before the export breaks off.
+        stopped: At which share of the steady phase the recorder stopped.
+        swing_of_memory: Bytes that go up and down with every few steps.
+        tells: Whether the program tells its waits for results, by spans `readback`.
         drifted: A column of theirs that bears a name nobody knows.
     """
 
@@ -168,4 +171,12 @@ class Setup:
     missing: frozenset[str] = frozenset()
     empty: bool = False
     cut: float | None = None
+    stopped: float | None = None
     drifted: str = ""
+    swing_of_memory: int = 0
+    tells: bool = False
+
+    @property
+    def broken(self) -> bool:
+        """Whether a part of the recording is not there."""
+        return self.cut is not None or self.stopped is not None
