@@ -47,6 +47,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "tables",
         "convert",
         "compare",
+        "index",
         "workloads",
         "rules",
         "doctor",

@@ -51,6 +51,7 @@ def test_every_command_is_known() -> None:
         "doctor",
         "export",
         "import",
+        "index",
         "open",
         "parity",
         "record",

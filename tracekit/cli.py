@@ -18,6 +18,7 @@ from tracekit.commands import (
     chip,
     converting,
     doctor,
+    indexing,
     parity,
     reading,
     stages,
@@ -56,6 +57,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("tables")(reading.tables)
     app.command("convert")(converting.convert)
     app.command("compare")(compare_command.compare)
+    app.command("index")(indexing.index)
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")

@@ -12,6 +12,7 @@ from tracekit import units
 from tracekit.analysis.given import Given
 from tracekit.analysis.result import Result
 from tracekit.report import naming, text
+from tracekit.report.charts.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables
 from tracekit.report.panels import PANELS
 from tracekit.report.rows import Kept
@@ -60,12 +61,13 @@ def document(
     template: str,
     *,
     styles: tuple[str, ...] = ("page.css",),
+    scripts: tuple[str, ...] = SCRIPTS,
     **context: object,
 ) -> str:
     """Fill the template of a whole page, with its style, its script and the policy for both."""
     folder = shipped("templates") / "report"
     style = "\n".join(_read(folder / name) for name in styles)
-    script = "\n".join(_read(folder / "script" / name) for name in SCRIPTS)
+    script = "\n".join(_terse(_read(folder / "script" / name)) for name in scripts)
     return environment.get_template(template).render(
         **context,
         policy=Markup(_policy(style, script)),  # noqa: S704  our own words, and hashes
@@ -114,6 +116,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         "continued": lambda words: text.continued(redact(words)),
         "line": lambda label: text.line(redact(label)),
         "packed": _packer(redact),
+        "drawn": _drawer(redact),
     }
     environment.filters.update(filters)
     return environment
@@ -135,8 +138,24 @@ def _packer(redact: Redact) -> Callable[[Timeline], Markup]:
     return packed
 
 
+def _drawer(redact: Redact) -> Callable[[Chart], Markup]:
+    def drawn(chart: Chart) -> Markup:
+        return Markup(svg(chart, lambda words: text.visible(redact(words))))  # noqa: S704  escaped
+
+    return drawn
+
+
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
+
+
+def _terse(script: str) -> str:
+    """Return a script without its comments and its indentation, which readers of pages never see.
+
+    No line of ours that begins with // or with blanks stands within a string.
+    """
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _policy(style: str, script: str) -> str:

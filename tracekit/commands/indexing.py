@@ -1,0 +1,29 @@
+"""`index`: one page about all runs of a folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracekit.commands import options
+
+
+def index(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Folder of runs.", file_okay=False)
+    ] = Path("bench/traces"),
+    *,
+    open_page: options.OpenPage = False,
+) -> None:
+    """Write a page about all runs of a folder.
+
+    DIR/index.html lists them, the newest first: when, what, the verdict, the number that runs of
+    its kind are followed by, and links to their pages. It is written anew each time.
+    """
+    from tracekit import console
+    from tracekit.index import write_index
+
+    page = write_index(folder)
+    console.show_file(page)
+    if open_page:
+        typer.launch(page.resolve().as_uri())
