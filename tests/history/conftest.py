@@ -11,8 +11,11 @@ from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Better, Check, Measurement, Result
 from tracekit.history import Sample
 from tracekit.recording import Process, Provenance
+from tracekit.tables.schema import Kind
+from tracekit.tables.schemas import SCHEMAS
 
 MS = 1_000_000
+DTYPES = {Kind.TEXT: "string", Kind.IDENTIFIER: "UInt64", Kind.FLAG: "boolean"}
 MACHINE = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32"}
 
 
@@ -43,7 +46,18 @@ def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
     phases = pd.DataFrame(
         {"start": [begin], "duration": [int(sum(times))], "name": ["steady"], "clock": ["host"]}
     )
-    return {"steps": steps, "gpu_intervals": work, "phases": phases}
+    tables = {"steps": steps, "gpu_intervals": work, "phases": phases}
+    return {name: completed(name, frame) for name, frame in tables.items()}
+
+
+def completed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns of the table that say nothing here."""
+    absent = {
+        one.name: pd.array([pd.NA] * len(frame), dtype=DTYPES.get(one.kind, "Int64"))
+        for one in SCHEMAS[name].columns
+        if one.name not in frame
+    }
+    return frame.assign(**absent)
 
 
 def reference_frame(times: Sequence[int], paces: Sequence[float]) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def test_other_work_and_another_recorder_make_a_comparison_void(sample: Make) ->
 
 def test_exports_of_others_are_traces_as_well(sample: Make) -> None:
     ours, theirs = (sample(TIMES, recorder=one) for one in ("xctrace", "import"))
-    assert differences([ours], [theirs]) == ()
+    assert all(one.weight is Weight.MARKED for one in differences([ours], [theirs]))
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,20 @@ def test_runs_of_one_side_may_differ_too(sample: Make) -> None:
     assert (found.before, found.after) == ("8, 16", "8")
 
 
-def test_what_a_recorded_program_is_stands_in_its_command_or_process(sample: Make) -> None:
+def test_a_recorded_program_is_told_apart_by_its_command(sample: Make) -> None:
     def provenance(**parts: Any) -> Any:
         run = sample(TIMES)
         return type(run)(run.name, type(run.result)(Provenance(recorder="host", **parts)))
 
     one, other = provenance(command=("llama-bench",)), provenance(command=("mlx_lm",))
-    assert differences([one], [other])[0].what == "workload"
+    assert differences([one], [other])[0].weight is Weight.VOID
     traced = [provenance(targets=(Process(pid, "probe"),)) for pid in (41, 42)]
-    assert differences([traced[0]], [traced[1]]) == (), (
-        "a process has a number of its own each time"
-    )
+    assert differences([traced[0]], [traced[1]]) == (), "a process has a number of its own"
+    assert differences([traced[0]], [one])[0].weight is Weight.MARKED, "one does not tell its work"
+
+
+def test_exports_of_others_do_not_tell_what_was_at_work(sample: Make) -> None:
+    first, second = (sample(TIMES, recorder="import", workload=name) for name in ("a", "b"))
+    assert differences([first], [second]) == (), "an import is named after its folder"
+    (found,) = differences([first], [sample(TIMES, recorder="xctrace", workload="paged")])
+    assert (found.what, found.before, found.weight) == ("workload", "not stated", Weight.MARKED)

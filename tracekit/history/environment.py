@@ -1,14 +1,14 @@
 """What the runs were made on and with: what differs, and whether that voids a comparison."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from tracekit.history.sample import Sample
 from tracekit.recording import Provenance
 
 NOT_STATED = "not stated"
+_Facts = list[dict[str, str]]
 
 
 class Weight(StrEnum):
@@ -36,11 +36,13 @@ def differences(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Diff
     return tuple(sorted(found, key=lambda one: one.weight is not Weight.VOID))
 
 
-def _differing(names: Sequence[str] | dict[str, None], sides: Any) -> Iterator[Difference]:
+def _differing(names: Iterable[str], sides: Sequence[_Facts]) -> Iterator[Difference]:
     for name in names:
         old, new = ([facts.get(name, NOT_STATED) for facts in side] for side in sides)
         if len({*old, *new}) > 1:
-            yield Difference(name, _joined(old), _joined(new), _VOID.get(name, Weight.MARKED))
+            void = name in _VOID and NOT_STATED not in {*old, *new}
+            weight = Weight.VOID if void else Weight.MARKED
+            yield Difference(name, _joined(old), _joined(new), weight)
 
 
 def _facts(sample: Sample) -> dict[str, str]:
@@ -51,11 +53,14 @@ def _facts(sample: Sample) -> dict[str, str]:
 
 
 def _work(provenance: Provenance) -> str:
-    """Return what was recorded: a workload, a program, or processes by name."""
-    if provenance.workload and provenance.workload != "command":
-        return provenance.workload
-    names = sorted({one.name for one in provenance.targets if one.name})
-    return provenance.command[0] if provenance.command else ", ".join(names)
+    """Return what was recorded: a workload, or a program; exports of others do not tell."""
+    if provenance.command:
+        return provenance.command[0]
+    return "" if provenance.recorder == "import" else provenance.workload
+
+
+def _target(provenance: Provenance) -> str:
+    return ", ".join(sorted({one.name for one in provenance.targets if one.name}))
 
 
 def _kind(provenance: Provenance) -> str:
@@ -74,6 +79,7 @@ def _optional(value: object) -> str:
 _READ: dict[str, Callable[[Provenance], str]] = {
     "workload": _work,
     "recorder": _kind,
+    "target": _target,
     "chip": _of_machine("chip"),
     "model": _of_machine("model"),
     "GPU cores": _of_machine("gpu_cores"),
@@ -96,7 +102,7 @@ _READ: dict[str, Callable[[Provenance], str]] = {
     "tracekit": lambda one: one.tracekit,
     "git commit": lambda one: one.git_commit,
 }
-_VOID = {"workload": Weight.VOID, "recorder": Weight.VOID}
+_VOID = frozenset({"workload", "recorder"})
 
 
 def _joined(values: Sequence[str]) -> str:
