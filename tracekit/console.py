@@ -14,13 +14,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.reasons import reasons
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
 from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
-from tracekit.units import quantity, unavailable
+from tracekit.units import duration, quantity, unavailable
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -212,17 +214,26 @@ def _show_findings(result: Result) -> None:
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         _out.print(Text.assemble(head, "  ", (finding.rule, "bold")))
-        _out.print(Text(f"  {finding.message}"))
+        _out.print(Text(f"  {finding.message}{_worth(finding)}"))
         _out.print(Text(f"  → {finding.advice}", style="dim"))
 
 
+def _worth(finding: Finding) -> str:
+    """Say what mending it could save, where that is known."""
+    if not finding.saving:
+        return ""
+    each = finding.saving_per_token
+    per_token = f", {duration(each)} per token" if each is not None else ""
+    return f" Could save up to {duration(finding.saving)}{per_token}."
+
+
 def _show_checks(result: Result) -> None:
-    unknown = [one for one in result.checks if one.status in {Status.ABSTAINED, Status.FAILED}]
     passed = [one.rule for one in result.checks if one.status is Status.PASSED]
     _out.print()
     _out.print(Text(f"passed       {', '.join(passed) or 'none'}"))
-    for check in unknown:
-        _out.print(Text(f"not checked  {check.rule}: {check.reason}"))
+    for reason in reasons(result.checks, Status.ABSTAINED, Status.FAILED):
+        _out.print(Text.assemble("not checked  ", (", ".join(reason.rules), "bold"), ":"))
+        _out.print(Text(f"  {reason.words}", style="dim"))
 
 
 def _show_paths(recording: Recording) -> None:
