@@ -9,6 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics.upkeep import (
     allocations_per_step,
     gpu_downclocked_ratio,
+    gpu_memory_slope,
     memory_slope,
     wire_time,
 )
@@ -39,19 +40,21 @@ def spread(count: int, **columns: object) -> pd.DataFrame:
 
 def test_the_share_below_the_best_state(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     states = spread(4, state=["Maximum", "Minimum", "Maximum", "Maximum"])
-    assert gpu_downclocked_ratio.measure(work, targets, None, states) == 0.25
+    assert gpu_downclocked_ratio.measure(states, work, targets, None) == 0.25
 
 
 def test_a_cpu_has_no_states_of_a_gpu(intervals: Make, targets: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        gpu_downclocked_ratio.measure(intervals([(0, 5)], clock="host"), targets, None, spread(1))
+        gpu_downclocked_ratio.measure(spread(1), intervals([(0, 5)], clock="host"), targets, None)
 
 
 def test_the_slope_of_memory_is_in_bytes_a_second(
     work: pd.DataFrame, targets: pd.DataFrame
 ) -> None:
     sizes = spread(8, size=pd.array(range(0, 800, 100), dtype="Int64"))
-    assert memory_slope.measure(work, targets, None, sizes, None) == pytest.approx(100)
+    assert gpu_memory_slope.measure(sizes, work, targets, None) == pytest.approx(100)
+    samples = sizes.rename(columns={"size": "memory"})
+    assert memory_slope.measure(samples, work, targets, None) == pytest.approx(100)
 
 
 def test_memory_that_goes_up_and_down_has_no_slope(
@@ -59,17 +62,17 @@ def test_memory_that_goes_up_and_down_has_no_slope(
 ) -> None:
     sizes = spread(16, size=pd.array([100, 900] * 8, dtype="Int64"))
     sizes["start"] //= 2
-    assert memory_slope.measure(work, targets, None, sizes, None) == 0
+    assert gpu_memory_slope.measure(sizes, work, targets, None) == 0
 
 
 def test_allocations_are_counted_by_step(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     made = spread(6, event="Allocation")
     steps = spread(4, phase="steady")
-    assert allocations_per_step.measure(work, targets, None, made, steps) == 1.5
-    assert allocations_per_step.measure(work, targets, None, made.iloc[:0], steps) == 0
+    assert allocations_per_step.measure(made, steps, work, targets, None) == 1.5
+    assert allocations_per_step.measure(made.iloc[:0], steps, work, targets, None) == 0
 
 
 def test_the_time_of_wiring_counts_overlaps_once(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     wired = spread(2, event="Wire Memory")
     twice = pd.concat([wired, wired, spread(5, event="Other")])
-    assert wire_time.measure(work, targets, None, twice) == 2 * SECOND
+    assert wire_time.measure(twice, work, targets, None) == 2 * SECOND

@@ -40,6 +40,7 @@ from tracekit.analysis.metrics.telemetry import (
 from tracekit.analysis.metrics.upkeep import (
     allocations_per_step,
     gpu_downclocked_ratio,
+    gpu_memory_slope,
     memory_slope,
     wire_time,
 )
@@ -76,6 +77,7 @@ METRICS = listed(
     memory_peak,
     mlx_memory_peak,
     memory_growth,
+    gpu_memory_slope,
     memory_slope,
     allocations_per_step,
     wire_time,

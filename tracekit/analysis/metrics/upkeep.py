@@ -15,10 +15,10 @@ from tracekit.analysis.target import on_gpu
 
 @metric("ratio", Better.LOWER)
 def gpu_downclocked_ratio(
+    gpu_performance_states: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
-    gpu_performance_states: pd.DataFrame,
 ) -> float:
     """Share of the steady time awake in which the GPU was below its best performance state."""
     window = window_of_target(on_gpu(gpu_intervals), targets, phases)
@@ -26,29 +26,39 @@ def gpu_downclocked_ratio(
 
 
 @metric("bytes/s", Better.LOWER)
-def memory_slope(
+def gpu_memory_slope(
+    allocated_sizes: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
-    allocated_sizes: pd.DataFrame | None,
-    process_samples: pd.DataFrame | None,
 ) -> float:
-    """Memory that the target kept per second: the slope, by Theil and Sen, of its lowest levels.
+    """GPU memory that the target kept per second, by the lowest levels of the steady window.
 
-    Of eight equal parts of the steady window; GPU memory where a trace tells it, else resident
-    memory.
+    The median slope, by Theil and Sen, of the lowest levels of eight equal parts of it.
     """
     window = window_of_target(gpu_intervals, targets, phases)
-    return trend(levels(allocated_sizes, process_samples, targets), window).rate * 1e9
+    return trend(levels(allocated_sizes, None, targets), window).rate * 1e9
+
+
+@metric("bytes/s", Better.LOWER)
+def memory_slope(
+    process_samples: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> float:
+    """Resident memory that the target kept per second, by the same lowest levels."""
+    window = window_of_target(gpu_intervals, targets, phases)
+    return trend(levels(None, process_samples, targets), window).rate * 1e9
 
 
 @metric("allocations/step", Better.LOWER)
 def allocations_per_step(
+    resource_allocations: pd.DataFrame,
+    steps: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
-    resource_allocations: pd.DataFrame,
-    steps: pd.DataFrame,
 ) -> float:
     """Resources of Metal that the target allocated in the steady window, for each step."""
     window = window_of_target(gpu_intervals, targets, phases)
@@ -57,10 +67,10 @@ def allocations_per_step(
 
 @metric("ns", Better.LOWER)
 def wire_time(
+    driver_events: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
-    driver_events: pd.DataFrame,
 ) -> int:
     """Steady time in which the driver wired memory for the target."""
     return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, phases)))

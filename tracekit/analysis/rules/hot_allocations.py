@@ -33,7 +33,7 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     driver_events: pd.DataFrame | None,
     steps: pd.DataFrame | None,
     *,
-    per_step: float = 0.5,
+    per_step: float = 2.0,
     per_second: float = 50.0,
     wired: float = 0.01,
 ) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
 
     What it looks for:
         Resources of Metal that the target allocated in the steady window. It fires when there are
-        `per_step` or more for each step (default 0.5), or where steps are not known `per_second`
+        `per_step` or more for each step (default 2), or where steps are not known `per_second`
         or more for each second (50). And time in which the driver wired memory for the target:
         it fires when that covers more than `wired` of the window (default 1 %).
 
