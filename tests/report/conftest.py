@@ -18,6 +18,8 @@ MS = 1_000_000
 DTYPES = {
     Kind.TIME: "int64",
     Kind.DURATION: "Int64",
+    Kind.INSTANT: "Int64",
+    Kind.BITS: "UInt64",
     Kind.INTEGER: "Int64",
     Kind.IDENTIFIER: "UInt64",
     Kind.NUMBER: "Float64",

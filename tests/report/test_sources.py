@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.analysis.given import GIVEN
 from tracekit.analysis.metrics import METRICS
 from tracekit.report.sources import meaning, of_metric, of_table
 from tracekit.tables.schemas import SCHEMAS
@@ -49,9 +50,19 @@ def test_a_metric_comes_from_the_first_table_that_it_asks_for(host_run: Any) -> 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_first_parameter_of_every_metric_is_a_table(name: str) -> None:
-    assert next(iter(inspect.signature(METRICS[name].measure).parameters)) in SCHEMAS
+    assert next(iter(inspect.signature(METRICS[name].measure).parameters)) in {*SCHEMAS, *GIVEN}
     assert meaning(name)
     assert "`" not in meaning(name)
+
+
+def test_a_table_of_the_analysis_comes_from_the_first_recorded_one(host_run: Any) -> None:
+    assert of_table(host_run.tables, "gaps") == of_table(host_run.tables, "gpu_intervals")
+    assert of_table(host_run.tables, "counter_means") == "the recording has no table gpu_counters"
+
+
+def test_counters_are_no_times(frame: Any) -> None:
+    tables = {"gpu_counters": frame("gpu_counters", [{"start": 1, "clock": "gpu"}])}
+    assert of_table(tables, "counter_means").startswith("counters of the GPU")
 
 
 def test_an_unknown_metric_has_no_meaning() -> None:

@@ -2,6 +2,8 @@
 
 import inspect
 
+from tracekit.analysis.given import DERIVED
+from tracekit.analysis.inject import asked_tables
 from tracekit.analysis.metrics import METRICS
 from tracekit.report.panel import Tables
 from tracekit.report.rows import rows
@@ -14,6 +16,7 @@ _MODEL = "what the workload says a step does, no measurement"
 _SIGNPOSTS = "the program's own signposts, on the trace's clock"
 _SAMPLES = "samples by the operating system, host clock"
 _GPU = "GPU times, from the trace"
+_COUNTERS = "counters of the GPU, samples in the target's work"
 _TRACE = "CPU times, on the trace's clock"
 _CPU = "work on the CPU, host clock; no GPU was measured"
 
@@ -31,14 +34,22 @@ _OF_TABLE = {
     "step_models": _MODEL,
 }
 _OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
-_ON_DEVICE = {"gpu_intervals", "gpu_states", "gpu_counters"}
+_ON_DEVICE = {"gpu_intervals", "gpu_states"}
+_COUNTED = {"gpu_counters"}
 
 
 def of_table(tables: Tables, name: str) -> str:
-    """Return where the times of a table come from, in words that do not pretend."""
+    """Return where the times of a table come from, in words that do not pretend.
+
+    A table that the analysis makes itself comes from where the first one comes that it asks for.
+    """
+    while name in DERIVED:
+        name = asked_tables(DERIVED[name])[0]
     found = rows(tables, name)
     if found.absence:
         return found.absence
+    if found.clock == "gpu" and name in _COUNTED:
+        return _COUNTERS
     if found.clock == "gpu" and name in _ON_DEVICE:
         return _GPU
     if found.clock == "gpu" and name == "phases":

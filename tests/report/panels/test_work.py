@@ -61,6 +61,48 @@ def test_missing_and_empty_tables_say_why(host_run: Any, bare: Any) -> None:
     )
 
 
+def test_work_says_when_it_was_first_seen(trace_run: Any) -> None:
+    groups = work.context(trace_run.result, trace_run.tables)["groups"]
+    assert [one.first for one in groups] == [200_000, 100_000, 120_000]
+
+
+def test_pipelines_of_the_steady_window_stand_first(host_run: Any, frame: Any) -> None:
+    made = [
+        {"time": at * 1_000_000, "name": name}
+        for at, name in [(601, "early"), (630, "late"), (640, "late"), (5, None)]
+    ]
+    seen = [
+        {"time": 610_000_000, "name": "shader", "target": True},
+        {"time": 610_000_000, "name": "of another", "target": False},
+    ]
+    tables = {
+        **host_run.tables,
+        "specializations": frame("specializations", made),
+        "shaders": frame("shaders", seen),
+    }
+    context = work.context(host_run.result, tables)
+    assert [
+        (one.name, one.seen, one.first // 1_000_000, one.phase, one.late)
+        for one in context["pipelines"]
+    ] == [
+        ("late", "the workload", 630, "steady", True),
+        ("not named", "the workload", 5, "prepare", False),
+        ("early", "the workload", 601, "warm-up", False),
+        ("shader", "the trace", 610, "warm-up", False),
+    ]
+    assert context["steady"] == 620_000_000
+    assert context["pipelines_absence"] == ""
+
+
+def test_without_pipelines_it_says_why(bare: Any) -> None:
+    context = work.context(bare.result, {})
+    assert context["pipelines"] == []
+    assert context["pipelines_absence"] == (
+        "the recording has no table specializations, and the recording has no table shaders"
+    )
+    assert context["steady"] is None
+
+
 def test_steps_of_several_variants_are_told_apart(bare: Any, frame: Any, host_run: Any) -> None:
     rows = [
         {"start": 10 * at, "duration": length, "phase": "steady", "variant": variant}

@@ -6,7 +6,7 @@ page's style, so nothing in it needs a style or a script of its own.
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ _THEME = {
     "axis_title_color": colour("dim"),
     "axis_title_font_size": FONT_SIZE,
     "axis_title_font_char_height": FONT_SIZE,
-    "axis_title_gap": 5,
+    "axis_title_gap": 10,
     "tick_color": colour("line"),
     "zero_color": colour("dim"),
     "label_color": colour("dim"),
@@ -56,10 +56,11 @@ class Chart:
     shapes: tuple[Shape, ...]
 
 
-def svg(chart: Chart) -> str:
+def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     """Return the chart as an SVG element: valid XML, with a title and a description.
 
-    It has no style, no script and no ids; the same chart gives the same characters.
+    It has no style, no script and no ids; the same chart gives the same characters. All words of
+    it pass through `spoken`.
     """
     root = ET.Element("svg", {"class": "chart", "viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img"})
     root.set("font-size", str(FONT_SIZE))
@@ -68,6 +69,7 @@ def svg(chart: Chart) -> str:
     root.extend(_laid_out(chart))
     for element in root.iter():
         _tidy(element)
+        element.text = spoken(element.text) if element.text else None
     return ET.tostring(root, encoding="unicode")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.families import families
-from tracekit.analysis.intervals import busy, spans
+from tracekit.analysis.intervals import Times, busy, spans
 from tracekit.analysis.metrics.steps import variants
 from tracekit.analysis.percentiles import grouped
 from tracekit.analysis.result import Result
@@ -15,12 +15,13 @@ from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 
 MOST_ROWS = 20
+STEADY = "steady"
 _PERCENTILES = (50, 95, 99)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Equal work: how often, how long; times in ns, `share` of the sum over all groups."""
+    """Equal work: how often, how long, first when; times in ns, `share` of all groups' sum."""
 
     channel: str
     label: str
@@ -30,6 +31,22 @@ class Group:
     p50: float
     p95: float
     p99: float
+    first: int
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline or a shader: when (ns) and in which phase the recording first saw it."""
+
+    name: str
+    seen: str
+    first: int
+    phase: str
+
+    @property
+    def late(self) -> bool:
+        """Whether that was after the warm-up."""
+        return self.phase == STEADY
 
 
 def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
@@ -50,7 +67,42 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "varied": labels is not None,
         "steps_absence": marked.absence,
         "steps_source": of_table(tables, "steps"),
+        "steady": _steady_begin(tables),
+        **_pipelines(tables),
     }
+
+
+def _pipelines(tables: Tables) -> Context:
+    """Return the pipelines that a table knows of, those that came after the warm-up first."""
+    told, seen = rows(tables, "specializations"), of_target(tables, "shaders")
+    found = [*_first(told.frame, "the workload"), *_first(seen.frame, "the trace")]
+    phases = rows(tables, "phases").frame.sort_values("start", kind="stable")
+    begins, names = phases["start"].to_numpy(dtype=np.int64), phases["name"].tolist()
+    known = [
+        Pipeline(name, by, at, str(names[place]) if (place := _place(begins, at)) >= 0 else "")
+        for name, by, at in found
+    ]
+    ordered = sorted(known, key=lambda one: (not one.late, one.first, one.name))
+    return {
+        "pipelines": ordered[:MOST_ROWS],
+        "more_pipelines": len(ordered[MOST_ROWS:]),
+        "pipelines_absence": "" if known else f"{told.absence}, and {seen.absence}",
+    }
+
+
+def _place(begins: Times, at: int) -> int:
+    return int(np.searchsorted(begins, at, side="right")) - 1
+
+
+def _first(table: pd.DataFrame, by: str) -> list[tuple[str, str, int]]:
+    firsts = table.groupby(table["name"].fillna("not named").astype(str), sort=True)["time"].min()
+    return [(str(name), by, int(at)) for name, at in firsts.items()]
+
+
+def _steady_begin(tables: Tables) -> int | None:
+    phases = rows(tables, "phases").frame
+    begins = phases.loc[(phases["name"] == STEADY).to_numpy(), "start"]
+    return int(begins.min()) if len(begins) else None
 
 
 def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[Group]:
@@ -66,7 +118,9 @@ def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[
     durations = frame["duration"][known].to_numpy(dtype=np.int64)
     found = grouped(codes, durations, _PERCENTILES)
     whole = int(found.totals.sum())
-    columns = (found.codes, found.counts, found.totals, found.percentiles)
+    begins = frame["start"][known].to_numpy(dtype=np.int64)
+    firsts = pd.Series(begins).groupby(codes, sort=True).min().to_numpy()
+    columns = (found.codes, found.counts, found.totals, found.percentiles, firsts)
     groups = [
         Group(
             names[code // len(texts)],
@@ -74,11 +128,21 @@ def by_time(frame: pd.DataFrame, column: str, labels: pd.Series | None) -> list[
             count,
             total,
             total / whole if whole else 0.0,
-            *percentiles,
+            percentiles[0],
+            percentiles[1],
+            percentiles[2],
+            first,
         )
-        for code, count, total, percentiles in zip(*(one.tolist() for one in columns), strict=True)
+        for code, count, total, percentiles, first in zip(
+            *(one.tolist() for one in columns), strict=True
+        )
     ]
     return sorted(groups, key=lambda group: (-group.total, group.channel, group.label))
 
 
-work = Panel("work", "Where the time went", context, reads=("gpu_intervals", "steps"))
+work = Panel(
+    "work",
+    "Kernels and pipelines",
+    context,
+    reads=("gpu_intervals", "steps", "specializations", "shaders", "phases"),
+)

@@ -1,0 +1,76 @@
+"""How full the GPU was and what held it back, as far as its counters tell."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.counters.meaning import Kind
+from tracekit.analysis.result import Result
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.rows import rows
+from tracekit.units import percent
+
+_SPREAD = (0.05, 0.95)
+_TITLES = {
+    Kind.OCCUPANCY: "Occupancy: threads in flight, of those that fit",
+    Kind.LIMITER: "Limiters: time in which a unit worked or was stalled",
+    Kind.UTILIZATION: "Utilization: time in which a unit worked",
+    Kind.BANDWIDTH: "Bandwidth of memory",
+    Kind.RATE: "Rates",
+}
+_GIGA = "GB/s, as the trace counts it"
+
+
+@dataclass(frozen=True)
+class CounterRow:
+    """A counter: its mean, and where nine tenths of its samples lie.
+
+    `drawn` are mean, low and high in percent, for a bar; None where the counter is none.
+    """
+
+    name: str
+    group: str
+    mean: str
+    spread: str
+    samples: int
+    drawn: tuple[float, float, float] | None
+
+
+def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel's signature
+    """List the counters whose meaning is known, by their kind; the highest first."""
+    means, samples = rows(tables, "counter_means"), rows(tables, "counter_samples")
+    known = means.frame
+    return {
+        "absence": means.absence,
+        "kinds": [
+            (title, list(_rows_of(known[(known["kind"] == str(kind)).to_numpy()], samples.frame)))
+            for kind, title in _TITLES.items()
+            if not means.absence and (known["kind"] == str(kind)).any()
+        ],
+    }
+
+
+def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[CounterRow]:
+    ordered = means.sort_values(["mean", "counter"], ascending=[False, True], kind="stable")
+    for name, group, number, mean, share in zip(
+        *(ordered[one].tolist() for one in ("counter", "group", "samples", "mean", "share")),
+        strict=True,
+    ):
+        own = samples.loc[(samples["counter"] == name).to_numpy(), "value"]
+        low, high = (float(one) for one in np.quantile(own.to_numpy(dtype=np.float64), _SPREAD))
+        ratio = not pd.isna(share)
+        yield CounterRow(
+            str(name),
+            str(group),
+            percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
+            f"{low:.1f} to {high:.1f}{' %' if ratio else ''}",
+            int(number),
+            (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
+        )
+
+
+occupancy = Panel(
+    "occupancy", "Occupancy and limiters", context, reads=("gpu_counters", "gpu_intervals")
+)

@@ -1,0 +1,135 @@
+"""What the chip allows a step, and what was reached of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tracekit import roofline as model
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.machine import chip_of, machine_table
+from tracekit.analysis.metrics.steps import bytes_moved, steady_steps
+from tracekit.analysis.result import Result
+from tracekit.chips import Chip
+from tracekit.report.charts.chart import Chart
+from tracekit.report.charts.roof import Placed, roof
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.rows import rows
+from tracekit.units import percent
+
+_SECOND = 1e9
+
+
+@dataclass(frozen=True)
+class Point:
+    """The steps of one variant: their median time in ns, what they move and compute in it.
+
+    Rates are per second. `flops` and `intensity` are None where the workload tells no operations,
+    `share` where there is no roof, or memory cannot have delivered the bytes.
+    """
+
+    name: str
+    time: float
+    moved: int
+    flops: int | None
+    bandwidth: float
+    intensity: float | None
+    share: float | None
+    cached: bool
+
+
+def context(result: Result, tables: Tables) -> Context | None:
+    """Place the steps under the chip's roof; None where the workload does not say what they do."""
+    models, steps = rows(tables, "step_models"), rows(tables, "steps")
+    if models.absence or steps.absence:
+        return None
+    chip, absence = _chip(result, models.frame)
+    bandwidth = chip.bandwidth.value if chip else None
+    if chip and bandwidth is None:
+        absence = chip.bandwidth.reason
+    points = list(_points(models.frame, steps.frame, bandwidth))
+    if not points:
+        return None
+    return {
+        "points": points,
+        "absence": absence,
+        "chip": chip,
+        "chart": _chart(points, chip) if chip and bandwidth else None,
+    }
+
+
+def _chip(result: Result, models: pd.DataFrame) -> tuple[Chip | None, str]:
+    if (models["backend"] == "cpu").any():
+        return None, (
+            "the steps ran on the CPU, and what bandwidth a CPU reaches nobody publishes; "
+            "`tracekit chip --measure` measures it here"
+        )
+    try:
+        return chip_of(machine_table(result.provenance)), ""
+    except Unavailable as reason:
+        return None, str(reason)
+
+
+def _points(models: pd.DataFrame, steps: pd.DataFrame, bandwidth: float | None) -> Iterator[Point]:
+    try:
+        steady = steady_steps(steps)
+    except Unavailable:
+        return
+    names = _names(steady)
+    for row, name in zip(models.to_dict("records"), _names(models), strict=True):
+        own = steady[(names == name).to_numpy()] if len(models) > 1 else steady
+        times = own["duration"].dropna().to_numpy(dtype=np.float64)
+        if times.size and np.median(times) > 0:
+            yield from _point(str(name), pd.Series(row), float(np.median(times)), bandwidth)
+
+
+def _names(frame: pd.DataFrame) -> pd.Series:
+    if "variant" not in frame:
+        return pd.Series("", index=frame.index)
+    return frame["variant"].fillna("").astype(str)
+
+
+def _point(
+    name: str, row: "pd.Series[Any]", time: float, bandwidth: float | None
+) -> Iterator[Point]:
+    try:
+        moved = bytes_moved(row)
+    except Unavailable:
+        return
+    flops = int(row["flops"]) or None
+    speed = moved / (time / _SECOND)
+    found = model.reached(moved, time / _SECOND, bandwidth=bandwidth) if bandwidth else None
+    yield Point(
+        name or "step",
+        time,
+        moved,
+        flops,
+        speed,
+        model.intensity(flops, moved) if flops else None,
+        found.share if found else None,
+        cached=found is not None and found.cache_resident,
+    )
+
+
+def _chart(points: list[Point], chip: Chip) -> Chart | None:
+    bandwidth = chip.bandwidth.value
+    placed = [
+        Placed(one.name, one.intensity, one.flops / (one.time / _SECOND))
+        for one in points
+        if one.flops and one.intensity
+    ]
+    if not placed or bandwidth is None:
+        return None
+    told = ", ".join(
+        f"{one.name} reaches {percent(one.share)} of the bandwidth"
+        for one in points
+        if one.share is not None
+    )
+    summary = f"{chip.name}. {told}." if told else f"{chip.name}."
+    rate = chip.fp16.value or chip.fp32.value
+    return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
+
+
+roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))

@@ -1,0 +1,208 @@
+"""How fast the run went from its begin to its end, how busy the device was, and what stood out."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.coverage import Coverage
+from tracekit.analysis.inject import Unavailable, thresholds
+from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.analysis.metrics.steps import steady_steps, variants
+from tracekit.analysis.result import Result
+from tracekit.analysis.rhythm.beats import Beats, beats, spikes
+from tracekit.analysis.rules.step_spikes import step_spikes
+from tracekit.report.charts.chart import Chart
+from tracekit.report.charts.course import Level, Moment, course
+from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.rows import of_target, rows
+from tracekit.report.sources import of_table
+from tracekit.told import IDLE
+from tracekit.units import NOT_AVAILABLE, count, percent, quantity
+
+OVERHEAD = "overhead"
+MOST_BINS = 60
+MOST_SPIKES = 6
+_SECOND = 1e9
+_A_BIN = 4  # steps, at least
+_EDGE = 0.1  # of the steady steps: the first and the last of them are told apart
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the run: its steps, its length in ns, and how fast it went."""
+
+    name: str
+    steps: int
+    length: int
+    rate: str
+
+
+@dataclass(frozen=True)
+class Spike:
+    """A step that took far longer than its neighbours, by `excess` ns."""
+
+    start: int
+    end: int
+    excess: float
+
+
+def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
+    """Chart the rate of steps or tokens, and the device; None where the run has neither."""
+    found, device = rows(tables, "steps"), of_target(tables, "gpu_intervals")
+    if found.absence and device.absence:
+        return None
+    steps = _alike(found.frame)
+    spiked = _spikes(tables)
+    charts = [*_rate(steps, tables, spiked), *_device(device.frame, tables)]
+    return {
+        "charts": charts,
+        "parts": list(_parts(steps)),
+        "spikes": sorted(spiked, key=lambda one: -one.excess)[:MOST_SPIKES],
+        "more": max(0, len(spiked) - MOST_SPIKES),
+        "mixed": variants(found.frame),
+        "source": of_table(tables, "steps"),
+        "device_source": of_table(tables, "gpu_intervals"),
+    }
+
+
+def _alike(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps in order, without waits for load; none where several things compete.
+
+    Those that tell what recording costs are no part of the run.
+    """
+    known = steps[steps["duration"].notna() & (steps["phase"] != OVERHEAD)]
+    if "variant" in known:
+        known = known[known["variant"].fillna("") != IDLE]
+    if len(variants(known)) > 1:
+        return known.iloc[:0]
+    return known.sort_values("start", kind="stable")
+
+
+def _counted(steps: pd.DataFrame) -> tuple[Numbers, str]:
+    """Return what each step made, and of what: tokens, or steps where there are none."""
+    tokens = steps["tokens"].fillna(0).to_numpy(dtype=np.float64)
+    return (tokens, "tokens/s") if tokens.any() else (np.ones(len(steps)), "steps/s")
+
+
+def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[Chart]:
+    number = min(MOST_BINS, len(steps) // _A_BIN)
+    if number < 2:  # noqa: PLR2004  one bin shows no course
+        return
+    made, unit = _counted(steps)
+    starts, ends = spans(steps)
+    edges = np.linspace(int(starts.min()), int(ends.max()), number + 1)
+    rates = _per_second(edges, starts, ends, made)
+    middle, least, most = np.median(rates), rates.min(), rates.max()
+    summary = (
+        f"In {count(number)} stretches of equal length: {quantity(float(middle), unit)} in the "
+        f"middle one, {quantity(float(least), unit)} in the slowest, "
+        f"{quantity(float(most), unit)} in the fastest."
+    )
+    level = Level(unit, edges.tolist(), rates.tolist(), "steps")
+    yield course(
+        unit[:1].upper() + unit[1:],
+        summary,
+        level,
+        lambda value: quantity(value, "").strip(),
+        begins=_phases(tables),
+        marked=[float(one.start) for one in spiked],
+    )
+
+
+def _per_second(edges: Numbers, starts: Times, ends: Times, made: Numbers) -> Numbers:
+    """Return the rate between edges, where each step makes its own evenly while it lasts."""
+    before = np.concatenate(([0.0], np.cumsum(made)))
+    moments = np.ravel(np.column_stack((starts, np.maximum(ends, starts))))
+    sums = np.ravel(np.column_stack((before[:-1], before[1:])))
+    order = np.maximum.accumulate(moments)
+    return np.diff(np.interp(edges, order, sums)) / (np.diff(edges) / _SECOND)
+
+
+def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
+    if own.empty:
+        return
+    phases = _phases(tables)
+    until = min((one.at for one in phases if one.name == OVERHEAD), default=math.inf)
+    starts, ends = spans(own[(own["start"] < until).to_numpy()])
+    if not starts.size:
+        return
+    begin, end = int(starts.min()), int(ends.max())
+    if end - begin < MOST_BINS:
+        return
+    edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
+    ran = Coverage.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
+    whole = Coverage.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
+    yield course(
+        "Share of time in which the device ran for the target",
+        f"{percent(float(whole))} in all, {percent(float(ran.min()))} in the least busy of "
+        f"{MOST_BINS} stretches, {percent(float(ran.max()))} in the busiest.",
+        Level("busy", edges.tolist(), ran.tolist()),
+        lambda value: f"{value * 100:g} %",
+        begins=phases,
+        top=1.0,
+    )
+
+
+def _phases(tables: Tables) -> list[Moment]:
+    phases = rows(tables, "phases").frame
+    return [
+        Moment(float(at), str(name))
+        for name, at in zip(phases["name"], phases["start"], strict=True)
+    ]
+
+
+def _parts(steps: pd.DataFrame) -> Iterator[Part]:
+    """Yield what came before the steady steps, and the begin, the middle and the end of these."""
+    if steps.empty:
+        return
+    for name, own in steps[steps["phase"] != "steady"].groupby("phase", sort=False):
+        yield _part(str(name), own)
+    try:
+        steady = steady_steps(steps)
+    except Unavailable:
+        return
+    tenth = int(len(steady) * _EDGE)
+    if not tenth:
+        yield _part("steady", steady)
+        return
+    yield _part("steady, its first tenth", steady.iloc[:tenth])
+    yield _part("steady, between", steady.iloc[tenth:-tenth])
+    yield _part("steady, its last tenth", steady.iloc[-tenth:])
+
+
+def _part(name: str, own: pd.DataFrame) -> Part:
+    made, unit = _counted(own)
+    starts, ends = spans(own)
+    window = Window(int(starts.min()), int(ends.max()))
+    rate = quantity(made.sum() * _SECOND / window.length, unit) if window.length else NOT_AVAILABLE
+    return Part(name, len(own), window.length, rate)
+
+
+def _spikes(tables: Tables) -> list[Spike]:
+    """Return the steps that stand out, as the rule step-spikes sees them."""
+    asked = thresholds(step_spikes.judge)
+    steps, requests = rows(tables, "steps"), rows(tables, "requests")
+    try:
+        found = beats(steps.frame, None if requests.absence else requests.frame)
+    except Unavailable:
+        return []
+    return [one for each in found for one in _of_beats(each, asked)]
+
+
+def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:
+    found = spikes(one, asked["least_z"], asked["least_excess"])
+    if found.share > asked["most"]:
+        return
+    columns = (one.starts[found.chosen], one.ends[found.chosen], found.excess[found.chosen])
+    yield from (Spike(*values) for values in zip(*(each.tolist() for each in columns), strict=True))
+
+
+throughput = Panel(
+    "throughput", "Throughput over the run", context, reads=("steps", "phases", "gpu_intervals")
+)
