@@ -61,7 +61,7 @@ class Given(Mapping[str, pd.DataFrame]):
         if name == REMARKS and name not in self._made:
             self._made[name] = self._remarks()
         if name not in self._made and name not in self._read:
-            self._read[name] = share(self._tables[name])
+            self._read[name] = share(self._tables[name].copy(deep=False))
         return self._made[name] if name in self._made else self._read[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -107,4 +107,5 @@ def _all_ids(tables: tuple[Rows, ...], column: str) -> Times:
     known = [
         one.frame[column].dropna().to_numpy(np.uint64) for one in tables if column in one.frame
     ]
-    return np.unique(np.concatenate(known))
+    ids = np.sort(np.concatenate(known))
+    return ids[np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]]

@@ -11,7 +11,8 @@ from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
 from tracekit.units import count, duration, moment, percent, quantity
 
 WIDTH = 1000
-MOST_MARKS = 1500
+HEIGHT = 20
+MOST_MARKS = 700
 MOST_BINS = 100
 SHADES = 4
 TICKS = 5
@@ -29,17 +30,19 @@ class Mark:
 
 @dataclass(frozen=True)
 class Strip:
-    """One track, drawn."""
+    """One track, drawn: as marks, or levels as the path `course`."""
 
     name: str
     kind: Kind
     note: str
-    marks: tuple[Mark, ...]
+    marks: tuple[Mark, ...] = ()
+    course: str = ""
 
 
 def strips(timeline: Timeline) -> tuple[Strip, ...]:
     """Draw each track as at most MOST_BINS marks, all together at most MOST_MARKS."""
-    bins = max(1, min(MOST_BINS, MOST_MARKS // max(1, len(timeline.tracks))))
+    marked = sum(track.levels is None for track in timeline.tracks)
+    bins = max(1, min(MOST_BINS, MOST_MARKS // max(1, marked)))
     return tuple(_strip(track, timeline, bins) for track in timeline.tracks)
 
 
@@ -49,12 +52,12 @@ def ticks(timeline: Timeline) -> tuple[str, ...]:
 
 
 def _strip(track: Track, timeline: Timeline, bins: int) -> Strip:
-    if track.levels is not None:
-        marks = _levelled(track, track.levels, timeline, bins)
-    elif track.starts.size <= bins:
-        marks = _each(track, timeline)
-    else:
-        marks = _binned(track, timeline, bins)
+    if (levels := track.levels) is not None:
+        ends = (quantity(one, levels.unit) for one in (levels.low, levels.high))
+        note = f"{track.note}: {' to '.join(ends)}"
+        return Strip(track.name, track.kind, note, course=_course(track, levels, timeline))
+    few = track.starts.size <= bins
+    marks = _each(track, timeline) if few else _binned(track, timeline, bins)
     return Strip(track.name, track.kind, track.note, tuple(marks))
 
 
@@ -90,22 +93,18 @@ def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
         yield Mark(round(x, 1), round(width, 1), int(shades[first]), title)
 
 
-def _levelled(track: Track, levels: Levels, timeline: Timeline, bins: int) -> Iterator[Mark]:
-    """Draw in each bin the highest level that began there, as its shade."""
-    edges = np.linspace(timeline.begin, timeline.end, bins + 1)
-    place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, bins - 1)
+def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
+    """Draw the highest level of each bin as a line of steps, from nought or the lowest."""
+    edges = np.linspace(timeline.begin, timeline.end, MOST_BINS + 1)
+    place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, MOST_BINS - 1)
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
-    lows = np.minimum.reduceat(levels.values, firsts)
     highs = np.maximum.reduceat(levels.values, firsts)
     floor = min(0.0, levels.low)
-    shades = np.ceil((highs - floor) / ((levels.high - floor) or 1) * SHADES).clip(1, SHADES)
-    ranges = zip(
-        place[firsts].tolist(), lows.tolist(), highs.tolist(), shades.tolist(), strict=True
-    )
-    for at, low, high, shade in ranges:
-        words = f"{quantity(low, levels.unit)} to {quantity(high, levels.unit)}"
-        title = f"{words} from {moment(int(edges[at]))}"
-        yield Mark(round(at * WIDTH / bins, 1), round(WIDTH / bins, 1), int(shade), title)
+    heights = HEIGHT * (1 - (highs - floor) / ((levels.high - floor) or 1))
+    across = place[firsts] * WIDTH // MOST_BINS
+    points = zip(across.tolist(), heights.round(1).tolist(), strict=True)
+    steps = "".join(f"H{x:g}V{y:g}" for x, y in points)
+    return f"M{across[0]:g} {HEIGHT}{steps}H{WIDTH}V{HEIGHT}Z"
 
 
 def covered(starts: Times, ends: Times, at: Times) -> Times:
