@@ -41,7 +41,7 @@ def rows() -> Make:
     def make(*rows: tuple[float, float, int], target: bool = True) -> pd.DataFrame:
         frame = pd.DataFrame(list(rows), columns=["start", "duration", "command_buffer"])
         return _in_ns(frame, "duration").assign(
-            command_buffer=frame["command_buffer"].astype("UInt64"), target=target
+            command_buffer=frame["command_buffer"].astype("UInt64"), target=target, depth=0
         )
 
     return make

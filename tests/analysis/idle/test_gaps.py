@@ -86,6 +86,14 @@ def test_the_driver_counts_before_other_processes_and_they_before_latency(
     ]
 
 
+def test_the_drivers_work_on_later_buffers_holds_up_no_earlier_one(
+    work: Make, rows: Make, gaps_of: Make
+) -> None:
+    driver = rows((3, 2, 0), (4, 0.5, 0), (6, 2, 0)).assign(depth=[0, 1, 0])
+    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 8, 2)]), (0, 11), driver_intervals=driver)
+    assert [one for one in pieces(frame) if one[2] == "driver"] == [(3, 5, "driver")]
+
+
 def test_another_process_on_another_channel_keeps_nothing_from_starting(
     work: Make, gaps_of: Make
 ) -> None:

@@ -58,7 +58,7 @@ def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, 
     since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)
     after = min((one for one in enumerate(own) if one[1][0] >= until), key=first, default=None)
     if any(late is not None and start - late <= at < start for start, _, late in own):
-        if inside(around["driver"])(at):
+        if inside(around["driver"])(at) and at < through(after, around["driver"]):
             return "driver"
         if inside(around["others"])(at):
             return "other-process"
@@ -70,6 +70,16 @@ def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, 
         return "driver"
     known = [late for *_, late in own] if after is None else [after[1][2]]
     return "unattributed" if all(one is None for one in known) else "host-late"
+
+
+def through(after: tuple[int, tuple[int, int, int | None]] | None, driver: Rows) -> int:
+    """Return when the driver is through with the work that ends the gap, by its order."""
+    late = None if after is None else after[1][2]
+    given_at = -END if late is None and after is not None else END * 2
+    if after is not None and late is not None:
+        given_at = after[1][0] - late
+    following = sorted((one for one in driver if one[0] >= given_at), key=lambda one: one[0])
+    return sum(following[0]) if following else END * 2
 
 
 def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
@@ -100,7 +110,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
         None,
         None,
         None,
-        table(driver),
+        table(driver).assign(depth=0),
         table(compiler),
         None,
     )

@@ -38,7 +38,7 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
 
 
 def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> None:
-    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True)
+    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
     states = told("state").assign(start=0, duration=200 * MS)
     tables |= {"spans": told("readback", "compile").assign(start=[20 * MS, 35 * MS])}
     tables |= {"driver_intervals": driver, "gpu_performance_states": states}

@@ -32,11 +32,13 @@ class Way:
     """How each gap came about.
 
     Attributes:
+        submitted: When the work that ends it was handed over; NEVER: not known.
         drained: Whether the host had waited for all of its work: a member of Drained.
         dark: Whether the recording does not say when the work that ends it was handed over.
         broken: Whether it lies inside a command buffer, between two pieces of its work.
     """
 
+    submitted: Times
     drained: Codes
     dark: Flags
     broken: Flags
@@ -58,10 +60,10 @@ def attributed(gaps: Stretches, work: Work, around: Surroundings) -> pd.DataFram
     drained = way.drained[pieces.gap]
     waits = unreported.cover(pieces.start) & (drained == _code(Drained.YES))
     until = gaps.ends[pieces.gap]
-    waiting = queued.cover(pieces.start)
+    driving = around.driving(pieces.start, way.submitted[pieces.gap])
     cause = np.where(
-        waiting,
-        _causes_queued(pieces.start, until, around, way.broken[pieces.gap]),
+        queued.cover(pieces.start),
+        _causes_queued(pieces.start, until, around, driving, way.broken[pieces.gap]),
         _causes_empty(pieces.start, around, way.dark[pieces.gap], waits),
     )
     during, names = _during(pieces.start, around, waits)
@@ -95,13 +97,16 @@ def ways(gaps: Stretches, work: Work) -> Way:
     nothing_told = bool((work.submitted == NEVER).all())
     last = ahead == work.start.size
     opened = np.append(work.opened, FOREVER)[ahead]
-    return Way(drained, np.where(last, nothing_told, submitted == NEVER), opened < gaps.starts)
+    dark = np.where(last, nothing_told, submitted == NEVER)
+    return Way(submitted, drained, dark, opened < gaps.starts)
 
 
-def _causes_queued(at: Times, until: Times, around: Surroundings, broken: Flags) -> Codes:
+def _causes_queued(
+    at: Times, until: Times, around: Surroundings, driving: Flags, broken: Flags
+) -> Codes:
     """Return why work that was handed over did not run."""
     return np.select(
-        [around.driver.cover(at), around.others.cover(at), around.asleep(at, until), broken],
+        [driving, around.others.cover(at), around.asleep(at, until), broken],
         [
             _of(Cause.DRIVER),
             _of(Cause.OTHER_PROCESS),

@@ -6,17 +6,29 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.stretches import Flags, Stretches, covered, nothing, stretches
+from tracekit.analysis.idle.stretches import (
+    FOREVER,
+    Flags,
+    Stretches,
+    covered,
+    nothing,
+    stretches,
+)
 from tracekit.analysis.intervals import Times, spans
 from tracekit.told import COMPILE, IDLE, READBACK
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """When each of those was at work; `told` is what the workload says it did, by name."""
+    """When each of those was at work.
+
+    `prepared` is when the driver began and when it ended each command buffer, ordered by start;
+    `told` is what the workload says it did, by name.
+    """
 
     written: Stretches
     driver: Stretches
+    prepared: tuple[Times, Times]
     compiler: Stretches
     others: Stretches
     awake: Stretches
@@ -26,7 +38,18 @@ class Surroundings:
     def bounds(self) -> Times:
         """All moments at which any of it begins or ends."""
         seen = (self.written, self.driver, self.compiler, self.others, self.awake)
-        return np.concatenate([one.bounds for one in (*seen, *self.told.values())])
+        ends = self.prepared[1]
+        return np.concatenate((ends, *(one.bounds for one in (*seen, *self.told.values()))))
+
+    def driving(self, at: Times, submitted: Times) -> Flags:
+        """Say when the driver was on the way to work that was handed over at the moments given.
+
+        It takes command buffers in order, so that it is through with one at the end of the first
+        that it begins afterwards; what it does then is for later ones.
+        """
+        starts, ends = self.prepared
+        through = np.append(ends, FOREVER)[np.searchsorted(starts, submitted)]
+        return self.driver.cover(at) & (at < through)
 
     def compiling(self, at: Times) -> Flags:
         """Say when a pipeline was made, by the compiler's rows or the workload's word."""
@@ -56,11 +79,20 @@ def surroundings(  # noqa: PLR0917  one table for each of them
     return Surroundings(
         written=written,
         driver=covered(driver_intervals),
+        prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
         others=stretches(*spans(others)),
         awake=covered(gpu_performance_states),
         told=_by_name(told),
     )
+
+
+def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
+    """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
+    if driver_intervals is None:
+        return nothing().starts, nothing().ends
+    own = driver_intervals[driver_intervals["target"]].sort_values("start", kind="stable")
+    return spans(own[own["depth"].fillna(0) == 0])
 
 
 def without_load(told: pd.DataFrame | None) -> Stretches:
