@@ -1,19 +1,14 @@
 """Samples of GPU counters, and what each counter is."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from labelled.cells import ACCELERATOR, Rows
 from labelled.draws import Draws
 from labelled.setup import MILLISECOND, Counters, Machine
 from labelled.world import World
-from tracekit.host.cells import Cell
-
-Rows = Iterator[tuple[Cell, ...]]
 
 _TICK = 2 * MILLISECOND
 _FIRST = 3 * MILLISECOND
-_ACCELERATOR = 4_294_969_231
 _LARGEST = (1 << 63) - 1
 
 
@@ -61,7 +56,7 @@ def infos(world: World) -> Rows:
     for number, name in enumerate(_shares(setup.counters, setup.machine)):
         value = "Bandwidth" in name and not setup.machine.first_generation
         yield (
-            *(0, 7 + number, name, _LARGEST if value else 100, _ACCELERATOR, "", 1),
+            *(0, 7 + number, name, _LARGEST if value else 100, ACCELERATOR, "", 1),
             *("Value" if value else "Percentage", 1, False, 0),
         )
 
@@ -86,4 +81,4 @@ def samples(world: World) -> Rows:
     values = np.minimum(values, np.array(most))
     for number, (time, row) in enumerate(zip(times.tolist(), values.tolist(), strict=True)):
         for counter, value in enumerate(row):
-            yield time, 7 + counter, value, _ACCELERATOR, number, 0
+            yield time, 7 + counter, value, ACCELERATOR, number, 0

@@ -1,5 +1,6 @@
 """What is true of a trace of the model, in numbers: shares of its steady phase."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,3 +95,7 @@ class Facts:
         usual = float(np.median(self.periods))
         high = self.periods[self.periods > factor * usual]
         return high.size / self.periods.size, float((high - usual).sum()) / self.periods.sum()
+
+
+Size = Callable[[Facts], float | None]
+"""How large a fault is in a trace, in units of the limit from which it matters."""

@@ -1,7 +1,7 @@
 """Write a trace of the model as a run's folder, with the exports of its tables."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from labelled.grammar import schemas, table
@@ -15,14 +15,19 @@ from tracekit.recording import Overhead, Process, Provenance, Recording
 _CREATED = "2026-03-30T20:49:19.103+00:00"
 
 
-def write(world: World, folder: Path) -> Recording:
-    """Write the run's folder; what was there before is gone."""
+def write(world: World, folder: Path, only: Collection[str] | None = None) -> Recording:
+    """Write the run's folder; what was there before is gone.
+
+    `only` names the schemas of Apple's that are exported; all of them where it is None.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     recording = Recording(folder)
     recording.exports.mkdir(parents=True)
     setup = world.setup
     listed = [name for name in schemas(setup.version) if _is_there(setup, name)]
     for place, name in enumerate(listed, start=1):
+        if only is not None and name not in only:
+            continue
         path = recording.exports / f"{name}.xml"
         renamed = setup.drifted if name == "metal-gpu-intervals" else ""
         rows = _recorded(ROWS[name](world), world)

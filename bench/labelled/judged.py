@@ -3,6 +3,7 @@
 import logging
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,17 @@ from labelled.corpus import Trace
 from labelled.facts import Facts
 from labelled.faults import FAULTS
 from labelled.folder import write
+from labelled.grammar import COLUMNS
 from labelled.idle import Idle
 from labelled.labels import SIZES, Label, label
 from labelled.program import simulate
-from tracekit.analysis.analyze import analyze
-from tracekit.analysis.given import Given
+from tracekit.analysis.analyze import judge as apply
+from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.result import Result, Status
+from tracekit.analysis.result import Status
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Provenance
 from tracekit.tables import Tables
+from tracekit.tables.sources import needed_schemas
 
 logging.getLogger("tracekit").setLevel(logging.CRITICAL)
 
@@ -60,36 +62,47 @@ class Judged:
     idle: dict[str, int]
     right: dict[str, int]
 
+    def of(self, rule: str | None) -> tuple[Verdict, ...]:
+        """Return what one rule did; what all of them did for None."""
+        return tuple(one for one in self.verdicts if rule in {None, one.rule})
+
 
 def judge(trace: Trace, folder: Path | None = None) -> Judged:
-    """Make the trace, let all rules judge it, and compare with what is true of it."""
-    world = simulate(trace.setup())
-    facts = Facts(world)
+    """Make the trace, let all rules judge it, and compare with what is true of it.
+
+    With a `folder` the run is left there, with all of its exports.
+    """
+    facts = Facts(simulate(trace.setup()))
     with tempfile.TemporaryDirectory() as scratch:
-        recording = write(world, folder or Path(scratch) / "run")
+        needed = None if folder else _needed()
+        recording = write(facts.world, folder or Path(scratch) / "run", needed)
         provenance = recording.provenance()
         targets = frozenset(one.pid for one in provenance.targets)
-        tables = Tables(recording.exports, targets)
-        result = analyze(tables, provenance)
-        idle, right = _causes(tables, provenance, facts)
-    verdicts = tuple(_verdict(rule, facts, trace, result) for rule in RULES if rule in SIZES)
+        known = Given(Tables(recording.exports, targets), provenance)
+        verdicts = tuple(_verdict(rule, known, facts, trace) for rule in RULES if rule in SIZES)
+        idle, right = _causes(known, facts)
     return Judged(trace, verdicts, idle, right)
 
 
-def _verdict(rule: str, facts: Facts, trace: Trace, result: Result) -> Verdict:
+@cache
+def _needed() -> frozenset[str]:
+    """Return the schemas that rules make use of."""
+    tables = {name for rule in RULES.values() for name in recorded_tables(rule.judge)}
+    return needed_schemas(tables, frozenset(COLUMNS))
+
+
+def _verdict(rule: str, known: Given, facts: Facts, trace: Trace) -> Verdict:
     size, wanted = SIZES[rule](facts), label(rule, facts)
     if not trace.faults and size is not None:
         wanted = Label.PASS  # nothing at all is wrong, however near to a limit
-    check = next(one for one in result.checks if one.rule == rule)
-    findings = [one for one in result.findings if one.rule == rule]
+    check, findings = apply(RULES[rule], known, {})
     savings = [one.saving for one in findings if one.saving is not None]
-    found = wanted is Label.FIND and savings
     return Verdict(
         rule,
         wanted,
         check.status.value,
         size,
-        _cost(rule, facts, trace) if found else None,
+        _cost(rule, facts, trace) if wanted is Label.FIND and savings else None,
         sum(savings) if savings else None,
         " ".join(one.message for one in findings) or check.reason,
     )
@@ -109,15 +122,13 @@ def _cost(rule: str, facts: Facts, trace: Trace) -> int | None:
     return facts.length - Facts(simulate(heal(setup))).length
 
 
-def _causes(
-    tables: Tables, provenance: Provenance, facts: Facts
-) -> tuple[dict[str, int], dict[str, int]]:
+def _causes(known: Given, facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
     """Return the idle time by its true cause, and how much of it the analysis gives that cause."""
     setup = facts.world.setup
     if setup.empty or setup.broken or setup.drifted or not setup.marks:
         return {}, {}
     try:
-        gaps = Given(tables, provenance)["gaps"]
+        gaps = known["gaps"]
     except (Unavailable, KeyError):
         return {}, {}
     found = gaps.sort_values("start")

@@ -5,12 +5,13 @@ Sizes within MARGIN of it are neither here nor there, and a size of None means t
 cannot show the fault either way.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 
 import numpy as np
 
-from labelled.facts import Facts
+from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
+from labelled.facts import Facts, Size
 from labelled.setup import MICROSECOND
 
 MARGIN = 0.3
@@ -27,8 +28,6 @@ NEED_MARKS = {
     "serial-prefill",
 }
 """Rules that can see nothing where the program does not mark its steps."""
-
-Size = Callable[[Facts], float | None]
 
 
 class Label(Enum):
@@ -71,9 +70,11 @@ def _late_start(facts: Facts) -> float | None:
     return sum(one for one in waits if one > 100 * MICROSECOND) / facts.length / 0.05
 
 
-def _shallow_queue(facts: Facts) -> float:
+def _shallow_queue(facts: Facts) -> float | None:
     if facts.depth_at_most_one < 0.8:
         return min(0.5, facts.depth_at_most_one)
+    if facts.world.setup.readbacks:
+        return None  # which of its waits are at fault is for another rule to say
     return facts.idle_share("host-late", "readback", "driver", "start-latency") / 0.05
 
 
@@ -166,61 +167,7 @@ def _memory_growth(facts: Facts) -> float:
 def _hot_allocations(facts: Facts) -> float:
     setup = facts.world.setup
     wired = setup.wiring * setup.steps / facts.length
-    return max(setup.allocations / 2, wired / 0.01)
-
-
-def _counters(name: str) -> Size:
-    def size(facts: Facts) -> float | None:
-        counters = facts.world.setup.counters
-        if counters is None or counters.only_ray_tracing:
-            return 0.0
-        if facts.world.setup.rival is not None:
-            return None
-        return _COUNTED[name](counters)
-
-    return size
-
-
-def _gap(high: float, low: float, other: float) -> float | None:
-    """Say how far one limiter is above 70 %, if arithmetic or memory is well below 50 %."""
-    if high > 0.7 * 0.9 and (low > 0.45 or abs(other - high) < 0.15):
-        return None
-    if other > high:
-        return 0.0
-    return 1 + (high - 0.7) / 0.7 * 6
-
-
-_COUNTED: Mapping[str, Callable[..., float | None]] = {
-    "low-occupancy": lambda c: (
-        None if max(c.alu, c.memory, c.bandwidth) > 0.6 else 0.3 / c.occupancy
-    ),
-    "memory-bound": lambda c: _gap(max(c.memory, c.bandwidth), c.alu * 1.1, c.other),
-    "compute-bound": lambda c: _gap(c.alu * 1.1, max(c.memory, c.bandwidth), c.other),
-    "other-limiter": lambda c: _gap(
-        c.other, max(c.alu * 1.1, c.memory, c.bandwidth), max(c.alu * 1.1, c.memory)
-    ),
-}
-
-
-def _reached(facts: Facts) -> float:
-    setup = facts.world.setup
-    return setup.bytes_moved * setup.steps / (facts.busy / 1e9) / setup.machine.bandwidth
-
-
-def _roofline(facts: Facts) -> float | None:
-    setup = facts.world.setup
-    if not setup.bytes_moved or not setup.flops:
-        return 0.0
-    reached = _reached(facts)
-    return None if reached > 1 else 0.5 / reached
-
-
-def _cache(facts: Facts) -> float | None:
-    setup = facts.world.setup
-    if 0 < setup.bytes_moved < 12_000_000:
-        return None
-    # Half a step beyond the memory's bandwidth is beyond doubt; below it nothing is.
-    return 1 + (_reached(facts) - 1.05) * 6
+    return max(setup.allocations / 0.5, wired / 0.01)
 
 
 def _below_ceiling(facts: Facts) -> float:
@@ -286,9 +233,9 @@ SIZES: Mapping[str, Size] = {
     "thermal-pressure": _thermal,
     "memory-growth": _memory_growth,
     "hot-allocations": _hot_allocations,
-    **{name: _counters(name) for name in _COUNTED},
-    "roofline-distance": _roofline,
-    "cache-resident": _cache,
+    **{name: counted(name) for name in COUNTED},
+    "roofline-distance": roofline_distance,
+    "cache-resident": cache_resident,
     "below-ceiling": _below_ceiling,
     "metadata-per-layer": _metadata,
     "scatter-encoder": _share_of_label("Scatter", 0.02),

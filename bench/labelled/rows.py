@@ -3,31 +3,13 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from labelled.cells import ACCELERATOR, NOBODY, Rows, label, main_thread, owner
 from labelled.counted import infos, samples
-from labelled.world import TARGET, Buffer, Interval, Owner, World
-from tracekit.host.cells import Cell, Compound, process, thread
+from labelled.states import allocated, allocations, device_performance, performance, thermal
+from labelled.world import TARGET, Buffer, Interval, World
+from tracekit.host.cells import Compound
 
-Rows = Iterator[tuple[Cell, ...]]
-
-_NOBODY = (1 << 64) - 1
-_ACCELERATOR = 4_294_969_231
-_LEVELS = ((0.9, "Maximum", 3), (0.6, "Medium", 2), (0.0, "Minimum", 1))
 _JOINED = 5_000
-
-
-def label(text: str) -> Compound:
-    """Return a label as a formatted one."""
-    return Compound(text, (("string", text),))
-
-
-def owner(one: Owner) -> Compound:
-    """Return the cell of a process."""
-    return process(one.name, one.pid, "TODO")
-
-
-def main_thread(one: Owner) -> Compound:
-    """Return the cell of its main thread."""
-    return thread("Main Thread", 2_000_000 + one.pid, owner(one))
 
 
 def _numbered(world: World) -> Iterator[tuple[int, Interval]]:
@@ -97,7 +79,7 @@ def application(world: World) -> Rows:
     """Yield the writing of command buffers, and of the encoders in them."""
     device, who = world.setup.machine.device, owner(TARGET)
     found = [
-        (one.created, one.committed - one.created, 0, "Command Buffer 0", one.number, _NOBODY)
+        (one.created, one.committed - one.created, 0, "Command Buffer 0", one.number, NOBODY)
         for one in world.buffers
     ]
     found += [
@@ -122,7 +104,7 @@ def commits(world: World) -> Rows:
     for place, one in enumerate(world.buffers):
         at = one.committed
         yield (
-            *(at, one.number, at, place, 0, 0, place, 0, 0, "Compute", None, _NOBODY, 0),
+            *(at, one.number, at, place, 0, 0, place, 0, 0, "Compute", None, NOBODY, 0),
             *(TARGET.pid, owner(TARGET)),
         )
 
@@ -131,7 +113,7 @@ def gpu_submissions(world: World) -> Rows:
     """Yield which command buffer each submission to the GPU is of."""
     for number, one in _numbered(world):
         yield (
-            *(one.start, one.buffer, number, 0, 0, one.encoder, _ACCELERATOR, 2, 0, 0, 0),
+            *(one.start, one.buffer, number, 0, 0, one.encoder, ACCELERATOR, 2, 0, 0, 0),
             *(one.owner.pid, owner(one.owner), 0, 0, one.merged),
         )
 
@@ -151,7 +133,7 @@ def driver(world: World) -> Rows:
     for start, duration, depth, event, one in found:
         yield (
             *(start, duration, "Driver Processing", event, depth, label(" "), 0, -1, 0),
-            *(owner(one.owner), main_thread(one.owner), device, _NOBODY, label(" ")),
+            *(owner(one.owner), main_thread(one.owner), device, NOBODY, label(" ")),
         )
 
 
@@ -162,7 +144,7 @@ def wiring(world: World) -> Rows:
         if one.kind == "wire":
             yield (
                 *(one.start, one.end - one.start, "Driver Processing", "Wire Memory", 0),
-                *(label(" "), 0, -1, 0, owner(TARGET), main_thread(TARGET), device, _NOBODY, False),
+                *(label(" "), 0, -1, 0, owner(TARGET), main_thread(TARGET), device, NOBODY, False),
             )
 
 
@@ -192,52 +174,6 @@ def spills(world: World) -> Rows:
     for one in world.encoders if world.setup.spilled else ():
         if one.label == world.setup.pieces[0].label:
             yield one.end, one.buffer, one.number, world.setup.spilled, owner(TARGET)
-
-
-def performance(world: World) -> Rows:
-    """Yield the GPU's performance levels by name."""
-    for one in world.levels:
-        name = next(name for least, name, _ in _LEVELS if one.ratio >= least)
-        yield (
-            *(one.start, one.end - one.start, name, "Current", False, None),
-            "GPU Performance State",
-        )
-
-
-def device_performance(world: World) -> Rows:
-    """Yield the GPU's performance levels by number."""
-    for one in world.levels:
-        number = next(number for least, _, number in _LEVELS if one.ratio >= least)
-        yield one.start, one.end - one.start, _ACCELERATOR, number, number
-
-
-def thermal(world: World) -> Rows:
-    """Yield the machine's thermal states; one that is not nominal begins with the steady phase."""
-    begin, _ = world.steady
-    state = world.setup.thermal
-    parts = [(0, world.end, state)]
-    if state not in {"Nominal", "Fair"}:
-        parts = [(0, begin, "Fair"), (begin, world.end, state)]
-    for start, end, name in parts:
-        yield start, end - start, end, name, "Current", False, None
-
-
-def allocated(world: World) -> Rows:
-    """Yield the levels of memory that the target had allocated."""
-    levels = [*world.memory, (world.end, 0)]
-    for (start, size), (end, _) in pairwise(levels):
-        words = label(f"{size / (1 << 20):.1f} MiB")
-        yield start, end - start, end, owner(TARGET), size, words, label("Allocated"), 0
-
-
-def allocations(world: World) -> Rows:
-    """Yield each buffer that was allocated."""
-    device = world.setup.machine.device
-    for number, one in enumerate(world.allocations):
-        yield (
-            *(one.time, 0, owner(TARGET), main_thread(TARGET), number, None, one.label, 0),
-            *(one.size, one.size, label("Allocation"), device, "Buffer", "Allocation", None, None),
-        )
 
 
 ROWS: dict[str, Callable[[World], Rows]] = {

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begun = time.monotonic()
     traces = list(_chosen(options))
     judged = _judged(traces, options.keep)
-    scores = tally(judged)
+    scores = tally(judged, options.rule)
     wrongs = [pair for pair in wrong(judged) if options.rule in {None, pair[1].rule}]
     print(listed(wrongs), end="\n\n" if wrongs else "")
     print(plain(scores))

@@ -84,20 +84,20 @@ class Tally:
         return sum(self.right.values()) / whole if whole else None
 
 
-def tally(judged: Sequence[Judged]) -> Tally:
-    """Sum up what the rules did with the traces."""
+def tally(judged: Sequence[Judged], rule: str | None = None) -> Tally:
+    """Sum up what the rules, or one of them, did with the traces."""
     scores: dict[str, Score] = {}
     idle: dict[str, int] = {}
     right: dict[str, int] = {}
     for one in judged:
-        for verdict in one.verdicts:
+        for verdict in one.of(rule):
             score = scores.setdefault(verdict.rule, Score(verdict.rule))
             score.add(verdict, clean=not one.trace.faults)
         for cause, time in one.idle.items():
             idle[cause] = idle.get(cause, 0) + time
             right[cause] = right.get(cause, 0) + one.right[cause]
     clean = [one for one in judged if not one.trace.faults]
-    alarms = sum(any(_alarm(verdict) for verdict in one.verdicts) for one in clean)
+    alarms = sum(any(_alarm(verdict) for verdict in one.of(rule)) for one in clean)
     return Tally(scores, len(judged), len(clean), alarms, idle, right)
 
 
