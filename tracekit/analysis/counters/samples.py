@@ -16,11 +16,14 @@ from tracekit.analysis.intervals import spans, steady_window
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.units import percent
 
-HOW_TO_GET = (
-    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
+WAYS = (
     "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
     "Instruments, save it as a template and pass its path with --template, or let "
     "`tracekit templates make` make one."
+)
+HOW_TO_GET = (
+    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
+    + WAYS
 )
 LEAST_COVERED = 0.5
 """Share of a sample that must lie in the target's work."""
@@ -136,7 +139,8 @@ def _why_none(counters: pd.Series) -> str:
     name, count = known[0]
     return (
         f"counters have too few samples in the target's work ({name}, {count}); {FEWEST} of them "
-        f"with values that make sense are needed. Record steady work for longer."
+        f"with values that make sense are needed. Record steady work for longer, with --counters "
+        f"on; {WAYS}"
     )
 
 
