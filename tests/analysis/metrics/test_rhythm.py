@@ -20,7 +20,7 @@ def test_even_steps_do_not_vary(row_of_steps: Make) -> None:
 
 
 def test_spikes_share_is_their_excess_over_all_time(row_of_steps: Make) -> None:
-    steps = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(25)])
+    steps = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
     assert METRICS["step_spike_share"].measure(steps, None) == pytest.approx(50 / 300)
 
 

@@ -48,8 +48,8 @@ def test_idle_time_after_waits_inside_steps_is_the_saving(
     [finding] = judge(turns, targets, row_of_steps([4_000 * US] * 10))
     assert finding.severity is Severity.WARNING
     assert "waits for the device 3.9 times in a steady step" in finding.message
-    # Of 39 waits each step needs its last one.
-    assert finding.saving == (39 - 10) * 200 * US
+    # Of 39 waits 9 lie between two steps.
+    assert finding.saving == (39 - 9) * 200 * US
     assert finding.evidence[0].end - finding.evidence[0].start == 200 * US
 
 
@@ -90,7 +90,7 @@ def test_the_workload_may_tell_of_its_readbacks(
     steps = row_of_steps([4_000 * US] * 10)
     [finding] = told(frame, targets, steps, spans)
     assert "3.9 times in a steady step" in finding.message
-    assert finding.saving == 29 * 500 * US
+    assert finding.saving == 30 * 500 * US
     assert not told(frame, targets, row_of_steps([1_000 * US] * 40), spans)
 
 

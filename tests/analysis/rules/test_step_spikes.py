@@ -29,7 +29,7 @@ def test_what_spikes_take_beyond_their_neighbours_is_the_saving(
     [finding] = judge(row_of_steps(with_spikes(30, 60)), no_happenings)
     assert finding.severity is Severity.WARNING
     assert finding.saving == 80 * MS
-    assert "2 of 100 steady steps take far longer" in finding.message
+    assert "2 of 99 steady steps take far longer" in finding.message
     assert "up to 50 ms where 10 ms is usual, 80 ms too much in all" in finding.message
     assert finding.evidence == (
         Evidence("steps", 300 * MS, 350 * MS),

@@ -27,7 +27,8 @@ _LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
 class Beats:
     """Steady steps of one variant, in order of their starts.
 
-    A beat ends where the next step starts; where none follows at once, with its own step.
+    A beat ends where the next step starts. A step that none follows has no beat: in a loop that
+    submits ahead the last one waits for all that is in flight.
     """
 
     variant: str
@@ -82,8 +83,9 @@ def beats(steps: pd.DataFrame, requests: pd.DataFrame | None) -> tuple[Beats, ..
             "the metric tick_spikes counts those that took too long."
         )
     steady = steady_steps(steps).sort_values("start", kind="stable")
-    starts, ends = spans(steady)
-    ends = np.where(_followed(steps, steady), np.append(starts[1:], ends[-1:]), ends)
+    starts = spans(steady)[0]
+    follows = _followed(steps, steady)
+    steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
     told = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
     names = np.asarray(told.astype(str), dtype=object)
     found = tuple(
@@ -101,9 +103,10 @@ def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
 def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
     many = [one for one in found if one.starts.size >= FEWEST and np.median(one.times) > 0]
     if not many:
-        most = max(one.starts.size for one in found)
+        most = max((one.starts.size for one in found), default=0)
         raise Unavailable(
-            f"{most} steady steps are too few to have a rhythm: at least {FEWEST} are needed."
+            f"{most} steady steps in a row are too few to have a rhythm: {FEWEST} are needed, "
+            "each with another one behind it."
         )
     return many
 

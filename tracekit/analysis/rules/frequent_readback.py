@@ -11,7 +11,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.submission.flights import Waits, flights, last_in_steps
+from tracekit.analysis.submission.flights import Waits, between_steps, flights
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.submission.readbacks import per_step, told_readbacks
 from tracekit.analysis.target import of_target
@@ -45,8 +45,8 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         Waits: moments at which all command buffers of the target were complete before it began
         to encode the next. Where a trace does not show them, spans of the workload named
         `readback`. It fires when there are more than `most` (1.5) in a steady step on average
-        and the device is idle for more than `limit` (3 %) of the window after those that are
-        not the last of their step. Late starts (over 100 µs) within that time are left to
+        and the device is idle for more than `limit` (3 %) of the window after those that do
+        not lie between two steps. Late starts (over 100 µs) within that time are left to
         late-start to save; bubbles counts the same idle time.
 
     Why it matters:
@@ -71,7 +71,8 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     if often <= most:
         return
     idle = IdleGaps.of(gpu_intervals, window)
-    held = idle.holding(waits.only(~last_in_steps(waits, steady)))
+    held = idle.holding(waits)
+    held = held[~between_steps(idle.starts[held], idle.ends[held], steady)]
     lost = int(idle.before[held].sum())
     if lost > limit * window.length:
         yield _finding(often, lost, window, (idle.starts[held], idle.ends[held]))

@@ -12,7 +12,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, overlap, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.submission.flights import Flights, encoding, flights, last_in_steps
+from tracekit.analysis.submission.flights import Flights, between_steps, encoding, flights
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.units import duration, percent
@@ -44,8 +44,8 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
         at most one of them for more than `most` of the steady window (80 %), and more than
         `limit` of it (5 %) could be won with two in flight. What could be won is the idle time
         of the device around the moments at which the program had waited for everything, but no
-        more than the program waited while one was in flight and it was not encoding. Of several
-        waits in a step only the last one counts, the others are frequent-readback's; late starts
+        more than the program waited while one was in flight and it was not encoding. Where
+        steps are marked, waits inside of them are frequent-readback's; late starts
         (over 100 µs) are left to late-start. Bubbles counts the same idle time.
 
     Why it matters:
@@ -92,7 +92,7 @@ def _held(
     found: Flights, idle: IdleGaps, steps: pd.DataFrame | None, window: Window
 ) -> NDArray[np.int64]:
     """Return which gaps hold a wait that this rule counts."""
-    waits = found.waits(window)
-    if steps is not None and (steps["phase"] == "steady").any():
-        waits = waits.only(last_in_steps(waits, steady_steps(steps)))
-    return idle.holding(waits)
+    held = idle.holding(found.waits(window))
+    if steps is None or not (steps["phase"] == "steady").any():
+        return held
+    return held[between_steps(idle.starts[held], idle.ends[held], steady_steps(steps))]

@@ -11,6 +11,7 @@ from tracekit.analysis.intervals import Times, Window, clip, spans
 from tracekit.analysis.target import of_target
 
 _COMMIT = "CommandBufferSubmission"
+_NEAR, _NEAR_SHARE = 1_000_000, 0.02  # ns, and of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,14 @@ def in_steps(waits: Waits, steps: pd.DataFrame) -> NDArray[np.int64]:
     return np.searchsorted(begins, waits.starts, side="right") - 1
 
 
-def last_in_steps(waits: Waits, steps: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which waits are the last of their step: the one that a step which is read needs."""
-    places = in_steps(waits, steps)
-    return np.diff(places, append=np.iinfo(np.int64).max) != 0
+def between_steps(starts: Times, ends: Times, steps: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which gaps lie between two steps: those that a loop needs which reads each step.
+
+    A step starts or ends within such a gap, give or take how exactly the workload's marks lie on
+    the trace's time.
+    """
+    begins, stops = spans(steps)
+    near = min(_NEAR, int(_NEAR_SHARE * np.median(stops - begins)))
+    marks = np.sort(np.append(begins, stops.max()))
+    before = np.searchsorted(marks, starts - near, side="left")
+    return np.searchsorted(marks, ends + near, side="right") > before
