@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.analysis.analyze import used_tables
+from tracekit.analysis.analyze import analyze, used_tables
 from tracekit.analysis.capture import capture_table, remarks_table
+from tracekit.analysis.finding import Severity
 from tracekit.analysis.given import GIVEN, Given
+from tracekit.analysis.result import Status
 from tracekit.recording import Overhead, Provenance, Stage
 from tracekit.tables import Tables
 
@@ -86,3 +88,33 @@ def test_remarks_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
 def test_what_is_used_is_recorded() -> None:
     assert "gpu_intervals" in used_tables()
     assert not used_tables() & GIVEN
+
+
+STATE = (
+    '<row><start-time id="{0}1">{1}</start-time><duration id="{0}2">5</duration>'
+    '<thermal-state id="{0}3">Fair</thermal-state></row>'
+)
+HEAT = "start:start-time duration:duration thermal-state:thermal-state"
+
+
+def test_a_result_tells_of_damage_and_of_columns_that_are_not_there(tmp_path: Path) -> None:
+    rows = STATE.format(1, 10) + STATE.format(2, 20) + "<row><start-time id='9'>3"
+    export(tmp_path, "device-thermal-state-intervals", HEAT, rows)
+    result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
+    told = {one.rule: one for one in result.findings}
+    assert set(told) == {"capture-truncated", "schema-drift"}
+    assert told["capture-truncated"].severity is Severity.ERROR
+    assert "is damaged after row 2" in told["capture-truncated"].message
+    assert told["schema-drift"].severity is Severity.WARNING
+    assert "lacks end, is-induced, track-label, narrative, so that" in told["schema-drift"].message
+    assert "induced" in told["schema-drift"].message.partition("so that")[2]
+
+
+def test_a_whole_export_of_known_columns_is_passed(tmp_path: Path) -> None:
+    columns = "start:start-time duration:duration state:name label:name num-events:uint32 gpu:name"
+    end = "</node></trace-query-result>"
+    export(tmp_path, "metal-gpu-state-intervals", f"{columns} color:name", "", end)
+    result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
+    assert not result.findings
+    passed = {one.rule for one in result.checks if one.status is Status.PASSED}
+    assert {"capture-truncated", "schema-drift"} <= passed

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.analysis.metrics.telemetry import monitored
+from tracekit.analysis.monitored import monitored
 
 _RANKS = {"minimum": 0, "low": 0, "medium": 1, "maximum": 2, "high": 2}
 _BEST = max(_RANKS.values())

@@ -5,13 +5,8 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.metric import metric
+from tracekit.analysis.monitored import monitored
 from tracekit.analysis.result import Better
-
-_HELP = {
-    "gpu_clock": "macmon and powermetrics tell the GPU's clock",
-    "gpu_power": "macmon and powermetrics tell the GPU's power",
-    "thermal_pressure": "powermetrics tells the thermal pressure",
-}
 
 
 @metric("Hz")
@@ -55,16 +50,3 @@ def _steady(
     if own.empty:
         raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
     return own["value"].astype(float)
-
-
-def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
-    """Return what a monitor told of one name; the workload's own gauges are no monitor's."""
-    who = "no monitor was read"
-    if gauges is not None:
-        monitored = gauges[gauges["source"] != "workload"]
-        own = monitored[monitored["name"] == name]
-        if not own.empty:
-            return own
-        sources = ", ".join(sorted({str(one) for one in monitored["source"].dropna()}))
-        who = f"{sources}, which was read, does not tell {name}" if sources else who
-    raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")

@@ -9,7 +9,7 @@ from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
-from tracekit.analysis.metrics.telemetry import monitored
+from tracekit.analysis.monitored import monitored
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.telemetry.reading import THERMAL_PRESSURES

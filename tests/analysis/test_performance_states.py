@@ -1,0 +1,112 @@
+"""Time below the best state, and the clock that a monitor read."""
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Window
+from tracekit.analysis.performance_states import below_best, clock
+
+WINDOW = Window(0, 100, "the steady window")
+
+
+def states(*rows: tuple[int, int | None, str | None], induced: bool | None = False) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "start": [start for start, _, _ in rows],
+            "duration": pd.array([length for _, length, _ in rows], dtype="Int64"),
+            "state": pd.array([state for _, _, state in rows], dtype="string"),
+            "induced": pd.array([induced] * len(rows), dtype="boolean"),
+        }
+    )
+
+
+def readings(name: str, *rows: tuple[int, float], source: str = "macmon") -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "time": [at for at, _ in rows],
+            "name": pd.array([name] * len(rows), dtype="string"),
+            "value": pd.array([value for _, value in rows], dtype="Float64"),
+            "source": pd.array([source] * len(rows), dtype="string"),
+        }
+    )
+
+
+def test_each_lower_state_has_its_own_time() -> None:
+    below = below_best(
+        states((0, 10, "Minimum"), (10, 20, "Medium"), (40, 10, "Maximum"), (60, 5, "Minimum")),
+        WINDOW,
+    )
+    assert below.awake == 45
+    assert below.states == {"Medium": 20, "Minimum": 15}
+    assert below.share == pytest.approx(35 / 45)
+    assert below.starts.tolist() == [0, 10, 60]
+    assert not below.induced
+
+
+def test_what_lies_outside_of_the_window_is_cut_off() -> None:
+    below = below_best(states((-50, 60, "low"), (90, 60, "high")), WINDOW)
+    assert (below.awake, below.states) == (20, {"low": 10})
+    assert below.ends.tolist() == [10]
+
+
+def test_overlapping_rows_count_once() -> None:
+    below = below_best(states((0, 10, "Minimum"), (5, 10, "Minimum")), WINDOW)
+    assert (below.awake, below.share) == (15, 1.0)
+
+
+def test_whether_it_was_asked_for_may_be_unknown() -> None:
+    assert not below_best(states((0, 10, "Minimum"), induced=None), WINDOW).induced
+    assert below_best(states((0, 10, "Minimum"), induced=True), WINDOW).induced
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (None, "no performance states were recorded"),
+        (states((200, 10, "Minimum")), "is noted in the steady window"),
+        (states((0, None, "Minimum")), "is noted in the steady window"),
+        (states((0, 5, "Maximum"), (5, 5, None)), "rank is not known: no name"),
+        (states((0, 5, "Turbo"), (5, 5, "Idle")), "rank is not known: Idle, Turbo"),
+    ],
+)
+def test_what_cannot_be_ranked_is_not(table: pd.DataFrame | None, message: str) -> None:
+    with pytest.raises(Unavailable, match=message):
+        below_best(table, WINDOW)
+
+
+def test_an_unknown_state_outside_of_the_window_does_not_matter() -> None:
+    assert below_best(states((0, 5, "Maximum"), (500, 5, "Turbo")), WINDOW).share == 0
+
+
+def test_the_highest_clock_is_that_of_the_whole_run() -> None:
+    told = readings("gpu_clock", (-50, 2e9), (10, 1e9), (30, 1e9), (50, 1.5e9), (70, 0.5e9))
+    read = clock(told, WINDOW, active=0.25)
+    assert read.best == 2e9
+    assert read.times.tolist() == [10, 30, 50, 70]
+    assert read.ratio == 0.5
+    assert read.share_below(0.75) == 0.75
+    assert read.ends == (1e9, 0.5e9)
+
+
+def test_readings_come_in_the_order_of_time() -> None:
+    told = readings("gpu_clock", (70, 4.0), (10, 1.0), (50, 3.0), (30, 2.0))
+    assert clock(told, WINDOW, active=0.25).hertz.tolist() == [1, 2, 3, 4]
+
+
+def test_a_reading_counts_by_the_activity_of_its_own_moment_and_monitor() -> None:
+    told = readings("gpu_clock", *[(at, 1e9) for at in (10, 20, 30, 40, 50)])
+    idle = readings("gpu_active", (10, 0.1))
+    assert clock(pd.concat([told, idle]), WINDOW, active=0.25).times.tolist() == [20, 30, 40, 50]
+    other = readings("gpu_active", (10, 0.1), source="ioreg")
+    assert clock(pd.concat([told, other]), WINDOW, active=0.25).times.size == 5
+    assert clock(pd.concat([told, idle]), WINDOW, active=0.05).times.size == 5
+
+
+def test_too_few_readings_and_other_gauges_are_no_clock() -> None:
+    with pytest.raises(Unavailable, match=r"3 readings .* it takes 4"):
+        clock(readings("gpu_clock", (1, 1.0), (2, 1.0), (3, 1.0)), WINDOW, active=0.25)
+    with pytest.raises(Unavailable, match="macmon, which was read, does not tell gpu_clock"):
+        clock(readings("gpu_power", (1, 1.0)), WINDOW, active=0.25)
+    with pytest.raises(Unavailable, match="no monitor was read"):
+        clock(None, WINDOW, active=0.25)
