@@ -83,7 +83,7 @@ def test_the_workload_may_tell_of_its_readbacks(
     spans = pd.DataFrame(
         {
             "start": [at * US + 500 * US for at in range(0, 40_000, 1_000)],
-            "duration": 400 * US,
+            "duration": 500 * US,
             "name": "readback",
         }
     )

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.submission.flights import between_steps, encoding, flights
+from tracekit.analysis.submission.flights import Waits, between_steps, encoding, flights
 
 Handed = Callable[..., tuple[pd.DataFrame, ...]]
 US = 1_000
@@ -103,13 +103,12 @@ def test_an_unknown_target_has_no_flights(handed_over: Handed, nobody: pd.DataFr
         flights(submissions, completions, None, nobody)
 
 
-def test_gaps_between_steps_hold_a_start_or_the_last_end() -> None:
+def test_waits_between_steps_hold_a_start_or_the_last_end() -> None:
     starts = np.array([40, 90, 170, 380], dtype=np.int64) * US
     ends = np.array([60, 110, 190, 410], dtype=np.int64) * US
     one = pd.DataFrame({"start": [0], "duration": [400 * US]})
     three = pd.DataFrame({"start": [200 * US, 0, 100 * US], "duration": [100 * US] * 3})
-    assert between_steps(starts, ends, one).tolist() == [False, False, False, True]
-    assert between_steps(starts, ends, three).tolist() == [False, True, False, False]
-    # A mark may lie beside the trace's time by 2 % of a step.
-    assert between_steps(starts, ends + 9 * US, three).tolist() == [False, True, True, False]
-    assert between_steps(starts[:0], ends[:0], one).tolist() == []
+    assert between_steps(Waits(starts, ends), one).tolist() == [False, False, False, True]
+    assert between_steps(Waits(starts, ends), three).tolist() == [False, True, False, False]
+    assert between_steps(Waits(starts, ends + 9 * US), three).tolist() == [False, True, True, False]
+    assert between_steps(Waits(starts[:0], ends[:0]), one).tolist() == []

@@ -71,8 +71,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     if often <= most:
         return
     idle = IdleGaps.of(gpu_intervals, window)
-    held = idle.holding(waits)
-    held = held[~between_steps(idle.starts[held], idle.ends[held], steady)]
+    held = idle.holding(waits.only(~between_steps(waits, steady)))
     lost = int(idle.before[held].sum())
     if lost > limit * window.length:
         yield _finding(often, lost, window, (idle.starts[held], idle.ends[held]))

@@ -92,7 +92,7 @@ def _held(
     found: Flights, idle: IdleGaps, steps: pd.DataFrame | None, window: Window
 ) -> NDArray[np.int64]:
     """Return which gaps hold a wait that this rule counts."""
-    held = idle.holding(found.waits(window))
-    if steps is None or not (steps["phase"] == "steady").any():
-        return held
-    return held[between_steps(idle.starts[held], idle.ends[held], steady_steps(steps))]
+    waits = found.waits(window)
+    if steps is not None and (steps["phase"] == "steady").any():
+        waits = waits.only(between_steps(waits, steady_steps(steps)))
+    return idle.holding(waits)

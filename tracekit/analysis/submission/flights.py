@@ -11,7 +11,7 @@ from tracekit.analysis.intervals import Times, Window, clip, spans
 from tracekit.analysis.target import of_target
 
 _COMMIT = "CommandBufferSubmission"
-_NEAR, _NEAR_SHARE = 1_000_000, 0.02  # ns, and of a step
+_NEAR = 5_000  # ns: what a program does between its last wait and its mark
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +135,12 @@ def in_steps(waits: Waits, steps: pd.DataFrame) -> NDArray[np.int64]:
     return np.searchsorted(begins, waits.starts, side="right") - 1
 
 
-def between_steps(starts: Times, ends: Times, steps: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which gaps lie between two steps: those that a loop needs which reads each step.
+def between_steps(waits: Waits, steps: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which waits lie between two steps: those that a loop needs which reads each step.
 
-    A step starts or ends within such a gap, give or take how exactly the workload's marks lie on
-    the trace's time.
+    A step starts between the completion and the next commit, or the last one ends there.
     """
     begins, stops = spans(steps)
-    near = min(_NEAR, int(_NEAR_SHARE * np.median(stops - begins)))
     marks = np.sort(np.append(begins, stops.max()))
-    before = np.searchsorted(marks, starts - near, side="left")
-    return np.searchsorted(marks, ends + near, side="right") > before
+    before = np.searchsorted(marks, waits.starts, side="left")
+    return np.searchsorted(marks, waits.ends + _NEAR, side="right") > before
