@@ -49,8 +49,8 @@ def _reached(facts: Facts) -> float:
 def roofline_distance(facts: Facts) -> float | None:
     """Say how far the bytes of a step stay behind half of the memory's bandwidth."""
     setup = facts.world.setup
-    if not setup.bytes_moved or not setup.flops:
-        return 0.0
+    if not setup.bytes_moved or not setup.flops or setup.variants:
+        return 0.0 if not setup.variants else None
     reached = _reached(facts)
     return None if reached > 1 else 0.5 / reached
 

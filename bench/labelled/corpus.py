@@ -8,7 +8,7 @@ import numpy as np
 from labelled.drawn import clean
 from labelled.facts import Facts
 from labelled.faults import FAULTS
-from labelled.labels import NEED_MARKS, Label, label
+from labelled.labels import NEED_MARKS, NEEDED, Label, label
 from labelled.program import simulate
 from labelled.setup import Setup
 
@@ -23,6 +23,11 @@ _FIRST = {"tune": 0, "score": 10_000_000}
 _ALONE = {
     *("capture-empty", "capture-truncated", "schema-drift", "serial-prefill"),
     *("tiny-encoders", "frequent-command-buffers", "metadata-per-layer"),
+}
+# Faults of programs whose steps are all alike.
+_OF_STEPS = {
+    *("roofline-distance", "cache-resident", "below-ceiling", "irregular-cadence"),
+    *("serial-prefill", "metadata-per-layer"),
 }
 _EXCLUSIVE = (
     {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},
@@ -60,7 +65,13 @@ def _sized(setup: Setup, fault: str) -> Setup:
     It is drawn again until its size is beyond the margin on the side that is wanted.
     """
     wanted = Label.PASS if setup.seed % 5 in {1, 3} else Label.FIND
-    marked = replace(setup, marks=setup.marks or fault in NEED_MARKS)
+    needed = NEEDED.get(fault, frozenset[str]())
+    marked = replace(
+        setup,
+        marks=setup.marks or fault in NEED_MARKS,
+        missing=setup.missing - needed,
+        variants=() if fault in _OF_STEPS else setup.variants,
+    )
     drawn = setup
     for attempt in range(_ATTEMPTS):
         drawn = FAULTS[fault].put(marked, np.random.default_rng([setup.seed, 2, attempt]))

@@ -16,6 +16,17 @@ _OPTIONAL = (
     "metal-gpu-submission-to-command-buffer-id",
     "metal-shader-profiler-shader-list",
     "gpu-performance-device-state-intervals",
+    "gpu-performance-state-intervals",
+    "device-thermal-state-intervals",
+    "metal-application-encoders-list",
+    "metal-application-command-buffer-submissions",
+    "metal-command-buffer-frame-assignment",
+    "metal-command-buffer-completed",
+    "metal-driver-intervals",
+    "metal-driver-event-intervals",
+    "graphics-compiler-activity-intervals",
+    "metal-current-allocated-size",
+    "metal-resource-allocations",
 )
 
 
@@ -30,7 +41,9 @@ def clean(seed: int) -> Setup:
     efficiency = float(random.uniform(0.62, 0.85))
     moved = round(machine.bandwidth * efficiency * whole / SECOND)
     known = random.random() < 0.8
-    missing = frozenset(name for name in _OPTIONAL if random.random() < 0.12)
+    missing = frozenset(name for name in _OPTIONAL if random.random() < 0.06)
+    others = np.random.default_rng([seed, 4])
+    varied = others.random() < 0.1
     return Setup(
         seed=seed,
         machine=machine,
@@ -56,6 +69,11 @@ def clean(seed: int) -> Setup:
         tells=random.random() < 0.2,
         mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
         missing=missing,
+        drift=float(others.choice([0, 0, 0.05, 0.25])),
+        hiccups=float(others.choice([0, 0.02, 0.05])),
+        ramp=int(others.integers(0, 4)),
+        browser=int(others.choice([0, 0, 100])) * MICROSECOND,
+        variants=(1.0, float(others.uniform(1.1, 2.5))) if varied else (),
     )
 
 

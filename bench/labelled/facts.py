@@ -62,9 +62,11 @@ class Facts:
 
     @cached_property
     def periods(self) -> NDArray[np.float64]:
-        """From the start of each steady step to that of the next."""
+        """From the start of each steady step to that of the next; of variants, in units of one."""
         starts = [one.start for one in self.world.steps if one.phase == "steady"]
-        return np.diff(np.array(starts, np.float64))
+        found = np.diff(np.array(starts, np.float64))
+        parts = self.world.setup.variants or (1.0,)
+        return found / np.resize(np.array(parts), found.size)
 
     def gaps_before(self, *, first: bool) -> list[tuple[Interval, int]]:
         """Return work and the idle time before it: the first of each buffer, or all others."""

@@ -8,7 +8,7 @@ from labelled.grammar import schemas, table
 from labelled.marks import marks
 from labelled.rows import ROWS, Rows
 from labelled.setup import SECOND, Setup
-from labelled.world import COMPOSITOR, OTHER_COMPILER, RIVAL, TARGET, World
+from labelled.world import BROWSER, COMPOSITOR, OTHER_COMPILER, RIVAL, TARGET, World
 from tracekit.host.export_writer import write_export
 from tracekit.recording import Overhead, Process, Provenance, Recording
 
@@ -105,7 +105,7 @@ def _toc(world: World, listed: list[str]) -> Iterator[str]:
     }.items():
         yield f"<{tag}>{text}</{tag}>\n"
     yield "</summary>\n</info>\n<processes>\n"
-    for one in (TARGET, COMPOSITOR, RIVAL, OTHER_COMPILER):
+    for one in (TARGET, COMPOSITOR, BROWSER, RIVAL, OTHER_COMPILER):
         yield f'<process name="{one.name}" pid="{one.pid}" path="/"/>\n'
     yield "</processes>\n<data>\n"
     for name in listed:

@@ -4,10 +4,11 @@ import numpy as np
 
 from labelled.draws import Draws
 from labelled.setup import MICROSECOND, SECOND, Setup
-from labelled.world import COMPOSITOR, RIVAL, Interval, World
+from labelled.world import BROWSER, COMPOSITOR, RIVAL, Interval, Owner, World
 
-_FRAME = SECOND // 60
-_NUMBERS = {"compositor": 1 << 30, "rival": 1 << 31}
+_NUMBERS = {COMPOSITOR: 1 << 30, BROWSER: 1 << 31, RIVAL: 1 << 32}
+# Nothing else is drawn while either of them draws: their beats never meet.
+_PHASES = {COMPOSITOR: SECOND // 180, BROWSER: SECOND // 60 + SECOND // 72}
 
 
 class Gpu:
@@ -33,13 +34,15 @@ class Gpu:
         """Let the others have what time is left until the end of the trace."""
         while self._next < len(self._rivals) and self._rivals[self._next][0] < end:
             self._run_rival()
-        self._world.others.extend(_composed(self._world.setup, self._draws, end))
+        setup, random = self._world.setup, self._draws.random("drawn")
+        self._world.others.extend(_drawn(COMPOSITOR, setup.compositor, 60, end, random))
+        self._world.others.extend(_drawn(BROWSER, setup.browser, 30, end, random))
         self._world.others.sort()
 
     def _run_rival(self) -> None:
         arrival, length = self._rivals[self._next]
         start = max(arrival, self.free)
-        number = _NUMBERS["rival"] + 2 * self._next
+        number = _NUMBERS[RIVAL] + 2 * self._next
         self.free = start + length
         self._next += 1
         facts = (number, number + 1, arrival, arrival, arrival)
@@ -58,22 +61,22 @@ def _arrivals(setup: Setup, draws: Draws) -> list[tuple[int, int]]:
     return list(zip(np.cumsum(gaps).astype(int).tolist(), times.astype(int).tolist(), strict=True))
 
 
-def _composed(setup: Setup, draws: Draws, end: int) -> list[Interval]:
-    """Return what the window server draws, on channels of its own beside all computing."""
-    if not setup.compositor:
-        return []
-    random = draws.random("compositor")
+def _drawn(
+    owner: Owner, time: int, rate: int, end: int, random: np.random.Generator
+) -> list[Interval]:
+    """Return what a program draws so often a second, on channels beside all computing."""
     found: list[Interval] = []
-    for number, frame in enumerate(range(_FRAME // 3, end, _FRAME)):
-        start = frame + int(random.integers(0, 300 * MICROSECOND))
-        first = int(setup.compositor * 0.2 * random.lognormal(0, 0.2))
-        second = int(setup.compositor * 0.8 * random.lognormal(0, 0.2))
-        identity = _NUMBERS["compositor"] + 4 * number
+    frame = SECOND // rate
+    for number, at in enumerate(range(_PHASES[owner], end if time else 0, frame)):
+        start = at + int(random.integers(0, 300 * MICROSECOND))
+        first = int(time * 0.2 * random.lognormal(0, 0.2))
+        second = int(time * 0.8 * random.lognormal(0, 0.2))
+        identity = _NUMBERS[owner] + 4 * number
         for channel, begin, stop in (
             ("Vertex", start, start + first),
             ("Fragment", start + first + 2_000, start + first + 2_000 + second),
         ):
             label = f"Command Buffer 0:Render Command {number % 4}"
-            facts = (identity, identity + 1, frame, frame, frame)
-            found.append(Interval(begin, stop, channel, label, COMPOSITOR, *facts))
+            facts = (identity, identity + 1, at, at, at)
+            found.append(Interval(begin, stop, channel, label, owner, *facts))
     return found

@@ -25,6 +25,14 @@ from tracekit.analysis.rules import RULES
 from tracekit.tables import Tables
 from tracekit.tables.sources import needed_schemas
 
+# Without these the recording does not show every cause.
+_FOR_CAUSES = {
+    "metal-application-encoders-list",
+    "metal-command-buffer-completed",
+    "metal-driver-intervals",
+    "metal-driver-event-intervals",
+    "graphics-compiler-activity-intervals",
+}
 logging.getLogger("tracekit").setLevel(logging.CRITICAL)
 
 
@@ -125,7 +133,13 @@ def _cost(rule: str, facts: Facts, trace: Trace) -> int | None:
 def _causes(known: Given, facts: Facts) -> tuple[dict[str, int], dict[str, int]]:
     """Return the idle time by its true cause, and how much of it the analysis gives that cause."""
     setup = facts.world.setup
-    if setup.empty or setup.broken or setup.drifted or not setup.marks:
+    if (
+        setup.empty
+        or setup.broken
+        or setup.drifted
+        or not setup.marks
+        or setup.missing & _FOR_CAUSES
+    ):
         return {}, {}
     try:
         gaps = known["gaps"]

@@ -14,8 +14,8 @@ from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
 from labelled.facts import Facts, Size
 from labelled.setup import MICROSECOND
 
-MARGIN = 0.3
-"""How far from its limit a fault has to be to count: 30 % above it, or below it."""
+MARGIN = 0.2
+"""How far from its limit a fault has to be to count: 20 % above it, or below it."""
 
 # What is to be seen without any work of the target on the GPU.
 _WITHOUT_WORK = {
@@ -28,6 +28,19 @@ NEED_MARKS = {
     "serial-prefill",
 }
 """Rules that can see nothing where the program does not mark its steps."""
+_SUBMITTED = "metal-application-command-buffer-submissions"
+_COMPLETED = "metal-command-buffer-completed"
+NEEDED: Mapping[str, frozenset[str]] = {
+    "shallow-queue": frozenset({_SUBMITTED, _COMPLETED}),
+    "frequent-readback": frozenset({_SUBMITTED, _COMPLETED}),
+    "frequent-command-buffers": frozenset({_SUBMITTED, _COMPLETED}),
+    "pipeline-churn": frozenset({"graphics-compiler-activity-intervals"}),
+    "gpu-downclocked": frozenset({"gpu-performance-state-intervals"}),
+    "thermal-pressure": frozenset({"device-thermal-state-intervals"}),
+    "memory-growth": frozenset({"metal-current-allocated-size"}),
+    "hot-allocations": frozenset({"metal-resource-allocations", "metal-driver-event-intervals"}),
+}
+"""Schemas without which a rule cannot see its fault."""
 
 
 class Label(Enum):
@@ -46,7 +59,9 @@ def label(rule: str, facts: Facts) -> Label:
     if setup.empty and not rule.startswith("capture-") and rule not in _WITHOUT_WORK:
         return Label.PASS
     size = SIZES[rule](facts)
-    if size is None or (rule in NEED_MARKS and not setup.marks and size > 1 - MARGIN):
+    hidden = rule in NEED_MARKS and not setup.marks
+    hidden |= bool(NEEDED.get(rule, frozenset[str]()) & setup.missing)
+    if size is None or (hidden and size > 1 - MARGIN):
         return Label.EITHER
     if 1 - MARGIN < size < 1 + MARGIN:
         return Label.EITHER
@@ -110,6 +125,8 @@ def _frequent_command_buffers(facts: Facts) -> float:
 
 def _irregular_cadence(facts: Facts) -> float | None:
     setup = facts.world.setup
+    if setup.variants and (setup.uneven > 0.03 or setup.swing):
+        return None
     if setup.server or setup.compiles or setup.spikes or setup.late_every > 1:
         return None
     if setup.clock[1] not in {0.0, 1.0} or setup.rival:

@@ -6,12 +6,16 @@ from statistics import NormalDist
 from labelled.draws import Draws
 from labelled.setup import Piece, Setup
 
+_LOWEST = 0.45
+
 
 def clock(setup: Setup, steady: int) -> float:
-    """Return the share of the full clock in a steady step; a lower clock lasts from the middle on.
+    """Return the share of the full clock in a step, counted from the first steady one.
 
-    Before the steady phase the GPU runs at its full clock.
+    A lower clock lasts for a part of the steady phase, in its middle.
     """
+    if steady < 0:
+        return _LOWEST if steady + setup.warm_up < setup.ramp else 1.0
     ratio, share = setup.clock
     first = round(setup.steps * (1 - share) / 2)
     return ratio if first <= steady < first + round(setup.steps * share) else 1.0
@@ -43,6 +47,9 @@ def weight(setup: Setup, draws: Draws, step: int) -> float:
     if steady < 0:
         return 1.0
     spread = math.exp(setup.uneven * draws.normal("uneven", step) - setup.uneven**2 / 2)
+    spread *= 1 + setup.drift * steady / setup.steps
+    if setup.variants:
+        spread *= setup.variants[steady % len(setup.variants)]
     swing = 1 + setup.swing * (1 if steady % 2 else -1)
     whole = sum(one.work for one in setup.pieces)
     extra = sum(time for at, time in setup.spikes if at == steady)

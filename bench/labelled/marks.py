@@ -46,8 +46,13 @@ def _steps(world: World) -> Rows:
     for number, one in enumerate(world.steps):
         yield (
             *(one.start + off, one.completed - one.start, number, one.phase),
-            *(one.submitted, setup.tokens, ""),
+            *(one.submitted, setup.tokens, _variant(world, number)),
         )
+
+
+def _variant(world: World, number: int) -> str:
+    names = ("paged", "sdpa", "other")[: len(world.setup.variants)]
+    return names[(number - world.setup.warm_up) % len(names)] if names else ""
 
 
 def _specializations(world: World) -> Rows:
@@ -59,11 +64,15 @@ def _specializations(world: World) -> Rows:
 
 
 def _model(world: World) -> Rows:
+    """Yield what a step moves and computes, for each variant in proportion to its work."""
     setup = world.setup
-    yield (
-        *(world.steps[0].start, "metal", setup.tokens, setup.bytes_moved, setup.bytes_moved, 0),
-        *(setup.flops, len(setup.pieces), ""),
-    )
+    for place, part in enumerate(setup.variants or (1.0,)):
+        moved = round(setup.bytes_moved * part)
+        yield (
+            *(world.steps[0].start, "metal", setup.tokens, moved, moved, 0),
+            *(round(setup.flops * part), len(setup.pieces)),
+            _variant(world, setup.warm_up + place),
+        )
 
 
 def _spans(world: World) -> Rows:

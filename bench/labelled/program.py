@@ -1,5 +1,6 @@
 """The program of the model: a host thread that builds steps, submits, waits and reads."""
 
+from statistics import NormalDist
 from typing import NamedTuple
 
 from labelled.draws import Draws
@@ -124,6 +125,8 @@ class _Program:
         self._spend("build", draws.about("build", setup.build, 0.25, step))
         if steady < 0:
             return
+        if NormalDist().cdf(draws.normal("hiccup", step)) < setup.hiccups:
+            self._spend("build", draws.about("pause", MILLISECOND, 0.5, step))
         if setup.late and steady % setup.late_every == 0:
             self._spend("build", draws.about("late", setup.late, 0.15, step))
         for made, (at, time) in enumerate(setup.compiles):

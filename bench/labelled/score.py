@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as a script it has only its own folder
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _write(Path(options.write[0]), int(options.write[1]))
     begun = time.monotonic()
     traces = list(_chosen(options))
-    judged = _judged(traces, options.keep)
+    judged = _judged(traces, options.keep, options.jobs)
     scores = tally(judged, options.rule)
     wrongs = [pair for pair in wrong(judged) if options.rule in {None, pair[1].rule}]
     print(listed(wrongs), end="\n\n" if wrongs else "")
@@ -54,6 +55,8 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--rule", choices=sorted(FAULTS), help="its traces and the clean ones only")
     parser.add_argument("--traces", type=int, default=EACH, help="traces for each fault")
     parser.add_argument("--clean", type=int, default=CLEAN, help="traces with nothing wrong")
+    jobs = min(4, os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=jobs, help="processes that work at once")
     parser.add_argument("--keep", type=Path, help="folder for the runs' folders of all traces")
     parser.add_argument("--json", type=Path, help="file for the scores")
     parser.add_argument("--markdown", type=Path, help="file for the scores as tables")
@@ -67,9 +70,11 @@ def _chosen(options: argparse.Namespace) -> Iterator[Trace]:
             yield one
 
 
-def _judged(traces: Sequence[Trace], keep: Path | None) -> list[Judged]:
+def _judged(traces: Sequence[Trace], keep: Path | None, jobs: int) -> list[Judged]:
     folders = [keep and keep / f"{one.kind}-{one.seed}" for one in traces]
-    with ProcessPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    if jobs == 1:
+        return [judge(one, folder) for one, folder in zip(traces, folders, strict=True)]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         return list(pool.map(judge, traces, folders, chunksize=4))
 
 

@@ -118,6 +118,11 @@ class Setup:
         missing: Schemas that the trace lacks.
         empty: Whether the trace holds no work of the target.
         cut: Which share of the GPU's intervals is there before the export breaks off.
+        drift: By how much steps get longer over the steady phase, as they do with their context.
+        hiccups: Share of steps in which the system takes the host's thread off its processor.
+        ramp: Steps of the warm-up in which the GPU still runs at its lowest clock.
+        browser: What another program draws 30 times a second.
+        variants: Work of the variants that take turns, in units of a step's; none without any.
         stopped: At which share of the steady phase the recorder stopped.
         swing_of_memory: Bytes that go up and down with every few steps.
         tells: Whether the program tells its waits for results, by spans `readback`.
@@ -172,6 +177,11 @@ class Setup:
     empty: bool = False
     cut: float | None = None
     stopped: float | None = None
+    drift: float = 0.0
+    hiccups: float = 0.0
+    ramp: int = 0
+    browser: int = 0
+    variants: tuple[float, ...] = ()
     drifted: str = ""
     swing_of_memory: int = 0
     tells: bool = False

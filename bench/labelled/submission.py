@@ -1,5 +1,6 @@
 """Faults of submission: what keeps the GPU waiting between steps, and how work is cut up."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +74,7 @@ def tiny_encoders(setup: Setup, random: Random) -> Setup:
 def fewer_encoders(setup: Setup) -> Setup:
     """Join pieces until each takes 50 µs or more."""
     one = setup.pieces[0]
-    joined = max(1, round(50 * MICROSECOND / one.work))
+    joined = math.ceil(50 * MICROSECOND / one.work)
     made = tuple(
         Piece(setup.pieces[k].label, sum(part.work for part in setup.pieces[k : k + joined]))
         for k in range(0, len(setup.pieces), joined)
@@ -94,5 +95,5 @@ def frequent_command_buffers(setup: Setup, random: Random) -> Setup:
 
 def fewer_buffers(setup: Setup) -> Setup:
     """Put 200 µs of work into each command buffer."""
-    joined = max(1, round(200 * MICROSECOND / setup.pieces[0].work))
+    joined = math.ceil(200 * MICROSECOND / setup.pieces[0].work)
     return replace(setup, per_buffer=joined)

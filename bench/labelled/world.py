@@ -18,7 +18,8 @@ class Owner(NamedTuple):
 
 TARGET = Owner("python3", 4711)
 COMPOSITOR = Owner("WindowServer", 420)
-RIVAL = Owner("Browser Helper (GPU)", 6857)
+BROWSER = Owner("Browser Helper (GPU)", 6857)
+RIVAL = Owner("python3.12", 5180)
 OTHER_COMPILER = Owner("Mail", 912)
 
 

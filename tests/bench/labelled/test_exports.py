@@ -1,0 +1,168 @@
+"""The exports of a made trace are in xctrace's grammar, and hold what happened in the model."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzzing.comparison import judge
+from labelled.folder import write
+from labelled.grammar import COLUMNS, schemas, table
+from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold
+from labelled.world import TARGET, World
+from small_trace import Make
+from tracekit.pipeline import tables_of
+from tracekit.recording import Recording
+from tracekit.tables.xml import ExactReader
+from tracekit.toc import read_toc
+
+CORPUS = "Oichkatzelesfrettschen+steinmarder/src/re/apple/results/tranche1_20260330_204856"
+
+
+@pytest.fixture
+def rich(made: Make) -> World:
+    """A trace with rows in every table."""
+    return made(
+        version="27.0",
+        ahead=0,
+        rival=Hold(20 * MILLISECOND, 2 * MILLISECOND),
+        compiles=((4, 9 * MILLISECOND),),
+        allocations=2,
+        wiring=300 * MICROSECOND,
+        spilled=4096,
+        leak=1 << 20,
+        clock=(0.5, 0.4),
+        thermal="Serious",
+        counters=Counters(),
+        bytes_moved=10**8,
+        flops=10**9,
+        tells=True,
+    ).world
+
+
+@pytest.fixture
+def run(rich: World, tmp_path: Path) -> Recording:
+    return write(rich, tmp_path / "run")
+
+
+def test_both_readers_read_every_export_alike(run: Recording) -> None:
+    exports = sorted(one for one in run.exports.glob("*.xml") if one.name != "toc.xml")
+    assert len(exports) > len(COLUMNS)
+    for path in exports:
+        verdict = judge(path)
+        assert (verdict.fast, verdict.difference) == (True, ""), path.name
+
+
+def test_every_table_has_rows_and_lacks_no_column(run: Recording) -> None:
+    tables = tables_of(run)
+    empty = [name for name in tables if tables[name].empty]
+    assert empty == []
+    assert tables.warnings == ()
+
+
+def test_work_is_read_as_it_happened(rich: World, run: Recording) -> None:
+    own = tables_of(run)["gpu_intervals"].query("target")
+    assert own["start"].tolist() == [one.start for one in rich.intervals]
+    assert own["duration"].tolist() == [one.end - one.start for one in rich.intervals]
+    assert own["start_latency"].tolist() == [one.start - one.committed for one in rich.intervals]
+    assert own["command_buffer"].tolist() == [one.buffer for one in rich.intervals]
+    assert set(own["process"]) == {TARGET.name}
+    assert own["label"].iloc[0].startswith("Command Buffer 0:RMSNorm      ( python3 (4711) )  0x")
+
+
+def test_command_buffers_are_read_as_they_happened(rich: World, run: Recording) -> None:
+    lives = tables_of(run)["command_buffers"].query("target").sort_values("command_buffer")
+    assert lives["submitted"].tolist() == [one.created for one in rich.buffers]
+    assert lives["committed"].tolist() == [one.committed for one in rich.buffers]
+    assert lives["gpu_start"].tolist() == [one.gpu_start for one in rich.buffers]
+    assert lives["gpu_end"].tolist() == [one.gpu_end for one in rich.buffers]
+    assert lives["completed"].tolist() == [one.completed for one in rich.buffers]
+    assert lives["encoders"].tolist() == [one.encoders for one in rich.buffers]
+
+
+def test_what_the_program_says_is_read_as_it_said_it(rich: World, run: Recording) -> None:
+    tables = tables_of(run)
+    steps = tables["steps"]
+    assert steps["start"].tolist() == [one.start for one in rich.steps]
+    assert steps["phase"].tolist() == [one.phase for one in rich.steps]
+    steady = tables["phases"].query("name == 'steady'").iloc[0]
+    assert (steady["start"], steady["start"] + steady["duration"]) == rich.steady
+    late = tables["specializations"].query("time >= @steady.start")
+    assert late["name"].tolist() == ["Command Buffer 0:RMSNorm_n3"]
+    assert set(tables["spans"]["name"]) == {"compile", "readback"}
+
+
+def test_states_are_read_as_they_happened(rich: World, run: Recording) -> None:
+    tables = tables_of(run)
+    assert tables["gpu_performance_states"]["state"].tolist() == ["Maximum", "Minimum", "Maximum"]
+    assert tables["thermal_states"]["state"].tolist() == ["Fair", "Serious"]
+    assert tables["allocated_sizes"]["size"].tolist() == [size for _, size in rich.memory]
+    assert len(tables["resource_allocations"]) == 40
+    assert len(tables["driver_events"]) == 20
+    counters = tables["gpu_counters"].query("counter == 'Compute Occupancy'")
+    assert counters["value"].quantile(0.9) == pytest.approx(62, rel=0.2)
+    assert counters["value"].min() < 5
+
+
+def test_the_table_of_contents_lists_the_tables(run: Recording) -> None:
+    (listed,) = read_toc(run.toc_file).runs
+    assert [one.schema for one in listed.tables] == list(schemas("27.0"))
+    assert listed.target is not None
+    assert listed.target.pid == TARGET.pid
+
+
+def test_an_older_version_knows_less() -> None:
+    assert set(schemas("27.0")) - set(schemas("26.0")) == {"graphics-compiler-spill-events"}
+    types = {
+        version: [one.type for one in table("metal-command-buffer-completed", version, 1).columns]
+        for version in ("26.0", "27.0")
+    }
+    assert types["26.0"][-1] == "uint32"
+    assert types["27.0"][-1] == "uint64"
+
+
+def test_a_program_without_marks_leaves_none(made: Make, tmp_path: Path) -> None:
+    tables = tables_of(write(made(marks=False).world, tmp_path / "run"))
+    assert "gpu_intervals" in tables
+    assert not {"steps", "phases", "spans", "specializations"} & set(tables)
+
+
+def test_only_what_is_asked_for_is_exported(made: Make, tmp_path: Path) -> None:
+    run = write(made(marks=False).world, tmp_path / "run", {"metal-gpu-intervals"})
+    assert sorted(one.name for one in run.exports.iterdir()) == [
+        "metal-gpu-intervals.xml",
+        "toc.xml",
+    ]
+
+
+def test_a_recorder_that_stops_leaves_what_had_begun(made: Make, tmp_path: Path) -> None:
+    facts = made(stopped=0.5)
+    begin, end = facts.world.steady
+    tables = tables_of(write(facts.world, tmp_path / "run"))
+    assert tables["gpu_intervals"]["start"].max() < (begin + end) / 2
+    assert tables["steps"]["start"].max() > (begin + end) / 2
+
+
+def test_an_export_that_breaks_off_is_damaged(made: Make, tmp_path: Path) -> None:
+    tables = tables_of(write(made(cut=0.6).world, tmp_path / "run"))
+    rows = len(tables["gpu_intervals"])
+    assert 0 < rows < len(made().world.intervals)
+    assert any("metal-gpu-intervals" in warning for warning in tables.warnings)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "metal-gpu-intervals",
+        "metal-gpu-state-intervals",
+        "metal-application-encoders-list",
+        "metal-command-buffer-completed",
+        "metal-driver-intervals",
+    ],
+)
+def test_columns_are_those_of_real_exports(corpus: Path, schema: str) -> None:
+    real = ExactReader(corpus / CORPUS / f"xctrace_gpu_baseline_{schema}.xml")
+    columns = next(iter(real.pieces())).columns
+    found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
+    ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
+    assert ours == found

@@ -1,0 +1,118 @@
+"""Labels follow from what is true of a trace: found, passed, or too near to its limit."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from labelled.corpus import Trace, corpus, trace_of
+from labelled.facts import Facts
+from labelled.faults import FAULTS
+from labelled.labels import NEEDED, SIZES, Label, label
+from labelled.program import simulate
+from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server
+from small_trace import STEP, Make
+from tracekit.analysis.rules import RULES
+
+
+def test_every_rule_has_a_fault_and_a_size() -> None:
+    assert set(FAULTS) == set(RULES), "a new rule needs its fault in bench/labelled/faults.py"
+    assert set(SIZES) == set(RULES), "a new rule needs its size in bench/labelled/labels.py"
+
+
+@pytest.mark.parametrize("rule", SIZES)
+def test_nothing_is_to_be_found_in_a_plain_trace(made: Make, rule: str) -> None:
+    facts = made(bytes_moved=round(0.75 * 68.25e9 * STEP / 1e9), flops=10**9, counters=Counters())
+    assert label(rule, facts) is Label.PASS
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "expected"),
+    [
+        ("bubbles", {"ahead": 0, "late": 2 * MILLISECOND}, Label.FIND),
+        ("bubbles", {"ahead": 0, "late": 200 * MICROSECOND}, Label.EITHER),
+        ("late-start", {"ahead": 0, "latency": 2 * MILLISECOND}, Label.FIND),
+        ("shallow-queue", {"ahead": 0, "per_buffer": 99, "build": MILLISECOND}, Label.FIND),
+        ("shallow-queue", {"ahead": 1, "per_buffer": 99, "build": MILLISECOND}, Label.PASS),
+        ("frequent-readback", {"ahead": 0, "readbacks": 4, "per_buffer": 2}, Label.FIND),
+        ("frequent-readback", {"ahead": 1, "readbacks": 1}, Label.PASS),
+        ("pipeline-churn", {"compiles": ((3, MILLISECOND),)}, Label.FIND),
+        ("pipeline-churn", {"foreign_compiles": 2}, Label.PASS),
+        ("pipeline-churn", {"foreign_compiles": 2, "marks": False}, Label.EITHER),
+        ("shader-spills", {"spilled": 256, "version": "27.0"}, Label.FIND),
+        ("shader-spills", {"spilled": 256, "version": "26.0"}, Label.PASS),
+        ("gpu-contended", {"rival": Hold(20 * MILLISECOND, 4 * MILLISECOND)}, Label.FIND),
+        ("irregular-cadence", {"swing": 0.3}, Label.FIND),
+        ("irregular-cadence", {"swing": 0.3, "marks": False}, Label.EITHER),
+        ("irregular-cadence", {"uneven": 0.05}, Label.PASS),
+        ("step-spikes", {"spikes": ((9, 2 * STEP),)}, Label.FIND),
+        ("step-spikes", {"spikes": ((9, STEP // 20),)}, Label.PASS),
+        ("gpu-downclocked", {"clock": (0.5, 0.5)}, Label.FIND),
+        ("gpu-downclocked", {"clock": (0.5, 0.0)}, Label.PASS),
+        ("thermal-pressure", {"thermal": "Critical"}, Label.FIND),
+        ("thermal-pressure", {"thermal": "Fair"}, Label.PASS),
+        ("memory-growth", {"leak": 8 << 20}, Label.FIND),
+        ("memory-growth", {"leak": 1 << 10, "swing_of_memory": 99 << 20}, Label.PASS),
+        ("hot-allocations", {"allocations": 4}, Label.FIND),
+        ("hot-allocations", {"wiring": MILLISECOND, "ahead": 0}, Label.FIND),
+        ("low-occupancy", {"counters": Counters(occupancy=0.1)}, Label.FIND),
+        ("low-occupancy", {"counters": Counters(occupancy=0.1, alu=0.9)}, Label.EITHER),
+        ("low-occupancy", {"counters": Counters(only_ray_tracing=True)}, Label.PASS),
+        ("memory-bound", {"counters": Counters(memory=0.95)}, Label.FIND),
+        ("compute-bound", {"counters": Counters(alu=0.95)}, Label.FIND),
+        ("other-limiter", {"counters": Counters(other=0.95)}, Label.FIND),
+        ("roofline-distance", {"bytes_moved": 10**8, "flops": 1}, Label.FIND),
+        ("cache-resident", {"bytes_moved": 2 * 10**9, "flops": 1}, Label.FIND),
+        ("below-ceiling", {"ahead": 0, "late": 6 * MILLISECOND}, Label.FIND),
+        ("serial-prefill", {"ahead": 0, "server": Server(5, 6 * STEP, alone=True)}, Label.FIND),
+        ("serial-prefill", {"ahead": 0, "server": Server(5, 6 * STEP, alone=False)}, Label.PASS),
+        ("capture-empty", {"empty": True}, Label.FIND),
+        ("bubbles", {"empty": True, "ahead": 0, "late": 9 * MILLISECOND}, Label.PASS),
+        ("capture-truncated", {"cut": 0.5}, Label.FIND),
+        ("capture-truncated", {"stopped": 0.4}, Label.EITHER),
+        ("capture-truncated", {"stopped": 0.2}, Label.FIND),
+        ("bubbles", {"stopped": 0.5}, Label.EITHER),
+        ("schema-drift", {"drifted": "start-latency"}, Label.FIND),
+        ("trace-overhead", {"overhead": 0.2}, Label.FIND),
+        ("trace-overhead", {"overhead": 0.055}, Label.EITHER),
+        ("trace-overhead", {"overhead": 0.01}, Label.PASS),
+    ],
+)
+def test_a_label_follows_from_the_size(
+    made: Make, rule: str, changes: dict[str, Any], expected: Label
+) -> None:
+    assert label(rule, made(**changes)) is expected
+
+
+def test_the_parts_have_no_seed_in_common() -> None:
+    tune, score = ({one.seed for one in corpus(part)} for part in ("tune", "score"))
+    assert not tune & score
+    assert len(tune) == len(score) > 200 + 20 * len(FAULTS)
+
+
+def test_a_seed_stands_for_one_trace() -> None:
+    for part in ("tune", "score"):
+        traces = list(corpus(part, each=2, clean_traces=2))
+        assert [trace_of(one.seed) for one in traces] == traces
+        assert {one.kind for one in traces} == {"clean", "mixed", *FAULTS}
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_fault_is_drawn_until_it_matters_and_can_be_healed(rule: str) -> None:
+    place = 1 + list(FAULTS).index(rule)
+    setup = Trace(place * 10_000, (rule,)).setup()
+    facts = Facts(simulate(setup))
+    assert label(rule, facts) is Label.FIND
+    heal = FAULTS[rule].heal
+    if heal is not None:
+        healed = Facts(simulate(heal(setup)))
+        assert healed.length < facts.length
+        assert label(rule, healed) is Label.PASS
+
+
+@pytest.mark.parametrize("rule", NEEDED)
+def test_what_a_trace_lacks_nobody_has_to_find(rule: str) -> None:
+    place = 1 + list(FAULTS).index(rule)
+    setup = Trace(place * 10_000, (rule,)).setup()
+    lacking = Facts(simulate(replace(setup, missing=NEEDED[rule])))
+    assert label(rule, lacking) is Label.EITHER

@@ -1,0 +1,123 @@
+"""What the rules say of made traces is counted as it should be."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labelled.corpus import Trace
+from labelled.judged import Judged, Verdict, judge
+from labelled.labels import Label
+from labelled.score import main
+from labelled.tally import tally, wrong
+from labelled.words import listed, markdown, plain, rows
+
+FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000, 1_100, "The GPU waits.")
+MISSED = replace(FOUND, status="passed", cost=None, saving=None, said="")
+FALSE = replace(FOUND, label=Label.PASS, size=0.1, cost=None, said="It waits, it says.")
+PASSED = replace(FALSE, status="passed", saving=None, said="")
+BROKE = replace(PASSED, status="failed", said="the rule broke")
+NEAR = replace(FALSE, label=Label.EITHER, size=1.0)
+
+
+def trace(seed: int, *verdicts: Verdict, clean: bool = False) -> Judged:
+    faults = () if clean else ("bubbles",)
+    return Judged(Trace(seed, faults), verdicts, {"driver": 100}, {"driver": 80})
+
+
+JUDGED = [
+    trace(1, FOUND),
+    trace(2, replace(FOUND, saving=2_000)),
+    trace(3, MISSED),
+    trace(4, FALSE, clean=True),
+    trace(5, PASSED, clean=True),
+    trace(6, NEAR),
+]
+
+
+def test_precision_and_recall_count_what_is_sure() -> None:
+    score = tally(JUDGED).scores["bubbles"]
+    assert (score.found, score.missed, score.false, score.passed, score.either) == (2, 1, 1, 1, 1)
+    assert score.precision == pytest.approx(2 / 3)
+    assert score.recall == pytest.approx(2 / 3)
+    assert score.false_on_clean == 1
+
+
+def test_estimates_are_compared_with_what_faults_cost() -> None:
+    score = tally(JUDGED).scores["bubbles"]
+    assert score.errors == pytest.approx([0.1, 1.0])
+    assert score.median_error == pytest.approx(0.55)
+    assert score.near == 0.5
+
+
+def test_a_rule_that_never_finds_has_no_precision() -> None:
+    score = tally([trace(1, PASSED)]).scores["bubbles"]
+    assert (score.precision, score.recall, score.median_error, score.near) == (None,) * 4
+
+
+def test_alarms_are_counted_by_clean_trace() -> None:
+    found = tally([*JUDGED, trace(7, FALSE, replace(FALSE, rule="late-start"), clean=True)])
+    assert (found.clean, found.alarms, found.traces) == (3, 2, 7)
+    assert tally(JUDGED, "late-start").alarms == 0
+
+
+def test_causes_are_weighed_by_idle_time() -> None:
+    found = tally([trace(1, FOUND), Judged(Trace(2), (), {"compile": 100}, {"compile": 100})])
+    assert found.causes_right == pytest.approx(0.9)
+    assert tally([Judged(Trace(2), (), {}, {})]).causes_right is None
+
+
+def test_what_went_wrong_is_listed_with_its_seed() -> None:
+    lines = listed(wrong([*JUDGED, trace(9, BROKE)])).splitlines()
+    assert lines == [
+        "bubbles: seed 3 (bubbles) should find, is passed, size 2.00 of its limit: ",
+        "bubbles: seed 4 (clean) should pass, is found, size 0.10 of its limit: It waits, it says.",
+        "bubbles: seed 9 (bubbles) should pass, is failed, size 0.10 of its limit: the rule broke",
+    ]
+
+
+def test_scores_are_tables() -> None:
+    scores = tally(JUDGED)
+    row = ("bubbles", "3", "2", "1", "0.667", "0.667", "2", "55.0 %", "50.0 %")
+    assert rows(scores) == [row]
+    assert plain(scores).splitlines()[1].split() == [*" ".join(row).split()]
+    assert "| `bubbles` | 3 | 2 | 1 | 0.667 |" in markdown(scores)
+    assert "| driver | 100.0 % | 80.0 % |" in markdown(scores)
+    assert "1 of 2 clean traces raise a wrong alarm; 6 traces in all." in markdown(scores)
+
+
+def test_a_judge_compares_with_the_truth(tmp_path: Path) -> None:
+    seen = judge(Trace(10_000, ("bubbles",)), tmp_path / "run")
+    (bubbles,) = seen.of("bubbles")
+    assert (bubbles.label, bubbles.status) == (Label.FIND, "found")
+    assert bubbles.saving == pytest.approx(bubbles.cost, rel=0.05)
+    assert sum(seen.right.values()) > 0.8 * sum(seen.idle.values()) > 0
+    assert (tmp_path / "run" / "recording.json").exists()
+    assert len(seen.verdicts) > 20
+
+
+def test_a_clean_trace_is_to_be_passed_by_all_who_can_see() -> None:
+    seen = judge(Trace(0))
+    assert {one.label for one in seen.verdicts} == {Label.PASS}
+
+
+def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, page, scores = tmp_path / "kept", tmp_path / "scores.md", tmp_path / "scores.json"
+    arguments = ["--rule=capture-empty", "--traces=1", "--clean=1", "--jobs=1", "--part=score"]
+    files = [f"--keep={kept}", f"--markdown={page}", f"--json={scores}"]
+    assert main([*arguments, *files]) == 0
+    printed = capsys.readouterr().out
+    assert "capture-empty" in printed
+    assert "2 traces of the part score" in printed
+    assert json.loads(scores.read_text())[0][:3] == ["capture-empty", "1", "1"]
+    assert page.read_text().startswith("| rule | faults |")
+    assert sorted(one.name.partition("-")[0] for one in kept.iterdir()) == ["capture", "clean"]
+
+
+def test_the_command_writes_one_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--write", str(tmp_path / "run"), "20000"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"{tmp_path / 'run'}: late-start"
+    assert any("late-start" in line and "should find" in line for line in printed[1:])
+    assert (tmp_path / "run" / "exports" / "toc.xml").exists()
