@@ -13,11 +13,11 @@ _AIR = 1.3  # room above the highest level, for the names of phases
 
 @dataclass(frozen=True)
 class Level:
-    """A level that holds from each of its `edges` (ns) to the next; there is one value fewer."""
+    """A level that holds from each of its `edges` (ns) to the next; there is one height fewer."""
 
     name: str
     edges: Sequence[float]
-    values: Sequence[float]
+    heights: Sequence[float]
     color: str = "device"
 
 
@@ -54,7 +54,7 @@ def course(
     """
     time, up = _axes([level], counted, unit, top)
     highest = up.high / _AIR
-    shapes: list[Shape] = [area(level.edges, level.values, level.color)]
+    shapes: list[Shape] = [area(level.edges, level.heights, level.color)]
     shapes += _divided(begins, time)
     if marked:
         shapes.append(spikes([(at, highest) for at in marked], "warning"))
@@ -84,7 +84,7 @@ def _axes(
 ) -> tuple[Axis, Axis]:
     begin = min(one.edges[0] for one in shown)
     end = max(one.edges[-1] for one in shown)
-    highest = max(max(one.values) for one in shown)
+    highest = max(max(one.heights) for one in shown)
     time = span("time of the trace", float(begin), float(end), duration)
     up = linear(unit, 0, max(highest, top or 0), counted)
     return time, Axis(up.title, up.low, up.high * _AIR, up.marks, up.words)
@@ -97,8 +97,8 @@ def _divided(begins: Sequence[Moment], time: Axis) -> list[Shape]:
 
 def _stepped(level: Level) -> list[tuple[float, float]]:
     """Return the corners of the steps; what does not change has none."""
-    points = [(float(level.edges[0]), float(level.values[0]))]
-    for at, value in zip(level.edges[1:-1], level.values[1:], strict=True):
+    points = [(float(level.edges[0]), float(level.heights[0]))]
+    for at, value in zip(level.edges[1:-1], level.heights[1:], strict=True):
         if value != points[-1][1]:
             points += [(float(at), points[-1][1]), (float(at), float(value))]
     return [*points, (float(level.edges[-1]), points[-1][1])]

@@ -14,9 +14,10 @@ from tracekit.analysis.idle import (
     idle_time,
     loaded_time,
 )
+from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import rows
+from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.units import percent
 
@@ -55,8 +56,17 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "causes": list(_causes(gaps, idle)) if idle else [],
         "drained": _drained(gaps, idle) if idle else [],
         "shortest": SHORTEST,
+        "window": _window(tables),
         "source": of_table(tables, "gpu_intervals"),
     }
+
+
+def _window(tables: Tables) -> str:
+    """Return what the time is called in which idle time was looked for."""
+    phases = rows(tables, "phases").frame
+    own = of_target(tables, "gpu_intervals").frame
+    window = steady_window(phases, own)
+    return window.name if window else "the steady window"
 
 
 def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[CauseRow]:
@@ -97,4 +107,4 @@ _DRAINED = {
     Drained.UNKNOWN: "is not known to have followed a wait or not",
 }
 
-bubbles = Panel("bubbles", "Idle time, by cause", context, reads=("gpu_intervals",))
+bubbles = Panel("bubbles", "Idle time, by cause", context, reads=("gpu_intervals", "phases"))

@@ -6,14 +6,19 @@ from tracekit.analysis.result import Check, Result, Status
 from tracekit.report.panel import Context, Panel, Tables
 
 _OTHER = "Other things"
+_TELLING = "A workload that tells more of itself"
 # By words of the reasons that rules give; the first that fits.
 _HELPS = (
     ("A recording on a Mac with Xcode", ("on a Mac", "ran on the CPU")),
     ("A recording with GPU counters", ("counter", "limiter")),
     ("Naming the process that is meant", ("which process is the target", "--target")),
     ("A longer run, or a longer steady window", ("too few", "too short", "at least", "no length")),
-    ("A recording with more tables", ("no table", "not exported", "not recorded", "no rows")),
-    ("A workload that tells more of itself", ("workload", "steps", "span", "label", "marks")),
+    (_TELLING, ("comes from host-",)),
+    (
+        "A recording with more tables",
+        ("no table", "not exported", "not recorded", "were recorded", "no rows"),
+    ),
+    (_TELLING, ("workload", "steps", "span", "label", "marks")),
 )
 
 

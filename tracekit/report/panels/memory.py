@@ -1,17 +1,28 @@
 """The memory of the workload's process, phase by phase."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tracekit.analysis.result import Result
+from tracekit.report.charts.chart import Chart
+from tracekit.report.charts.course import Level, Moment, levels
 from tracekit.report.naming import heading
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import rows
+from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
+from tracekit.report.text import sentence
+from tracekit.units import size
 
 _STEADY = "steady"
+FEWEST = 8
+MOST_POINTS = 120
+_SEEN = (
+    ("resident", "process_samples", "time", "memory", "steps"),
+    ("allocated of the GPU", "allocated_sizes", "start", "size", "device"),
+)
 _PEAKS = ("mlx_peak",)  # which are no levels, so they do not grow
 _MEANT = {
     "resident": "of the process, by the operating system",
@@ -39,7 +50,8 @@ class Sort:
 def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Lay the notes out as a table; None where nobody took any."""
     found = rows(tables, "memory_profile")
-    if found.absence:
+    lines = list(_levels(tables))
+    if found.absence and not lines:
         return None
     notes = found.frame.sort_values("time", kind="stable")
     phases = list(dict.fromkeys(notes["phase"].astype(str)))
@@ -49,7 +61,38 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
         "sorts": [one for one in sorts if any(level is not None for level in one.levels)],
         "reasons": _reasons(notes),
         "source": of_table(tables, "memory_profile"),
+        "absence": found.absence,
+        "chart": _chart(lines, tables) if lines else None,
     }
+
+
+def _levels(tables: Tables) -> Iterator[Level]:
+    """Yield the levels that were seen over time: of the process, and what it allocated of Metal."""
+    for name, table, time, column, color in _SEEN:
+        own = of_target(tables, table).frame.dropna(subset=[column]).sort_values(time)
+        if len(own) < FEWEST:
+            continue
+        times = own[time].to_numpy(dtype=np.float64)
+        sizes = own[column].to_numpy(dtype=np.float64)
+        edges = np.linspace(times[0], times[-1], MOST_POINTS + 1)
+        places = np.searchsorted(times, edges[:-1], side="right") - 1
+        highest = sizes[places]
+        np.maximum.at(highest, np.searchsorted(edges, times[:-1], side="right") - 1, sizes[:-1])
+        yield Level(name, edges.tolist(), highest.tolist(), color)
+
+
+def _chart(lines: list[Level], tables: Tables) -> Chart:
+    phases = rows(tables, "phases").frame
+    begins = [
+        Moment(float(at), str(name))
+        for name, at in zip(phases["name"], phases["start"], strict=True)
+    ]
+    told = ", ".join(
+        f"{one.name} from {size(one.heights[0])} to {size(one.heights[-1])}, at most "
+        f"{size(max(one.heights))}"
+        for one in lines
+    )
+    return levels("Memory over the run", f"{sentence(told)}", lines, size, begins=begins)
 
 
 def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:
@@ -87,4 +130,9 @@ def _reasons(notes: pd.DataFrame) -> list[tuple[str, str]]:
     ]
 
 
-memory = Panel("memory", "Memory", context, reads=("memory_profile",))
+memory = Panel(
+    "memory",
+    "Memory",
+    context,
+    reads=("memory_profile", "process_samples", "allocated_sizes", "phases"),
+)
