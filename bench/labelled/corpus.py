@@ -8,8 +8,9 @@ import numpy as np
 from labelled.drawn import clean
 from labelled.facts import Facts
 from labelled.faults import FAULTS
-from labelled.labels import NEED_MARKS, NEEDED, Label, label
+from labelled.labels import Label, label
 from labelled.program import simulate
+from labelled.required import NEED_MARKS, NEEDED
 from labelled.setup import Setup
 
 CLEAN = 200

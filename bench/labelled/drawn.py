@@ -34,46 +34,57 @@ def clean(seed: int) -> Setup:
     """Return a setup with nothing wrong, another for each seed."""
     random = np.random.default_rng([seed, 1])
     machine = MACHINES[int(random.integers(len(MACHINES)))]
-    steps = int(random.integers(40, 130))
     ahead = int(random.random() < 0.75)
     whole = int(random.uniform(5, 16) * MILLISECOND) * (1 if ahead else 2)
     pieces = program(random, whole, named=random.random() < 0.5)
-    efficiency = float(random.uniform(0.62, 0.85))
-    moved = round(machine.bandwidth * efficiency * whole / SECOND)
     known = random.random() < 0.8
-    missing = frozenset(name for name in _OPTIONAL if random.random() < 0.06)
-    others = np.random.default_rng([seed, 4])
-    varied = others.random() < 0.1
-    return Setup(
+    moved = round(machine.bandwidth * random.uniform(0.62, 0.85) * whole / SECOND) * known
+    setup = Setup(
         seed=seed,
         machine=machine,
         version=VERSIONS[int(random.integers(len(VERSIONS)))],
-        steps=steps,
+        steps=int(random.integers(40, 130)),
         warm_up=int(random.integers(4, 12)),
         pieces=pieces,
         ahead=ahead,
         drains=random.random() < 0.3,
         per_buffer=max(4, len(pieces) // int(random.integers(2, 5))),
         merged=float(random.choice([0, 0, 0.1, 0.3])),
+        bytes_moved=moved,
+        flops=moved * 2,
+        counters=counted(random) if random.random() < 0.6 else None,
+    )
+    return _told(_disturbed(setup, random), random)
+
+
+def _disturbed(setup: Setup, random: np.random.Generator) -> Setup:
+    """Return the setup with what is never quite the same, and with others on the machine."""
+    varied = random.random() < 0.1
+    return replace(
+        setup,
         uneven=float(random.uniform(0, 0.03)),
         noise=float(random.choice([0.005, 0.02, 0.06])),
+        drift=float(random.choice([0, 0, 0.05, 0.25])),
+        hiccups=float(random.choice([0, 0.02, 0.05])),
+        ramp=int(random.integers(0, 4)),
+        variants=(1.0, float(random.uniform(1.1, 2.5))) if varied else (),
         compositor=int(random.choice([0, 100, 200, 300])) * MICROSECOND,
+        browser=int(random.choice([0, 0, 100])) * MICROSECOND,
         foreign_compiles=int(random.choice([0, 0, 0, 0, 0, 2])),
         thermal=str(random.choice(["Nominal", "Nominal", "Fair"])),
-        bytes_moved=moved if known else 0,
-        flops=moved * 2 if known else 0,
-        counters=counted(random) if random.random() < 0.6 else None,
+        swing_of_memory=int(random.choice([0, 0, 1 << 20, 96 << 20])),
+    )
+
+
+def _told(setup: Setup, random: np.random.Generator) -> Setup:
+    """Return the setup with what its program tells, and with what the trace lacks."""
+    return replace(
+        setup,
         overhead=float(random.uniform(0, 0.03)) if random.random() < 0.6 else None,
         marks=random.random() < 0.9,
-        swing_of_memory=int(random.choice([0, 0, 1 << 20, 96 << 20])),
         tells=random.random() < 0.2,
         mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
-        missing=missing,
-        drift=float(others.choice([0, 0, 0.05, 0.25])),
-        hiccups=float(others.choice([0, 0.02, 0.05])),
-        ramp=int(others.integers(0, 4)),
-        browser=int(others.choice([0, 0, 100])) * MICROSECOND,
-        variants=(1.0, float(others.uniform(1.1, 2.5))) if varied else (),
+        missing=frozenset(name for name in _OPTIONAL if random.random() < 0.06),
     )
 
 
@@ -101,11 +112,6 @@ def counted(random: np.random.Generator) -> Counters:
         other=float(random.uniform(0.05, 0.4)),
         bandwidth=float(random.uniform(0.3, 0.55)),
     )
-
-
-def synchronous(setup: Setup) -> Setup:
-    """Return the program as one that waits for each step before it builds the next."""
-    return replace(setup, ahead=0)
 
 
 def _label(kernel: str, place: int, named: bool) -> str:

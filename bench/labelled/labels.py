@@ -12,6 +12,7 @@ import numpy as np
 
 from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
 from labelled.facts import Facts, Size
+from labelled.required import NEED_MARKS, NEEDED
 from labelled.setup import MICROSECOND
 
 MARGIN = 0.2
@@ -22,25 +23,6 @@ _WITHOUT_WORK = {
     *("pipeline-churn", "irregular-cadence", "step-spikes", "thermal-pressure", "memory-growth"),
     *("schema-drift", "trace-overhead", "serial-prefill", "hot-allocations"),
 }
-NEED_MARKS = {
-    *("frequent-readback", "frequent-command-buffers", "irregular-cadence", "step-spikes"),
-    *("roofline-distance", "cache-resident", "below-ceiling", "metadata-per-layer"),
-    "serial-prefill",
-}
-"""Rules that can see nothing where the program does not mark its steps."""
-_SUBMITTED = "metal-application-command-buffer-submissions"
-_COMPLETED = "metal-command-buffer-completed"
-NEEDED: Mapping[str, frozenset[str]] = {
-    "shallow-queue": frozenset({_SUBMITTED, _COMPLETED}),
-    "frequent-readback": frozenset({_SUBMITTED, _COMPLETED}),
-    "frequent-command-buffers": frozenset({_SUBMITTED, _COMPLETED}),
-    "pipeline-churn": frozenset({"graphics-compiler-activity-intervals"}),
-    "gpu-downclocked": frozenset({"gpu-performance-state-intervals"}),
-    "thermal-pressure": frozenset({"device-thermal-state-intervals"}),
-    "memory-growth": frozenset({"metal-current-allocated-size"}),
-    "hot-allocations": frozenset({"metal-resource-allocations", "metal-driver-event-intervals"}),
-}
-"""Schemas without which a rule cannot see its fault."""
 
 
 class Label(Enum):

@@ -8,8 +8,9 @@ import pytest
 from labelled.corpus import Trace, corpus, trace_of
 from labelled.facts import Facts
 from labelled.faults import FAULTS
-from labelled.labels import NEEDED, SIZES, Label, label
+from labelled.labels import SIZES, Label, label
 from labelled.program import simulate
+from labelled.required import NEEDED
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server
 from small_trace import STEP, Make
 from tracekit.analysis.rules import RULES
