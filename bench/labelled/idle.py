@@ -33,18 +33,20 @@ def idle_pieces(world: World, shortest: int = SHORTEST) -> list[Idle]:
     host = _Host(world.host, tells=world.setup.tells)
     others = [one for one in world.others if one.channel == "Compute"]
     found: list[Idle] = []
-    free = begin
+    free, buffer = begin, 0
     for one in world.intervals:
         if one.start - free >= shortest and one.start > begin and free < end:
-            found += _cut(free, min(one.start, end), one, host, others)
-        free = max(free, one.end)
+            # A command buffer that does not begin is late; one that pauses, nothing explains.
+            why = "unattributed" if one.buffer == buffer else "start-latency"
+            found += _cut(free, min(one.start, end), one, host, others, why)
+        free, buffer = max(free, one.end), one.buffer
     if end - free >= shortest:
         found += host.during(free, end)
     return [one for one in found if one.end > one.start]
 
 
-def _cut(
-    start: int, end: int, nexts: Interval, host: "_Host", others: list[Interval]
+def _cut(  # noqa: PLR0917  a gap, and all that may explain it
+    start: int, end: int, nexts: Interval, host: "_Host", others: list[Interval], held_by: str
 ) -> Iterator[Idle]:
     """Follow the next interval's way to the GPU: the host, the driver, the start."""
     committed = _between(nexts.committed, start, end)
@@ -63,7 +65,7 @@ def _cut(
             at = min(other.end, end)
     held = min(nexts.held, end - at)
     yield Idle(at, end - held, "start-latency")
-    yield Idle(end - held, end, "unattributed")
+    yield Idle(end - held, end, held_by)
 
 
 class _Host:

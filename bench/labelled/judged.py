@@ -60,6 +60,13 @@ class Verdict:
         missed = self.label is Label.FIND and not found
         return broke or missed or (self.label is Label.PASS and found)
 
+    @property
+    def error(self) -> float | None:
+        """How far its estimate is off what the fault cost, as a share; None without either."""
+        if self.status != Status.FOUND or not self.cost or self.cost < 0 or self.saving is None:
+            return None
+        return abs(self.saving / self.cost - 1)
+
 
 @dataclass(frozen=True)
 class Judged:

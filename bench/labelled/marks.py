@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from labelled.world import TARGET, World
 from tracekit.host.cells import Cell
@@ -81,8 +82,8 @@ def _spans(world: World) -> Rows:
     for one in world.host:
         if one.kind == "compile" and one.start >= begin:
             yield one.start + off, one.end - one.start, "compile"
-        if one.kind in {"wait", "read"} and world.setup.tells and one.start >= begin:
-            yield one.start + off, one.end - one.start, "readback"
+    for start, end in _readbacks(world) if world.setup.tells else ():
+        yield start + off, end - start, "readback"
     if not world.setup.server:
         return
     for one in world.prefills:
@@ -92,6 +93,14 @@ def _spans(world: World) -> Rows:
         start = inside[0].end if inside and inside[0].alone else one.start
         if one.phase == "steady":
             yield start + off, one.completed - start, "decode"
+
+
+def _readbacks(world: World) -> Iterator[tuple[int, int]]:
+    """Yield when the program waited for a result and read it, in the steady phase."""
+    begin, _ = world.steady
+    for wait, read in pairwise(world.host):
+        if wait.kind == "wait" and wait.start >= begin:
+            yield wait.start, read.end if read.kind == "read" else wait.end
 
 
 def _requests(world: World) -> Rows:

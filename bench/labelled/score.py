@@ -25,8 +25,8 @@ from labelled.folder import write
 from labelled.judged import Judged, judge
 from labelled.labels import SIZES, label
 from labelled.program import simulate
-from labelled.tally import tally, wrong
-from labelled.words import listed, markdown, plain, rows
+from labelled.tally import far_off, tally, wrong
+from labelled.words import estimated, listed, markdown, plain, rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judged = _judged(traces, options.keep, options.jobs)
     scores = tally(judged, options.rule)
     wrongs = [pair for pair in wrong(judged) if options.rule in {None, pair[1].rule}]
+    far = [pair for pair in far_off(judged) if options.rule in {None, pair[1].rule}]
     print(listed(wrongs), end="\n\n" if wrongs else "")
+    print(estimated(far), end="\n\n" if far else "")
     print(plain(scores))
     print(f"{len(traces)} traces of the part {options.part} in {time.monotonic() - begun:.0f} s")
     if options.markdown:

@@ -62,8 +62,8 @@ class Score:
                 self.false_on_clean += found and clean
             case Label.EITHER:
                 self.either += 1
-        if found and verdict.cost and verdict.cost > 0 and verdict.saving is not None:
-            self.errors.append(abs(verdict.saving / verdict.cost - 1))
+        if verdict.error is not None:
+            self.errors.append(verdict.error)
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,17 @@ def tally(judged: Sequence[Judged], rule: str | None = None) -> Tally:
 def wrong(judged: Iterable[Judged]) -> list[tuple[Judged, Verdict]]:
     """Return what the rules got wrong, rule by rule."""
     found = [(one, verdict) for one in judged for verdict in one.verdicts if verdict.wrong]
+    return sorted(found, key=lambda pair: (pair[1].rule, pair[0].trace.seed))
+
+
+def far_off(judged: Iterable[Judged]) -> list[tuple[Judged, Verdict]]:
+    """Return the estimates that are not good."""
+    found = [
+        (one, verdict)
+        for one in judged
+        for verdict in one.verdicts
+        if verdict.error is not None and verdict.error > NEAR
+    ]
     return sorted(found, key=lambda pair: (pair[1].rule, pair[0].trace.seed))
 
 

@@ -72,6 +72,15 @@ def listed(wrong: Iterable[tuple[Judged, Verdict]]) -> str:
     )
 
 
+def estimated(far_off: Iterable[tuple[Judged, Verdict]]) -> str:
+    """List estimates beside what the faults cost, for whoever tunes a rule."""
+    return "\n".join(
+        f"{verdict.rule}: seed {one.trace.seed} ({', '.join(one.trace.faults)}) estimates "
+        f"{(verdict.saving or 0) / 1e6:.2f} ms, costs {(verdict.cost or 0) / 1e6:.2f} ms"
+        for one, verdict in far_off
+    )
+
+
 def _clean(tally: Tally) -> str:
     return (
         f"{tally.alarms} of {tally.clean} clean traces raise a wrong alarm; "

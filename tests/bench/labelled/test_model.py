@@ -85,7 +85,8 @@ def test_causes_cover_just_the_gaps(made: Make, changes: dict[str, Any]) -> None
         ({"ahead": 0, "completion": 4 * MILLISECOND}, "readback"),
         ({"ahead": 0, "compiles": ((5, 60 * MILLISECOND),)}, "compile"),
         ({"rival": Hold(12 * MILLISECOND, 4 * MILLISECOND)}, "other-process"),
-        ({"hold": Hold(1, 4 * MILLISECOND)}, "unattributed"),
+        ({"hold": Hold(1, 4 * MILLISECOND)}, "start-latency"),
+        ({"hold": Hold(1, 4 * MILLISECOND), "per_buffer": 6}, "unattributed"),
     ],
 )
 def test_a_fault_is_its_own_cause(made: Make, changes: dict[str, Any], cause: str) -> None:

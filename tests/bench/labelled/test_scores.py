@@ -10,10 +10,10 @@ from labelled.corpus import Trace
 from labelled.judged import Judged, Verdict, judge
 from labelled.labels import Label
 from labelled.score import main
-from labelled.tally import tally, wrong
-from labelled.words import listed, markdown, plain, rows
+from labelled.tally import far_off, tally, wrong
+from labelled.words import estimated, listed, markdown, plain, rows
 
-FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000, 1_100, "The GPU waits.")
+FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000_000, 1_100_000, "The GPU waits.")
 MISSED = replace(FOUND, status="passed", cost=None, saving=None, said="")
 FALSE = replace(FOUND, label=Label.PASS, size=0.1, cost=None, said="It waits, it says.")
 PASSED = replace(FALSE, status="passed", saving=None, said="")
@@ -28,7 +28,7 @@ def trace(seed: int, *verdicts: Verdict, clean: bool = False) -> Judged:
 
 JUDGED = [
     trace(1, FOUND),
-    trace(2, replace(FOUND, saving=2_000)),
+    trace(2, replace(FOUND, saving=2_000_000)),
     trace(3, MISSED),
     trace(4, FALSE, clean=True),
     trace(5, PASSED, clean=True),
@@ -75,6 +75,14 @@ def test_what_went_wrong_is_listed_with_its_seed() -> None:
         "bubbles: seed 4 (clean) should pass, is found, size 0.10 of its limit: It waits, it says.",
         "bubbles: seed 9 (bubbles) should pass, is failed, size 0.10 of its limit: the rule broke",
     ]
+
+
+def test_estimates_that_are_far_off_are_listed() -> None:
+    assert estimated(far_off(JUDGED)) == (
+        "bubbles: seed 2 (bubbles) estimates 2.00 ms, costs 1.00 ms"
+    )
+    near = [trace(1, FOUND), trace(3, MISSED), trace(4, replace(FOUND, cost=-5))]
+    assert far_off(near) == []
 
 
 def test_scores_are_tables() -> None:
