@@ -1,6 +1,7 @@
 """How much one step has to do, at which clock."""
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 from labelled.draws import Draws
@@ -61,3 +62,16 @@ def merges(setup: Setup, draws: Draws, step: int, place: int) -> bool:
     if setup.merged <= 0:
         return False
     return draws.normal("merging", step, place) > NormalDist().inv_cdf(1 - setup.merged)
+
+
+def groups(setup: Setup, kernels: Sequence[Piece]) -> list[list[Piece]]:
+    """Return which kernels go into one command buffer."""
+    if not setup.buffer_work:
+        size = setup.per_buffer
+        return [list(kernels[at : at + size]) for at in range(0, len(kernels), size)]
+    found: dict[int, list[Piece]] = {}
+    before = 0
+    for one in kernels:
+        found.setdefault(before // setup.buffer_work, []).append(one)
+        before += one.work
+    return list(found.values())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from labelled.draws import Draws
 from labelled.gpu import Gpu
-from labelled.load import clock, merges, pieces, prefills, prompt, weight
+from labelled.load import clock, groups, merges, pieces, prefills, prompt, weight
 from labelled.setup import MICROSECOND, MILLISECOND, Piece, Setup
 from labelled.world import (
     OTHER_COMPILER,
@@ -86,14 +86,16 @@ class _Program:
         self._build(step, steady)
         if setup.server and setup.server.alone and prefills(setup, steady):
             self._prefill(step, ratio)
-        groups = _groups(pieces(setup, steady), setup.per_buffer)
+        buffers = groups(setup, pieces(setup, steady))
         # Reads are spread over the step; the last one, after it, is not among them.
-        stops = {len(groups) * (k + 1) // (setup.readbacks + 1) - 1 for k in range(setup.readbacks)}
+        stops = {
+            len(buffers) * (k + 1) // (setup.readbacks + 1) - 1 for k in range(setup.readbacks)
+        }
         place = 0
-        for number, group in enumerate(groups):
+        for number, group in enumerate(buffers):
             self._buffer(step, place, group, ratio)
             place += len(group)
-            if number in stops and number + 1 < len(groups):
+            if number in stops and number + 1 < len(buffers):
                 self._wait(step, self.pending, place)
                 self._spend("read", self.draws.about("read", setup.readback, 0.3, step, place))
         submitted = self.now - begin
@@ -115,7 +117,7 @@ class _Program:
 
     def _prefill(self, step: int, ratio: float) -> None:
         begin = self.now
-        for number, group in enumerate(_groups(prompt(self.setup), self.setup.per_buffer)):
+        for number, group in enumerate(groups(self.setup, prompt(self.setup))):
             self._buffer(step, 200 + number * self.setup.per_buffer, group, ratio)
         self._wait(step, self.pending, 200)
         self.world.prefills.append(Prefill(begin, self.now, alone=True))
@@ -235,7 +237,3 @@ class _Program:
             took = int(random.integers(1, 8) * MILLISECOND)
             self.world.compiles.append(Compile(at, at + took, OTHER_COMPILER, f"draw_{number}"))
         self.world.compiles.sort()
-
-
-def _groups(pieces: tuple[Piece, ...], size: int) -> list[list[Piece]]:
-    return [list(pieces[at : at + size]) for at in range(0, len(pieces), size)]

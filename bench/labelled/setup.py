@@ -88,6 +88,7 @@ class Setup:
         drains: Whether a phase ends only when all of its steps are complete.
         per_buffer: Encoders in one command buffer.
         launch: Between two pieces of work of one command buffer.
+        buffer_work: Work after which a command buffer is full, in the place of `per_buffer`.
         switch: Between two command buffers that wait in the queue.
         merged: Share of encoders that the driver merges with the one before.
         build: What the host takes to build a step before it encodes anything.
@@ -138,6 +139,7 @@ class Setup:
     ahead: int = 1
     drains: bool = False
     per_buffer: int = 8
+    buffer_work: int = 0
     merged: float = 0.0
     build: int = 40 * MICROSECOND
     late: int = 0

@@ -95,5 +95,4 @@ def frequent_command_buffers(setup: Setup, random: Random) -> Setup:
 
 def fewer_buffers(setup: Setup) -> Setup:
     """Put 200 µs of work into each command buffer."""
-    joined = math.ceil(200 * MICROSECOND / setup.pieces[0].work)
-    return replace(setup, per_buffer=joined)
+    return replace(setup, buffer_work=200 * MICROSECOND)
