@@ -26,7 +26,7 @@ from labelled.judged import Judged, judge
 from labelled.labels import SIZES, label
 from labelled.program import simulate
 from labelled.tally import far_off, tally, wrong
-from labelled.words import estimated, listed, markdown, plain, rows
+from labelled.words import estimated, inserted, listed, markdown, plain, rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(plain(scores))
     print(f"{len(traces)} traces of the part {options.part} in {time.monotonic() - begun:.0f} s")
     if options.markdown:
-        options.markdown.write_text(markdown(scores))
+        page = options.markdown.read_text()
+        options.markdown.write_text(inserted(page, markdown(scores)))
     if options.json:
         options.json.write_text(json.dumps(rows(scores), indent=2) + "\n")
     return 0
@@ -61,7 +62,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=jobs, help="processes that work at once")
     parser.add_argument("--keep", type=Path, help="folder for the runs' folders of all traces")
     parser.add_argument("--json", type=Path, help="file for the scores")
-    parser.add_argument("--markdown", type=Path, help="file for the scores as tables")
+    parser.add_argument("--markdown", type=Path, metavar="PAGE", help="put the scores there")
     parser.add_argument("--write", nargs=2, metavar=("DIR", "SEED"), help="write one trace")
     return parser
 

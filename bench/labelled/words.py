@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from labelled.judged import Judged, Verdict
 from labelled.tally import Tally
 
+_BEGIN, _END = "<!-- written by bench/labelled/score.py -->", "<!-- end -->"
 _HEADS = (
     *("rule", "faults", "found", "wrong alarms", "precision", "recall"),
     *("estimates", "median error", "within 25 %"),
@@ -41,6 +42,15 @@ def markdown(tally: Tally) -> str:
         )
     lines += [f"| all | | {_percent(tally.causes_right)} |", "", _clean(tally)]
     return "\n".join(lines) + "\n"
+
+
+def inserted(page: str, tables: str) -> str:
+    """Put the tables between the marks of a page; raise ValueError where it has none."""
+    before, begin, rest = page.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError(f"the page has no place for tables: {_BEGIN} and {_END}")
+    return f"{before}{begin}\n\n{tables}\n{end}{after}"
 
 
 def plain(tally: Tally) -> str:

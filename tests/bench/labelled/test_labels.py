@@ -1,6 +1,5 @@
 """Labels follow from what is true of a trace: found, passed, or too near to its limit."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,9 +110,9 @@ def test_a_fault_is_drawn_until_it_matters_and_can_be_healed(rule: str) -> None:
         assert label(rule, healed) is Label.PASS
 
 
-@pytest.mark.parametrize("rule", NEEDED)
-def test_what_a_trace_lacks_nobody_has_to_find(rule: str) -> None:
-    place = 1 + list(FAULTS).index(rule)
-    setup = Trace(place * 10_000, (rule,)).setup()
-    lacking = Facts(simulate(replace(setup, missing=NEEDED[rule])))
-    assert label(rule, lacking) is Label.EITHER
+def test_what_a_trace_lacks_nobody_has_to_find(made: Make) -> None:
+    hot, lacking = made(clock=(0.5, 0.5)), made(clock=(0.5, 0.5), missing=NEEDED["gpu-downclocked"])
+    assert label("gpu-downclocked", hot) is Label.FIND
+    assert label("gpu-downclocked", lacking) is Label.EITHER
+    assert label("gpu-downclocked", made(missing=NEEDED["gpu-downclocked"])) is Label.PASS
+    assert set(NEEDED) < set(SIZES)

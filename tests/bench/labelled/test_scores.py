@@ -11,7 +11,7 @@ from labelled.judged import Judged, Verdict, judge
 from labelled.labels import Label
 from labelled.score import main
 from labelled.tally import far_off, tally, wrong
-from labelled.words import estimated, listed, markdown, plain, rows
+from labelled.words import estimated, inserted, listed, markdown, plain, rows
 
 FOUND = Verdict("bubbles", Label.FIND, "found", 2.0, 1_000_000, 1_100_000, "The GPU waits.")
 MISSED = replace(FOUND, status="passed", cost=None, saving=None, said="")
@@ -19,6 +19,9 @@ FALSE = replace(FOUND, label=Label.PASS, size=0.1, cost=None, said="It waits, it
 PASSED = replace(FALSE, status="passed", saving=None, said="")
 BROKE = replace(PASSED, status="failed", said="the rule broke")
 NEAR = replace(FALSE, label=Label.EITHER, size=1.0)
+
+
+MARKS = "<!-- written by bench/labelled/score.py -->", "<!-- end -->"
 
 
 def trace(seed: int, *verdicts: Verdict, clean: bool = False) -> Judged:
@@ -114,6 +117,7 @@ def test_a_clean_trace_is_to_be_passed_by_all_who_can_see() -> None:
 
 def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept, page, scores = tmp_path / "kept", tmp_path / "scores.md", tmp_path / "scores.json"
+    page.write_text(f"# Scores\n\n{MARKS[0]}\nold\n{MARKS[1]}\n\nThe end.\n")
     arguments = ["--rule=capture-empty", "--traces=1", "--clean=1", "--jobs=1", "--part=score"]
     files = [f"--keep={kept}", f"--markdown={page}", f"--json={scores}"]
     assert main([*arguments, *files]) == 0
@@ -121,8 +125,15 @@ def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "capture-empty" in printed
     assert "2 traces of the part score" in printed
     assert json.loads(scores.read_text())[0][:3] == ["capture-empty", "1", "1"]
-    assert page.read_text().startswith("| rule | faults |")
+    assert page.read_text().startswith(f"# Scores\n\n{MARKS[0]}\n\n| rule | faults |")
+    assert page.read_text().endswith(f"2 traces in all.\n\n{MARKS[1]}\n\nThe end.\n")
+    assert "old" not in page.read_text()
     assert sorted(one.name.partition("-")[0] for one in kept.iterdir()) == ["capture", "clean"]
+
+
+def test_a_page_without_a_place_for_tables_is_left_alone() -> None:
+    with pytest.raises(ValueError, match="no place for tables"):
+        inserted("# Scores\n", "| rule |\n")
 
 
 def test_the_command_writes_one_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
