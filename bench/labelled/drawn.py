@@ -83,6 +83,7 @@ def _told(setup: Setup, random: np.random.Generator) -> Setup:
         overhead=float(random.uniform(0, 0.03)) if random.random() < 0.6 else None,
         marks=random.random() < 0.9,
         tells=random.random() < 0.2,
+        monitored=random.random() < 0.3,
         mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
         missing=frozenset(name for name in _OPTIONAL if random.random() < 0.06),
     )

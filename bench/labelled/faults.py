@@ -63,6 +63,7 @@ def _step_spikes(setup: Setup, random: Random) -> Setup:
 
 def _gpu_downclocked(setup: Setup, random: Random) -> Setup:
     ratio = float(random.choice([0.45, 0.7]))
+    setup = replace(setup, monitored=bool(random.random() < 0.6))
     return replace(setup, clock=(ratio, float(random.choice([0.03, 0.3, 0.6, 1.0]))))
 
 
@@ -169,7 +170,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "irregular-cadence": Fault(_irregular_cadence),
     "step-spikes": Fault(_step_spikes, lambda setup: replace(setup, spikes=())),
-    "gpu-downclocked": Fault(_gpu_downclocked),
+    "gpu-downclocked": Fault(_gpu_downclocked, lambda setup: replace(setup, clock=(1.0, 0.0))),
     "thermal-pressure": Fault(_thermal_pressure),
     "memory-growth": Fault(_memory_growth),
     "hot-allocations": Fault(

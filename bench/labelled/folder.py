@@ -4,6 +4,8 @@ import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from labelled.grammar import schemas, table
 from labelled.marks import marks
 from labelled.rows import ROWS, Rows
@@ -25,6 +27,7 @@ def write(world: World, folder: Path, only: Collection[str] | None = None) -> Re
     recording.exports.mkdir(parents=True)
     setup = world.setup
     listed = [name for name in schemas(setup.version) if _is_there(setup, name)]
+    np.random.default_rng([setup.seed, 6]).shuffle(listed)  # no two versions list them alike
     for place, name in enumerate(listed, start=1):
         if only is not None and name not in only:
             continue

@@ -4,18 +4,38 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
+from labelled.setup import MILLISECOND
 from labelled.world import TARGET, World
 from tracekit.host.cells import Cell
 from tracekit.host.export_writer import ExportTable
-from tracekit.host.mark_tables import PHASES, REQUESTS, SPANS, SPECIALIZATIONS, STEP_MODEL, STEPS
+from tracekit.host.mark_tables import (
+    GAUGES,
+    PHASES,
+    REQUESTS,
+    SPANS,
+    SPECIALIZATIONS,
+    STEP_MODEL,
+    STEPS,
+)
 
 Rows = Iterator[tuple[Cell, ...]]
 
+_TICK = 100 * MILLISECOND
+_FASTEST = 1.296e9
+
 
 def marks(world: World, first: int) -> Iterator[tuple[ExportTable, Rows]]:
-    """Yield the tables of a program that marks its steps, and their rows; nothing of another's."""
-    if not world.setup.marks:
-        return
+    """Yield the tables of what was told beside the trace: by a monitor, and by the program."""
+    tables = [(GAUGES, _readings(world))] if world.setup.monitored else []
+    if world.setup.marks:
+        tables += _own(world)
+    for place, (table, rows) in enumerate(tables, start=first):
+        yield replace(table, index=place), rows
+
+
+def _own(world: World) -> list[tuple[ExportTable, Rows]]:
     tables = [
         (PHASES, _phases(world)),
         (STEPS, _steps(world)),
@@ -28,8 +48,20 @@ def marks(world: World, first: int) -> Iterator[tuple[ExportTable, Rows]]:
         tables.append((SPANS, iter(told)))
     if world.setup.server:
         tables.append((REQUESTS, _requests(world)))
-    for place, (table, rows) in enumerate(tables, start=first):
-        yield replace(table, index=place), rows
+    return tables
+
+
+def _readings(world: World) -> Rows:
+    """Yield the GPU's clock and how active it was, as a monitor reads them."""
+    random = np.random.default_rng([world.setup.seed, 5])
+    starts = np.array([one.start for one in world.intervals])
+    ends = np.array([one.end for one in world.intervals])
+    for at in range(_TICK, world.end, _TICK):
+        ratio = next((one.ratio for one in world.levels if one.start <= at < one.end), 0.3)
+        ran = np.minimum(ends, at) - np.maximum(starts, at - _TICK)
+        active = float(ran.clip(0).sum()) / _TICK
+        yield at, "gpu_clock", _FASTEST * ratio * random.normal(1, 0.005), "Hz", "macmon"
+        yield at, "gpu_active", min(1.0, active), "ratio", "macmon"
 
 
 def _phases(world: World) -> Rows:

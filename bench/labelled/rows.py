@@ -130,7 +130,7 @@ def driver(world: World) -> Rows:
             for k in range(one.encoders)
         ]
     device = world.setup.machine.device
-    for start, duration, depth, event, one in found:
+    for start, duration, depth, event, one in sorted(found):
         yield (
             *(start, duration, "Driver Processing", event, depth, label(" "), 0, -1, 0),
             *(owner(one.owner), main_thread(one.owner), device, NOBODY, label(" ")),

@@ -127,6 +127,7 @@ class Setup:
         stopped: At which share of the steady phase the recorder stopped.
         swing_of_memory: Bytes that go up and down with every few steps.
         tells: Whether the program tells its waits for results, by spans `readback`.
+        monitored: Whether a monitor read the GPU's clock beside the run.
         drifted: A column of theirs that bears a name nobody knows.
     """
 
@@ -187,6 +188,7 @@ class Setup:
     drifted: str = ""
     swing_of_memory: int = 0
     tells: bool = False
+    monitored: bool = False
 
     @property
     def broken(self) -> bool:
