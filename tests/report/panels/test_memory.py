@@ -89,3 +89,15 @@ def test_the_page_shows_levels_in_words_and_says_what_is_not_known(
     assert "-1 KiB" in section.replace("\N{MINUS SIGN}", "-").replace("-1.00", "-1")
     assert "not available, because vmmap is a program of macOS" in section
     assert "None" not in section
+
+
+def test_levels_over_the_run_are_charted_without_any_notes(bare: Any, frame: Any) -> None:
+    samples = [
+        {"time": at * 1_000, "memory": (at + 1) << 20, "target": True, "pid": 7} for at in range(20)
+    ]
+    context = memory.context(bare.result, {"process_samples": frame("process_samples", samples)})
+    assert context is not None
+    assert context["absence"] == "the recording has no table memory_profile"
+    assert context["chart"].summary.startswith("Resident from 1 MiB to ")
+    few = {"process_samples": frame("process_samples", samples[:3])}
+    assert memory.context(bare.result, few) is None
