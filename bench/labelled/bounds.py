@@ -29,12 +29,17 @@ def _gap(high: float, low: float, other: float) -> float | None:
     return 1 + (high - 0.7) / 0.7 * 6
 
 
+def _memory(counters: Counters) -> float:
+    """Return how near memory is to its limit: reads and writes together, or a cache."""
+    return max(counters.memory, counters.bandwidth * 1.05)
+
+
 COUNTED: Mapping[str, Callable[[Counters], float | None]] = {
     "low-occupancy": lambda c: (
         None if max(c.alu, c.memory, c.bandwidth) > 0.6 else 0.3 / c.occupancy
     ),
-    "memory-bound": lambda c: _gap(max(c.memory, c.bandwidth), c.alu * 1.1, c.other),
-    "compute-bound": lambda c: _gap(c.alu * 1.1, max(c.memory, c.bandwidth), c.other),
+    "memory-bound": lambda c: _gap(_memory(c), c.alu * 1.1, c.other),
+    "compute-bound": lambda c: _gap(c.alu * 1.1, _memory(c), c.other),
     "other-limiter": lambda c: _gap(
         c.other, max(c.alu * 1.1, c.memory, c.bandwidth), max(c.alu * 1.1, c.memory)
     ),

@@ -28,7 +28,7 @@ _ALONE = {
 # Faults of programs whose steps are all alike.
 _OF_STEPS = {
     *("roofline-distance", "cache-resident", "below-ceiling", "irregular-cadence"),
-    *("serial-prefill", "metadata-per-layer"),
+    *("serial-prefill", "metadata-per-layer", "tiny-encoders", "frequent-command-buffers"),
 }
 _EXCLUSIVE = (
     {"low-occupancy", "memory-bound", "compute-bound", "other-limiter", "gpu-contended"},

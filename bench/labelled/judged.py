@@ -25,6 +25,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.tables import Tables
 from tracekit.tables.sources import needed_schemas
 
+_LEAST_COST = 0.005  # of the steady phase
 # Without these the recording does not show every cause.
 _FOR_CAUSES = {
     "metal-application-encoders-list",
@@ -117,10 +118,16 @@ def _verdict(rule: str, known: Given, facts: Facts, trace: Trace) -> Verdict:
         wanted,
         check.status.value,
         size,
-        _cost(rule, facts, trace) if wanted is Label.FIND and savings else None,
+        _cost_to_tell(rule, facts, trace) if wanted is Label.FIND and savings else None,
         sum(savings) if savings else None,
         " ".join(one.message for one in findings) or check.reason,
     )
+
+
+def _cost_to_tell(rule: str, facts: Facts, trace: Trace) -> int | None:
+    """Return what the fault cost; None for next to nothing, where a share of it means nothing."""
+    cost = _cost(rule, facts, trace)
+    return cost if cost is not None and cost > _LEAST_COST * facts.length else None
 
 
 def _cost(rule: str, facts: Facts, trace: Trace) -> int | None:

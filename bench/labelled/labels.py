@@ -11,6 +11,7 @@ from enum import Enum
 import numpy as np
 
 from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
+from labelled.chore_shares import metadata, share_of_label
 from labelled.facts import Facts, Size
 from labelled.required import NEED_MARKS, NEEDED
 from labelled.setup import MICROSECOND
@@ -96,13 +97,14 @@ def _tiny_encoders(facts: Facts) -> float:
     return sum(gaps) / facts.length / 0.05
 
 
-def _frequent_command_buffers(facts: Facts) -> float:
+def _frequent_command_buffers(facts: Facts) -> float | None:
     buffers = len({one.buffer for one in facts.own})
-    each = facts.busy / buffers
-    if buffers <= 4 * facts.world.setup.steps or each > 200 * MICROSECOND:
-        return min(0.5, 100 * MICROSECOND / each)
+    each = facts.busy / buffers / (200 * MICROSECOND)
+    if buffers <= 4 * facts.world.setup.steps or each > 1 + MARGIN:
+        return 0.5
     gaps = [gap for _, gap in facts.gaps_before(first=True) if gap <= 100 * MICROSECOND]
-    return sum(gaps) / facts.length / 0.05
+    share = sum(gaps) / facts.length / 0.05
+    return None if each > 1 - MARGIN and share > 1 - MARGIN else share
 
 
 def _irregular_cadence(facts: Facts) -> float | None:
@@ -124,6 +126,7 @@ def _step_spikes(facts: Facts) -> float | None:
     if facts.world.setup.uneven > 0.1 or facts.world.setup.swing > 0.1:
         return None
     many, excess = facts.spikes(1.65)
+    many *= max(1, len(facts.world.setup.variants))  # all of them may be of one variant
     _, at_most = facts.spikes(1.35)
     if many > 0.1 or excess / 0.01 < 1 < at_most / 0.01:
         return None
@@ -175,27 +178,6 @@ def _below_ceiling(facts: Facts) -> float | None:
     return (facts.length - facts.busy) / facts.length / 0.2
 
 
-def _share_of_label(name: str, limit: float, *, of_busy: bool = False) -> Size:
-    def size(facts: Facts) -> float:
-        found = [one for one in facts.own if one.label.endswith(name)]
-        time = sum(one.end - one.start for one in found)
-        gaps = dict(facts.gaps_before(first=False) + facts.gaps_before(first=True))
-        time += sum(gaps[one] for one in found if gaps.get(one, 1 << 40) <= 10 * MICROSECOND)
-        return time / (facts.busy if of_busy else facts.length) / limit
-
-    return size
-
-
-def _metadata(facts: Facts) -> float | None:
-    count = sum(one.label.endswith("Arange") for one in facts.world.setup.pieces)
-    longest = max(
-        (one.work for one in facts.world.setup.pieces if one.label.endswith("Arange")), default=0
-    )
-    if count < 6 or longest > 7_500:
-        return 0.0 if count < 3 else None
-    return _share_of_label("Arange", 0.01)(facts)
-
-
 def _serial_prefill(facts: Facts) -> float | None:
     server = facts.world.setup.server
     if server is None or not server.alone:
@@ -238,9 +220,9 @@ SIZES: Mapping[str, Size] = {
     "roofline-distance": roofline_distance,
     "cache-resident": cache_resident,
     "below-ceiling": _below_ceiling,
-    "metadata-per-layer": _metadata,
-    "scatter-encoder": _share_of_label("Scatter", 0.02),
-    "gather-share": _share_of_label("Gather", 0.10, of_busy=True),
+    "metadata-per-layer": metadata,
+    "scatter-encoder": share_of_label("Scatter", 0.02),
+    "gather-share": share_of_label("Gather", 0.10, of_busy=True),
     "serial-prefill": _serial_prefill,
     "capture-empty": lambda facts: 10.0 * facts.world.setup.empty,
     "capture-truncated": _truncated,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 NEED_MARKS = {
     *("frequent-readback", "frequent-command-buffers", "irregular-cadence", "step-spikes"),
     *("roofline-distance", "cache-resident", "below-ceiling", "metadata-per-layer"),
-    "serial-prefill",
+    *("serial-prefill", "hot-allocations"),
 }
 """Rules that can see nothing where the program does not mark its steps."""
 _SUBMITTED = "metal-application-command-buffer-submissions"

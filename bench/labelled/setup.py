@@ -56,7 +56,7 @@ class Counters:
     memory: float = 0.42
     other: float = 0.18
     other_name: str = "Texture Write Limiter"
-    bandwidth: float = 0.45
+    bandwidth: float = 0.4
     only_ray_tracing: bool = False
 
 
