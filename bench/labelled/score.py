@@ -26,7 +26,7 @@ from labelled.judged import Judged, judge
 from labelled.labels import SIZES, label
 from labelled.program import simulate
 from labelled.tally import far_off, tally, wrong
-from labelled.words import estimated, inserted, listed, markdown, plain, rows
+from labelled.words import as_data, estimated, inserted, listed, markdown, plain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page = options.markdown.read_text()
         options.markdown.write_text(inserted(page, markdown(scores)))
     if options.json:
-        options.json.write_text(json.dumps(rows(scores), indent=2) + "\n")
+        options.json.write_text(json.dumps(as_data(scores), indent=2) + "\n")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The scores as tables for a terminal and for a page of the docs."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from labelled.judged import Judged, Verdict
 from labelled.tally import Tally
@@ -70,6 +71,29 @@ def plain(tally: Tally) -> str:
         lines.append(f"  {cause:15} {share:>6} of {time / 1e9:.2f} s")
     lines += ["", _clean(tally)]
     return "\n".join(lines)
+
+
+def as_data(tally: Tally) -> dict[str, Any]:
+    """Return the scores as numbers, for a program."""
+    return {
+        "traces": tally.traces,
+        "clean": tally.clean,
+        "alarms": tally.alarms,
+        "causes": {"idle": tally.idle, "right": tally.right, "share": tally.causes_right},
+        "rules": {
+            score.rule: {
+                "found": score.found,
+                "missed": score.missed,
+                "false": score.false,
+                "failed": score.failed,
+                "precision": score.precision,
+                "recall": score.recall,
+                "median_error": score.median_error,
+                "near": score.near,
+            }
+            for score in tally.scores.values()
+        },
+    }
 
 
 def listed(wrong: Iterable[tuple[Judged, Verdict]]) -> str:

@@ -124,7 +124,9 @@ def test_the_command_prints_scores(tmp_path: Path, capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert "capture-empty" in printed
     assert "2 traces of the part score" in printed
-    assert json.loads(scores.read_text())[0][:3] == ["capture-empty", "1", "1"]
+    numbers = json.loads(scores.read_text())
+    assert numbers["rules"]["capture-empty"]["recall"] == 1
+    assert (numbers["traces"], numbers["clean"], numbers["alarms"]) == (2, 1, 0)
     assert page.read_text().startswith(f"# Scores\n\n{MARKS[0]}\n\n| rule | faults |")
     assert page.read_text().endswith(f"2 traces in all.\n\n{MARKS[1]}\n\nThe end.\n")
     assert "old" not in page.read_text()
