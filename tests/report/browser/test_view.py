@@ -1,0 +1,146 @@
+"""The timeline is zoomed and moved, by wheel, keys, buttons and dragging."""
+
+from typing import Any
+
+import pytest
+
+from opened_page import MS, Opened, words
+from tracekit.report import render
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_whole_run_is_in_view_at_first(host_page: Opened) -> None:
+    assert host_page.window == (0, 658 * MS)
+    assert host_page.page.locator("#timeline-still").is_hidden()
+    rows = host_page.page.locator("#timeline-sums tr")
+    assert words(rows.nth(0)) == ["Evidence", "1", "13", "ms", "2.0", "%"]
+    assert words(rows.nth(4)) == ["CPU", "5", "35", "ms", "5.3", "%"]
+
+
+def test_the_wheel_zooms_around_the_pointer(host_page: Opened) -> None:
+    x, y, width, _ = host_page.canvas()
+    host_page.page.mouse.move(x + width * 0.75, y + 60)
+    begin, end = host_page.settled(lambda: host_page.page.mouse.wheel(0, -400))
+    assert 0 < begin < end < 658 * MS
+    assert end - begin < 658 * MS / 2
+    wider = host_page.settled(lambda: host_page.page.mouse.wheel(0, 200))
+    assert wider[1] - wider[0] > end - begin
+
+
+def test_at_full_width_the_wheel_scrolls_the_page_on(host_page: Opened) -> None:
+    x, y, _, _ = host_page.canvas()
+    host_page.page.mouse.move(x + 400, y + 40)
+    before = host_page.page.evaluate("scrollY")
+    host_page.page.mouse.wheel(0, 300)
+    host_page.page.wait_for_function("before => scrollY > before", arg=before)
+    assert host_page.window == (0, 658 * MS)
+
+
+def test_a_scroll_that_began_elsewhere_does_not_zoom(host_page: Opened) -> None:
+    page = host_page.page
+    page.evaluate(
+        """() => {
+            const options = {deltaY: -300, bubbles: true, cancelable: true};
+            const wheel = () => new WheelEvent("wheel", options);
+            document.body.dispatchEvent(wheel());
+            document.getElementById("timeline-canvas").dispatchEvent(wheel());
+        }"""
+    )
+    page.wait_for_timeout(300)
+    assert host_page.window == (0, 658 * MS)
+
+
+def test_keys_zoom_move_and_reset(host_page: Opened) -> None:
+    canvas = host_page.page.locator("#timeline-canvas")
+    canvas.focus()
+    begin, end = host_page.settled(lambda: canvas.press("+"))
+    assert end - begin == pytest.approx(329 * MS, rel=0.01)
+    later = host_page.settled(lambda: canvas.press("ArrowRight"))
+    assert later[0] > begin
+    earlier = host_page.settled(lambda: canvas.press("ArrowLeft"))
+    assert earlier[0] == pytest.approx(begin, abs=MS)
+    steady = host_page.settled(lambda: canvas.press("s"))
+    assert steady[0] == pytest.approx(620 * MS, abs=2 * MS)
+    assert steady[1] == pytest.approx(658 * MS, abs=2 * MS)
+    assert host_page.settled(lambda: canvas.press("0")) == (0, 658 * MS)
+
+
+def test_buttons_do_what_the_keys_do(host_page: Opened) -> None:
+    def button(name: str) -> Any:
+        return host_page.page.locator(f'[data-do="{name}"]')
+
+    begin, end = host_page.settled(button("in").click)
+    assert end - begin == pytest.approx(329 * MS, rel=0.01)
+    assert host_page.settled(button("left").click)[0] < begin
+    assert host_page.settled(button("right").click)[0] == pytest.approx(begin, abs=MS)
+    assert host_page.settled(button("out").click) == (0, 658 * MS)
+    assert host_page.settled(button("steady").click)[0] > 600 * MS
+    assert host_page.settled(button("all").click) == (0, 658 * MS)
+
+
+def test_the_view_never_gets_narrower_than_a_hundred_nanoseconds(host_page: Opened) -> None:
+    canvas = host_page.page.locator("#timeline-canvas")
+    canvas.focus()
+    for _ in range(40):
+        canvas.press("+")
+    host_page.page.wait_for_timeout(250)
+    words = host_page.page.locator("#timeline-window").text_content()
+    assert ": 100 ns of 658 ms." in words
+
+
+def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
+    page = host_page.page
+    canvas = page.locator("#timeline-canvas")
+    canvas.focus()
+    begin, _ = host_page.settled(lambda: canvas.press("+"))
+    x, y, _, _ = host_page.canvas()
+
+    def drag(to: float) -> None:
+        page.mouse.move(x + 700, y + 60)
+        page.mouse.down()
+        page.mouse.move(x + to, y + 60, steps=4)
+        page.mouse.up()
+
+    assert host_page.settled(lambda: drag(600))[0] > begin
+    page.keyboard.down("Shift")
+    drag(900)
+    page.keyboard.up("Shift")
+    page.wait_for_function(
+        "() => document.getElementById('timeline-range').textContent.startsWith('Selected')"
+    )
+    canvas.press("Escape")
+    page.wait_for_function(
+        "() => document.getElementById('timeline-range').textContent.startsWith('In view')"
+    )
+
+
+def test_a_hundred_thousand_intervals_are_drawn_and_zoomed(
+    open_page: Any, bare: Any, frame: Any
+) -> None:
+    number = 100_000
+    rows = [
+        {
+            "start": 10_000 * at,
+            "duration": 4_000 + at % 3_000,
+            "channel": "Compute",
+            "label": f"kernel {at % 50}",
+            "target": True,
+            "clock": "gpu",
+        }
+        for at in range(number)
+    ]
+    tables = {"gpu_intervals": frame("gpu_intervals", rows)}
+    opened = open_page(render(bare.result, tables, redact=str))
+    row = words(opened.page.locator("#timeline-sums tr").first)
+    assert row[:3] == ["GPU", "Compute", "100,000"]
+    canvas = opened.page.locator("#timeline-canvas")
+    canvas.focus()
+    for _ in range(9):
+        canvas.press("+")
+    opened.page.wait_for_timeout(300)
+    begin, end = opened.window
+    assert end - begin == pytest.approx(10_000 * number / 2**9, rel=0.02)
+    seen = int(opened.page.locator("#timeline-sums td").first.inner_text().replace(",", ""))
+    assert seen == pytest.approx((end - begin) / 10_000, abs=2)
+    assert opened.errors == []
