@@ -169,7 +169,7 @@ def _memory_growth(facts: Facts) -> float:
 def _hot_allocations(facts: Facts) -> float:
     setup = facts.world.setup
     wired = setup.wiring * setup.steps / facts.length
-    return max(setup.allocations / 0.5, wired / 0.01)
+    return max(setup.allocations / 2, wired / 0.01)
 
 
 def _below_ceiling(facts: Facts) -> float | None:

@@ -80,7 +80,11 @@ class Clock:
 
     def share_below(self, near: float) -> float:
         """Return the share of readings below `near` of the highest clock."""
-        return float((self.hertz < near * self.best).mean())
+        return self.count_below(near) / self.hertz.size
+
+    def count_below(self, near: float) -> int:
+        """Return how many readings are below `near` of the highest clock."""
+        return int((self.hertz < near * self.best).sum())
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -81,6 +81,13 @@ def test_a_steady_clock_is_passed(intervals: Make, targets: pd.DataFrame) -> Non
     assert not list(judge(intervals([(0, 4 * SECOND)]), targets, None, None, told))
 
 
+def test_a_single_low_reading_is_chance(intervals: Make, targets: pd.DataFrame) -> None:
+    frame = intervals([(0, 9 * SECOND)])
+    once, twice = [0.7e9] + [1.4e9] * 8, [0.7e9] * 2 + [1.4e9] * 7
+    assert not list(judge(frame, targets, None, None, gauges(once)))
+    assert len(list(judge(frame, targets, None, None, gauges(twice)))) == 1
+
+
 def test_readings_of_an_idle_gpu_do_not_count(intervals: Make, targets: pd.DataFrame) -> None:
     clocks = [1.4e9, 0.4e9, 1.4e9, 0.4e9, 1.4e9, 1.4e9]
     frame = intervals([(0, 5 * SECOND)])

@@ -41,8 +41,8 @@ def gpu_downclocked(
         below high), in the part of the steady window in which the GPU was awake; and readings of
         a monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
         GPU was `active` for 25 % or more. It fires when either makes up more than `limit` of it
-        (default 10 %). Where a monitor told the clock, the saving is the target's device time
-        less what it would have been at the highest clock.
+        (default 10 %); a single low reading is chance. Where a monitor told the clock, the saving
+        is the target's device time less what it would have been at the highest clock.
 
     Why it matters:
         What a GPU computes in a second follows its clock. It goes down with heat, on battery and
@@ -62,7 +62,7 @@ def gpu_downclocked(
     assert window is not None
     states, read = _known(gpu_performance_states, gauges, window, active)
     slow_states = states is not None and states.share > limit
-    slow_clock = read is not None and read.share_below(near) > limit
+    slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
         return
     told = [_by_states(states, window) if states is not None and slow_states else ""]
