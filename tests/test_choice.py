@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 import pytest
 
+from tracekit.analysis.given import GIVEN
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
 from tracekit.choice import needed_tables, wanted_tables
@@ -54,7 +55,7 @@ def test_a_panel_says_which_tables_it_reads(panel: object) -> None:
     tables = Noting()
     metrics = tuple(Measurement(one.name, 1, one.unit, one.better) for one in METRICS.values())
     panel.context(Result(Provenance(), metrics=metrics), tables)
-    assert tables.asked <= needed_tables() | {"machine", "targets"}
+    assert tables.asked <= needed_tables() | GIVEN
 
 
 def test_what_is_needed_is_what_something_makes_use_of() -> None:
@@ -68,6 +69,7 @@ def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
     chosen = wanted_tables("needed")(METAL)
     assert chosen == {
         "metal-gpu-intervals",
+        "metal-gpu-state-intervals",
         "metal-gpu-counter-intervals",
         "metal-application-encoders-list",
         "os-signpost",
@@ -105,8 +107,8 @@ def test_a_user_names_tables_of_ours_or_schemas_of_apple_s(words: str, expected:
 
 
 def test_names_are_added_to_what_is_needed() -> None:
-    both = wanted_tables("needed,gpu_states")(METAL)
-    assert both == wanted_tables("needed")(METAL) | {"metal-gpu-state-intervals"}
+    both = wanted_tables("needed,object_labels")(METAL)
+    assert both == wanted_tables("needed")(METAL) | {"metal-object-label"}
 
 
 @pytest.mark.parametrize(

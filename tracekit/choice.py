@@ -17,6 +17,7 @@ from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
 
 RECORDERS = ("auto", "xctrace", "host")
 NEEDED, ALL = "needed", "all"
+_LABELS = "object_labels"
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
@@ -95,6 +96,14 @@ def needed_tables() -> frozenset[str]:
     return frozenset(names & set(SCHEMAS))
 
 
+def _spared() -> frozenset[str]:
+    """Return the schemas of object labels, which only add names to joins, unless all is needed.
+
+    They have rows for whatever any process makes, more than there is work on the device.
+    """
+    return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
+
+
 def wanted_tables(words: str) -> Choose:
     """Return which schemas of a trace are to be exported, by a list with commas.
 
@@ -119,7 +128,7 @@ def wanted_tables(words: str) -> Choose:
     def choose_from(there: frozenset[str]) -> frozenset[str]:
         chosen = there if ALL in names else frozenset[str]()
         if NEEDED in names:
-            chosen |= needed_schemas(needed_tables(), there)
+            chosen |= needed_schemas(needed_tables(), there) - _spared()
         for name in tables:
             chosen |= needed_schemas([name], there) or first_sources(name)
         return chosen | schemas
