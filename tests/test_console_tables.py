@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.console import measurements, show, show_tables
 from tracekit.recording import Provenance, Recording
@@ -59,3 +60,13 @@ def test_measurements_in_a_file_keep_their_title_and_head(
         "sdpa\t1 ms",
         "",
     ]
+
+
+def test_time_that_two_rules_count_is_said_to_be_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    late = Finding(
+        "late-start", Severity.WARNING, "Late.", "Submit ahead.", saving=3_000, within="bubbles"
+    )
+    show(Result(Provenance(), findings=(late,)), Recording(tmp_path))
+    assert "Late. Could save up to 3 µs; bubbles counts that too." in capsys.readouterr().out

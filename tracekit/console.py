@@ -224,7 +224,8 @@ def _worth(finding: Finding) -> str:
         return ""
     each = finding.saving_per_token
     per_token = f", {duration(each)} per token" if each is not None else ""
-    return f" Could save up to {duration(finding.saving)}{per_token}."
+    counted = f"; {finding.within} counts that too" if finding.within else ""
+    return f" Could save up to {duration(finding.saving)}{per_token}{counted}."
 
 
 def _show_checks(result: Result) -> None:

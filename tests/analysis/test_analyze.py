@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis import analyze as subject
-from tracekit.analysis.analyze import analyze, judge, measure, told_results
+from tracekit.analysis.analyze import analyze, counted_once, judge, measure, told_results
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.metric import metric
 from tracekit.analysis.metrics import METRICS
@@ -145,3 +145,15 @@ def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps(intervals: Make)
     assert finding.saving_per_token == 1.25 * MS
     [unknown] = analyze({"gpu_intervals": frame}, OURS).findings
     assert unknown.saving_per_token is None
+
+
+def found(rule: str, saving: int | None, within: str = "") -> Finding:
+    return Finding(rule, Severity.WARNING, "m", "a", saving=saving, within=within)
+
+
+def test_time_that_another_rule_counts_is_said_only_where_that_rule_found_it() -> None:
+    late, shallow = found("late-start", 3, "bubbles"), found("shallow-queue", 4, "bubbles")
+    both = counted_once([late, found("bubbles", 9)])
+    assert [one.within for one in both] == ["bubbles", ""]
+    assert [one.within for one in counted_once([late, shallow])] == ["", ""]
+    assert [one.within for one in counted_once([late, found("bubbles", None)])] == ["", ""]

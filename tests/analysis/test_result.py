@@ -56,6 +56,7 @@ def test_the_document_has_the_fields_that_are_documented(tmp_path: Path) -> None
             "evidence": [{"table": "gpu_intervals", "start": 10, "end": 20, "note": ""}],
             "saving": 10,
             "saving_per_token": None,
+            "within": "",
         }
     ]
     assert document["checks"][1] == {

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -48,7 +48,7 @@ def analyze(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
         results=told_results(known),
-        findings=tuple(per_token(one, tokens) for one in sorted(findings, key=_rank)),
+        findings=tuple(per_token(one, tokens) for one in sorted(counted_once(findings), key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
 
@@ -75,6 +75,13 @@ def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
         )
         for row in told.to_dict("records")
     )
+
+
+def counted_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings, `within` only rules that found something they could save."""
+    findings = list(findings)
+    there = {one.rule for one in findings if one.saving}
+    return [one if one.within in there else replace(one, within="") for one in findings]
 
 
 def per_token(finding: Finding, tokens: int | None) -> Finding:

@@ -31,7 +31,9 @@ class Finding:
 
     `saving` is the time that could be won in the window the rule looked at, in ns; None where
     it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
-    the analysis fills it in where steps and their tokens are known.
+    the analysis fills it in where steps and their tokens are known. `within` names the rule whose
+    saving holds most of this one's time already, so that nobody adds it up twice; the analysis
+    keeps it only where that rule found something too.
     """
 
     rule: str
@@ -41,3 +43,4 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     saving: int | None = None
     saving_per_token: float | None = None
+    within: str = ""

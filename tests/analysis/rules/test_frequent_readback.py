@@ -50,6 +50,7 @@ def test_idle_time_after_waits_inside_steps_is_the_saving(
     assert "waits for the device 3.9 times in a steady step" in finding.message
     # Of 39 waits 9 lie between two steps.
     assert finding.saving == (39 - 9) * 200 * US
+    assert finding.within == "bubbles"
     assert finding.evidence[0].end - finding.evidence[0].start == 200 * US
 
 

@@ -28,6 +28,7 @@ def test_idle_time_in_waits_is_the_saving(intervals: Make, targets: pd.DataFrame
     [finding] = judge(turns(intervals, 300), targets)
     assert finding.severity is Severity.WARNING
     assert finding.saving == 10 * 300 * US
+    assert finding.within == "bubbles"
     assert "10 starts waited longer than 100 µs" in finding.message
     assert "28.3 % of the time from the target's first" in finding.message
     assert finding.evidence[0] == Evidence("gpu_intervals", 700 * US, 1_000 * US)

@@ -42,6 +42,7 @@ def test_idle_time_of_turns_could_be_won(handed_over: Handed, targets: pd.DataFr
     assert finding.severity is Severity.WARNING
     assert "at most one command buffer was in flight" in finding.message
     assert finding.saving == 19 * (200 + 50 + 30) * US
+    assert finding.within == "bubbles"
     assert len(finding.evidence) == 19
 
 

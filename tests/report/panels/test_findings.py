@@ -2,6 +2,7 @@ from typing import Any
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.report.panels.findings import MOST_WINDOWS, findings, ranked
+from tracekit.report.render import environment_of
 
 
 def found(rule: str, severity: Severity, saving: int | None = None, windows: int = 0) -> Finding:
@@ -42,3 +43,10 @@ def test_every_severity_has_a_sign_of_its_own(bare: Any) -> None:
 def test_no_findings_and_no_checks_are_told_apart(bare: Any, host_run: Any) -> None:
     assert findings.context(bare.result, {})["checked"] == 0
     assert findings.context(host_run.result, {})["checked"] == 4
+
+
+def test_time_that_another_rule_counts_is_said_on_the_page(bare: Any) -> None:
+    late = Finding("late-start", Severity.WARNING, "m", "a", saving=3_000, within="bubbles")
+    template = environment_of(str).get_template(findings.template)
+    page = template.render(findings.context(bare.having(findings=(late,)).result, {}))
+    assert "<code>bubbles</code> counts that too" in page

@@ -99,4 +99,5 @@ def _finding(often: float, lost: int, window: Window, held: tuple[Times, Times])
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *held),
         saving=lost,
+        within="bubbles",
     )

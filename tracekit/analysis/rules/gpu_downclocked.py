@@ -75,6 +75,7 @@ def gpu_downclocked(
         advice=_ADVICE,
         evidence=_evidence(states if slow_states else None, read, near),
         saving=None if read is None else round(work * (1 - read.ratio)),
+        within="roofline-distance",
     )
 
 

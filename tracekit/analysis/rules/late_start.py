@@ -76,4 +76,5 @@ def late_start(
         advice=_ADVICE,
         evidence=longest("gpu_intervals", idle.ready[chosen], idle.ends[chosen]),
         saving=int(waited.sum()),
+        within="bubbles",
     )

@@ -85,6 +85,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
         advice=_ADVICE,
         evidence=longest("gpu_intervals", idle.starts[held], idle.ends[held]),
         saving=lost,
+        within="bubbles",
     )
 
 
