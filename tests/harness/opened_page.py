@@ -18,6 +18,14 @@ class Opened:
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def visit(self, address: str, *, scripted: bool = True) -> None:
+        """Load a page, and wait until its timeline is drawn."""
+        self.page.goto(address)
+        if scripted:
+            self.page.wait_for_selector(
+                "#timeline-sums tr, main:not(:has(#timeline-data))", state="attached"
+            )
+
     @property
     def window(self) -> tuple[float, float]:
         """The visible window in ns, as the page states it for those who cannot see it."""
@@ -39,8 +47,13 @@ class Opened:
             "before => document.getElementById('timeline-window').textContent !== before",
             arg=before,
         )
-        self.page.wait_for_timeout(200)
         return self.window
+
+    def sums(self, of: str) -> None:
+        """Wait until the sums are those of what `of` begins."""
+        self.page.wait_for_function(
+            "of => document.getElementById('timeline-range').textContent.startsWith(of)", arg=of
+        )
 
     def canvas(self) -> tuple[float, float, float, float]:
         """Where the canvas is: x, y, width, height."""
@@ -48,6 +61,15 @@ class Opened:
         canvas.scroll_into_view_if_needed()
         box = canvas.bounding_box()
         return box["x"], box["y"], box["width"], box["height"]
+
+
+def opened_in(context: Any) -> Opened:
+    """Open a window that notes what its pages say and ask for."""
+    opened = Opened(context.new_page())
+    opened.page.on("console", lambda said: opened.errors.append(f"{said.type}: {said.text}"))
+    opened.page.on("pageerror", lambda error: opened.errors.append(str(error)))
+    opened.page.on("request", lambda request: opened.requests.append(request.url))
+    return opened
 
 
 def html_of(run: Any) -> str:

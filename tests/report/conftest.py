@@ -127,7 +127,7 @@ def host_tables() -> dict[str, pd.DataFrame]:
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def host_run() -> Run:
     """Five steps on the CPU, with one long gap; a warning, a note, two abstentions."""
     provenance = Provenance(
@@ -175,7 +175,7 @@ def host_run() -> Run:
     return Run(Result(provenance, metrics, findings, checks), host_tables())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def trace_run() -> Run:
     """Two channels of a target, another process, a driver and a compiler, on a trace's clock."""
     own = {"process": "probe", "pid": 41, "target": True, "clock": "gpu"}

@@ -13,9 +13,11 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("width", [320, 375, 800, 2560])
 def test_no_width_needs_sideways_scrolling(host_page: Opened, width: int) -> None:
     host_page.page.set_viewport_size({"width": width, "height": 900})
-    host_page.page.wait_for_timeout(150)
-    assert host_page.page.evaluate("document.documentElement.scrollWidth") == width
-    assert host_page.canvas()[2] <= width
+    host_page.page.wait_for_function(
+        """width => document.documentElement.scrollWidth === width
+            && document.getElementById("timeline-canvas").clientWidth <= width""",
+        arg=width,
+    )
 
 
 @pytest.mark.parametrize(("choice", "dark"), [("theme-light", False), ("theme-dark", True)])

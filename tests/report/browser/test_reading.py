@@ -16,8 +16,12 @@ def test_a_finding_leads_to_its_window(host_page: Opened) -> None:
     assert begin < 628 * MS < 641 * MS < end
     assert end - begin == pytest.approx(26 * MS, rel=0.01)
     assert host_page.page.evaluate("document.activeElement.id") == "timeline-canvas"
-    top = host_page.page.locator("#timeline").bounding_box()["y"]
-    assert -5 <= top <= 200
+    host_page.page.wait_for_function(
+        """() => {
+            const top = document.getElementById("timeline").getBoundingClientRect().y;
+            return top >= -5 && top <= 200;
+        }"""
+    )
 
 
 def test_a_tooltip_says_what_is_under_the_pointer(host_page: Opened) -> None:
@@ -79,7 +83,7 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
 def test_words_of_the_script_are_words_of_the_page(host_page: Opened, host_run: Any) -> None:
     page = host_page.page
     page.locator("#findings a[data-begin]").click()
-    page.wait_for_timeout(250)
+    host_page.sums("In view: 26 ms")
     evidence = words(page.locator("#timeline-sums tr").first)
     assert evidence[2:4] == ["13", "ms"]
     assert page.locator("#findings a[data-begin]").inner_text().startswith("13 ms at")
