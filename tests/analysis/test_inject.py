@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable, inject, required_tables, thresholds
+from tracekit.analysis.inject import Unavailable, absence, inject, required_tables, thresholds
 from tracekit.errors import InputError, UsageError
 
 A = pd.DataFrame({"start": [1]})
@@ -33,6 +33,11 @@ def test_a_table_that_may_be_missing_is_none() -> None:
 def test_a_table_that_must_be_there_makes_it_unavailable() -> None:
     with pytest.raises(Unavailable, match="no table a, which comes from nowhere"):
         inject(both, {"b": B})
+
+
+def test_a_missing_table_is_said_in_words_of_who_would_have_made_it() -> None:
+    assert "program tells nothing of the kind" in absence("steps")
+    assert absence("gpu_intervals").endswith("which comes from metal-gpu-intervals.")
 
 
 def test_thresholds_can_be_set() -> None:

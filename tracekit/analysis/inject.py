@@ -10,6 +10,8 @@ from tracekit.errors import TracekitError, UsageError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
 
+_OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
+
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
     """A metric or a rule cannot know; the message says why and what would help."""
@@ -51,7 +53,7 @@ def inject(
             arguments[name] = tables[name]
         except KeyError as missing:
             if not _may_be_none(parameter):
-                raise Unavailable(_reason(name)) from missing
+                raise Unavailable(absence(name)) from missing
             arguments[name] = None
         except Unavailable:
             if not _may_be_none(parameter):
@@ -86,6 +88,11 @@ def _may_be_none(parameter: inspect.Parameter) -> bool:
     return type(None) in get_args(parameter.annotation)
 
 
-def _reason(name: str) -> str:
-    source = origins(SCHEMAS[name]) if name in SCHEMAS else "nowhere"
-    return f"the recording has no table {name}, which comes from {source}."
+def absence(name: str) -> str:
+    """Say that the recording has no such table, and who would have had to record it."""
+    sources = origins(SCHEMAS[name]).split(" or ") if name in SCHEMAS else ["nowhere"]
+    traced = [one for one in sources if not one.startswith(_OF_WORKLOADS)]
+    missing = f"the recording has no table {name}"
+    if not traced:
+        return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
+    return f"{missing}, which comes from {' or '.join(traced)}."

@@ -85,7 +85,7 @@ def test_it_abstains_where_it_cannot_know(
     intervals: Make, targets: pd.DataFrame, row_of_steps: Make
 ) -> None:
     frame = buffers(intervals, 40, 20)
-    with pytest.raises(Unavailable, match="marks no steps"):
+    with pytest.raises(Unavailable, match="no table steps: the program tells"):
         judge(frame, targets, None)
     with pytest.raises(Unavailable, match="no step in its steady phase"):
         judge(frame, targets, row_of_steps([100]).assign(phase="warm-up"))

@@ -103,3 +103,5 @@ def test_other_events_and_those_of_others_are_no_wiring(
 def test_it_abstains_where_neither_was_recorded(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="neither allocations"):
         list(judge(work, targets, None, None, None, steps(1)))
+    with pytest.raises(Unavailable, match="ran on the CPU"):
+        list(judge(work.assign(clock="host"), targets, None, None, None, steps(1)))

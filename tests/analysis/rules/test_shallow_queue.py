@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.inject import Unavailable, required_tables
+from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rules import RULES
 
 Handed = Callable[..., tuple[pd.DataFrame, ...]]
@@ -104,10 +104,11 @@ def test_late_starts_are_left_to_their_rule(handed_over: Handed, targets: pd.Dat
 def test_it_abstains_where_it_cannot_know(
     handed_over: Handed, targets: pd.DataFrame, intervals: Make
 ) -> None:
-    assert {"submissions", "completions"} <= set(required_tables(RULES["shallow-queue"].judge))
     frame, submissions, completions = turns(handed_over, 200, 700)
     host = frame.assign(clock="host")
     with pytest.raises(Unavailable, match="ran on the CPU"):
-        judge((host, submissions, completions), targets)
+        list(inject(RULES["shallow-queue"].judge, {"gpu_intervals": host, "targets": targets}))
+    with pytest.raises(Unavailable, match="no table submissions"):
+        list(inject(RULES["shallow-queue"].judge, {"gpu_intervals": frame, "targets": targets}))
     with pytest.raises(Unavailable, match="both a submission and a completion"):
         judge((frame, submissions, completions.iloc[:0]), targets)

@@ -40,6 +40,6 @@ def test_without_a_spread_the_ratio_counts_alone() -> None:
 
 def test_it_abstains_with_the_recorders_reason() -> None:
     with pytest.raises(Unavailable, match=r"was not measured: steps are too few\.$"):
-        list(judge(capture(Overhead(reason="steps are too few."))))
+        list(judge(capture(Overhead(reason="Steps are too few."))))
     with pytest.raises(Unavailable, match=r"was not measured\.$"):
         list(judge(capture(None)))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Window, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steps import steady_steps
@@ -66,7 +66,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
     """
     own = of_target(on_gpu(gpu_intervals), targets)
     if steps is None:
-        raise Unavailable("the workload marks no steps, so no number of command buffers is many.")
+        raise Unavailable(absence("steps"))
     window = steady_window(phases, own)
     assert window is not None
     work = launches(own, window)

@@ -12,6 +12,7 @@ from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.target import on_gpu
 from tracekit.units import duration, percent, quantity, size
 
 _ADVICE = (
@@ -59,6 +60,7 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     """
     window = window_of_target(gpu_intervals, targets, phases)
     if resource_allocations is None and driver_events is None:
+        on_gpu(gpu_intervals)
         raise Unavailable(
             "neither allocations (metal-resource-allocations) nor driver events "
             "(metal-driver-event-intervals) were recorded."

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Window, busy, overlap, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steps import steady_steps
@@ -30,8 +30,8 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
     steps: pd.DataFrame | None,
-    submissions: pd.DataFrame,
-    completions: pd.DataFrame,
+    submissions: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
     encoders: pd.DataFrame | None,
     *,
     most: float = 0.8,
@@ -63,6 +63,8 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
     assert window is not None
     if window.length == 0:
         raise Unavailable(f"{window.name} has no length.")
+    if submissions is None or completions is None:
+        raise Unavailable(absence("submissions" if submissions is None else "completions"))
     found = flights(submissions, completions, encoders, targets)
     depths = found.depths(window)
     idle = IdleGaps.of(gpu_intervals, window)

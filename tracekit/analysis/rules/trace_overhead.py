@@ -39,8 +39,9 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     """
     row = capture.iloc[0]
     if pd.isna(row["overhead"]):
-        reason = "" if pd.isna(row["overhead_reason"]) else f": {row['overhead_reason']}"
-        raise Unavailable(f"what recording cost was not measured{reason.rstrip('.')}.")
+        told = "" if pd.isna(row["overhead_reason"]) else str(row["overhead_reason"]).rstrip(".")
+        why = f": {told[:1].lower()}{told[1:]}" if told else ""
+        raise Unavailable(f"what recording cost was not measured{why}.")
     ratio = float(row["overhead"])
     spread = None if pd.isna(row["spread"]) else float(row["spread"])
     if ratio <= limit or (spread is not None and ratio - spread <= 0):
