@@ -54,6 +54,7 @@ def test_xctrace_launches_a_workload_and_grants_it_time_to_get_ready(
     assert journal_of(request.target) == recording.journal_file.resolve()
     spec = orders(recording)
     assert (spec.go_file, spec.lifeline, spec.measure_overhead) == (None, False, False)
+    assert not spec.reference
 
 
 def test_xctrace_attaches_to_a_workload_that_waits_for_it(naps: Plan, recording: Recording) -> None:
@@ -65,6 +66,7 @@ def test_xctrace_attaches_to_a_workload_that_waits_for_it(naps: Plan, recording:
     spec = orders(recording)
     assert spec.go_file == target.go_file == (recording.folder / "worker.go").resolve()
     assert (spec.lifeline, spec.measure_overhead, spec.limit_from) == (True, False, "steady")
+    assert not spec.reference
     assert spec.go_timeout >= 3600
 
 
@@ -75,6 +77,7 @@ def test_the_host_recorder_always_launches(naps: Plan, recording: Recording, met
     assert isinstance(request.target, Launch)
     assert request.time_limit == 5
     assert orders(recording).measure_overhead
+    assert orders(recording).reference
     said = unheeded(plan, HOST)
     assert len(said) == (method != "auto")
     assert all(one.startswith(f"--method {method} was not followed") for one in said)

@@ -37,7 +37,7 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request
     if plan.workload is None:
         return request
     if recorder.name == "host":
-        spec = replace(_spec(plan, recording), measure_overhead=True)
+        spec = replace(_spec(plan, recording), measure_overhead=True, reference=True)
         return replace(request, target=_worker(spec, recording))
     if plan.method == "attach":
         return _warmed(plan, recording, request)

@@ -14,7 +14,12 @@ COMPILE = "compile"
 READBACK = "readback"
 """Name of a span in which results were read back: the host waited for them and used them."""
 REFERENCE = "reference"
-"""Name of a gauge, in ns: how long fixed work took just then, which tells the machine's pace."""
+"""Name of a gauge, in ns: how long fixed work took just then, which tells the machine's pace.
+
+And name of the span in which a worker did such work of its own, between steps: no step's time, and
+none that anybody could save."""
+OWN_REFERENCE = "tracekit"
+"""How the source of that gauge begins where the worker did the work, not the workload."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,19 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
+from tracekit.told import REFERENCE
 
 _HELP = {
     "gpu_clock": "macmon and powermetrics tell the GPU's clock",
     "gpu_power": "macmon and powermetrics tell the GPU's power",
     "thermal_pressure": "powermetrics tells the thermal pressure",
 }
+
+
+def readings(gauges: pd.DataFrame) -> pd.DataFrame:
+    """Return what monitors told: neither the workload's own gauges nor anybody's reference work."""
+    told_by_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
+    return gauges[~told_by_run.fillna(value=False).astype(bool)]
 
 
 def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
@@ -19,7 +26,7 @@ def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
     """
     who = "no monitor was read"
     if gauges is not None:
-        read = gauges[gauges["source"] != "workload"]
+        read = readings(gauges)
         own = read[read["name"] == name]
         if not own.empty:
             return own

@@ -1,9 +1,10 @@
 """The hot loop: step, mark, look whether to go on."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tracekit.told import Told
+from tracekit.told import REFERENCE, Told
 from tracekit.worker.account import Account
 from tracekit.workload import Step
 
@@ -35,13 +36,19 @@ class Stop:
 
 @dataclass
 class Loop:
-    """A step, and what is known of it so far."""
+    """A step, and what is known of it so far.
+
+    `last` is how long the last step took, in ns. `between` is called before each marked step,
+    whose time it is not. `referenced` tells that the workload times reference work itself.
+    """
 
     step: Step
     account: Account
     stop: Stop
     known: set[str] = field(default_factory=set[str])
-    last: int = 0  # ns that the last step took
+    last: int = 0
+    between: Callable[["Loop"], None] | None = None
+    referenced: bool = False
 
     def run(self, phase: str, most: int, deadline: int) -> int:
         """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many."""
@@ -49,6 +56,8 @@ class Loop:
         tell, exhausted, stop = self._tell, self.step.exhausted, self.stop
         made = 0
         while made < most and not stop.requested and not exhausted():
+            if self.between is not None:
+                self.between(self)
             start = clock()
             if start >= deadline and made >= FEWEST:
                 break
@@ -78,6 +87,7 @@ class Loop:
         for name, things in (("span", told.spans), ("gauge", told.gauges)):
             for one in things:
                 mark(name, **vars(one))
+        self.referenced |= any(one.name == REFERENCE for one in told.gauges)
         for request in told.requests:
             mark("request", **vars(request))
 

@@ -18,6 +18,7 @@ from tracekit.worker.gpu_capture import capture_steps
 from tracekit.worker.loop import Loop, Stop
 from tracekit.worker.memory import BASELINE, note
 from tracekit.worker.overhead import budget, measure
+from tracekit.worker.reference import reference
 from tracekit.worker.spec import Spec
 from tracekit.workload import load
 
@@ -44,10 +45,13 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     if spec.gputrace is not None:
         capture_steps(loop, spec.gputrace, spec.repeats or 1)
         return
+    pace = reference() if spec.reference and step.backend == "cpu" else None
     account.enter("steady", "steady")
     deadline = _deadline(spec, end)
     step.begin()
+    loop.between = pace.take if pace else None
     loop.run("steady", spec.repeats or _NEVER, deadline)
+    loop.between = None
     account.mark("left", at=time.monotonic_ns())
     note(account, "steady", thorough=True)
     tell_results(account, step.finish())

@@ -32,6 +32,7 @@ class Spec:
             it is there the worker stays, idle, after its work is done: a recorder that is
             attached to it may lose the recording with it.
         go_timeout: Seconds to wait for it.
+        reference: Whether to time fixed work between steps on a CPU, to tell the machine's pace.
         lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
         gputrace: Where Metal is to capture the steady steps, which are then not timed; None to
             time them.
@@ -50,6 +51,7 @@ class Spec:
     settle: float = 0.06
     go_file: Path | None = None
     go_timeout: float = 60.0
+    reference: bool = False
     lifeline: bool = False
     gputrace: Path | None = None
 

@@ -28,7 +28,7 @@ def test_host_idle_ratio_is_of_the_steady_phase(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:
     frame = intervals([(0, 100), (110, 50), (170, 30)], clock="host")
-    idle = METRICS["host_idle_ratio"].measure(frame, targets, phases(100, 100))
+    idle = METRICS["host_idle_ratio"].measure(frame, targets, phases(100, 100), None)
     assert idle == pytest.approx(0.2)
 
 
@@ -57,3 +57,18 @@ def test_memory_peak_is_the_largest_sample() -> None:
 def test_memory_peak_without_samples_is_not_available() -> None:
     with pytest.raises(Unavailable, match="no sample of the target's memory"):
         METRICS["memory_peak"].measure(SAMPLES.iloc[2:3])
+
+
+def test_reference_work_is_neither_idle_nor_busy(
+    intervals: Make, targets: pd.DataFrame, phases: Make
+) -> None:
+    frame = intervals([(100, 40), (150, 40)], clock="host")
+    told = pd.DataFrame(
+        {"start": [140, 195], "duration": [10, 20], "name": ["reference", "reference"]}
+    )
+    asked = (frame, targets, phases(100, 100))
+    assert METRICS["host_idle_ratio"].measure(*asked, None) == pytest.approx(0.2)
+    assert METRICS["host_idle_ratio"].measure(*asked, told) == pytest.approx(1 - 80 / 85)
+    assert METRICS["reference_share"].measure(*asked, told) == pytest.approx(0.15)
+    with pytest.raises(Unavailable, match="did no reference work"):
+        METRICS["reference_share"].measure(*asked, None)

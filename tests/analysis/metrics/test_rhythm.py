@@ -15,19 +15,19 @@ US = 1_000
 
 
 def test_even_steps_do_not_vary(row_of_steps: Make) -> None:
-    assert METRICS["step_variation"].measure(row_of_steps([10 * MS] * 20), None) == 0
-    assert METRICS["step_spike_share"].measure(row_of_steps([10 * MS] * 20), None) == 0
+    assert METRICS["step_variation"].measure(row_of_steps([10 * MS] * 20), None, None) == 0
+    assert METRICS["step_spike_share"].measure(row_of_steps([10 * MS] * 20), None, None) == 0
 
 
 def test_spikes_share_is_their_excess_over_all_time(row_of_steps: Make) -> None:
     steps = row_of_steps([60 * MS if place == 9 else 10 * MS for place in range(26)])
-    assert METRICS["step_spike_share"].measure(steps, None) == pytest.approx(50 / 300)
+    assert METRICS["step_spike_share"].measure(steps, None, None) == pytest.approx(50 / 300)
 
 
 @pytest.mark.parametrize("name", ["step_variation", "step_spike_share"])
 def test_variants_are_not_mixed(name: str, row_of_steps: Make) -> None:
     with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
-        METRICS[name].measure(row_of_steps([10 * MS, 20 * MS] * 20, ("paged", "sdpa")), None)
+        METRICS[name].measure(row_of_steps([10 * MS, 20 * MS] * 20, ("paged", "sdpa")), None, None)
 
 
 def test_counts_per_step_and_token(

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metrics import METRICS
 
 
@@ -22,11 +22,11 @@ STEADY = steps(
 
 
 def test_the_rate_counts_steady_steps_from_first_start_to_last_end() -> None:
-    assert METRICS["step_rate"].measure(STEADY) == 4.0
+    assert METRICS["step_rate"].measure(STEADY, None) == 4.0
 
 
 def test_tokens_per_second_counts_steady_tokens_alone() -> None:
-    assert METRICS["tokens_per_second"].measure(STEADY) == 64.0
+    assert METRICS["tokens_per_second"].measure(STEADY, None) == 64.0
 
 
 def test_waits_for_load_are_no_steps_but_take_their_time() -> None:
@@ -38,8 +38,8 @@ def test_waits_for_load_are_no_steps_but_take_their_time() -> None:
     ]
     served = pd.DataFrame(rows, columns=["start", "duration", "phase", "tokens", "variant"])
     served = served.astype({"duration": "Int64", "tokens": "Int64"})
-    assert METRICS["step_rate"].measure(served) == 2.0
-    assert METRICS["tokens_per_second"].measure(served) == 32.0
+    assert METRICS["step_rate"].measure(served, None) == 2.0
+    assert METRICS["tokens_per_second"].measure(served, None) == 32.0
     assert METRICS["step_p50"].measure(served) == 100_000_000
 
 
@@ -55,13 +55,26 @@ def test_bandwidth_is_unique_and_written_bytes_over_the_median_step() -> None:
 
 @pytest.mark.parametrize("name", ["step_rate", "tokens_per_second", "step_p50", "step_p99"])
 def test_a_run_that_never_became_steady_has_no_rate(name: str) -> None:
+    tables = {"steps": STEADY[STEADY["phase"] == "warm-up"]}
     with pytest.raises(Unavailable, match="no step in its steady phase"):
-        METRICS[name].measure(STEADY[STEADY["phase"] == "warm-up"])
+        inject(METRICS[name].measure, tables)
+
+
+def test_reference_work_between_steps_is_no_time_of_theirs() -> None:
+    told = pd.DataFrame(
+        {
+            "start": [900_000_000, 1_100_000_000, 1_160_000_000],
+            "duration": [90_000_000, 50_000_000, 10_000_000],
+            "name": ["reference", "reference", "admit"],
+        }
+    )
+    assert METRICS["step_rate"].measure(STEADY, told) == pytest.approx(2 / 0.45)
+    assert METRICS["tokens_per_second"].measure(STEADY, told) == pytest.approx(32 / 0.45)
 
 
 def test_a_workload_without_tokens_has_no_tokens_per_second() -> None:
     with pytest.raises(Unavailable, match="produces no tokens"):
-        METRICS["tokens_per_second"].measure(STEADY.assign(tokens=0))
+        METRICS["tokens_per_second"].measure(STEADY.assign(tokens=0), None)
 
 
 def test_a_worker_that_never_said_what_a_step_does_has_no_bandwidth() -> None:
@@ -80,6 +93,6 @@ def test_a_workload_without_a_byte_model_has_no_bandwidth() -> None:
 def test_variants_that_are_compared_are_not_mixed(name: str) -> None:
     mixed = STEADY.assign(variant=["paged", "paged", "sdpa"])
     with pytest.raises(Unavailable, match=r"several variants \(paged, sdpa\)"):
-        METRICS[name].measure(mixed)
-    METRICS[name].measure(STEADY.assign(variant="paged"))
-    METRICS["step_rate"].measure(mixed)
+        inject(METRICS[name].measure, {"steps": mixed})
+    inject(METRICS[name].measure, {"steps": STEADY.assign(variant="paged")})
+    METRICS["step_rate"].measure(mixed, None)

@@ -102,3 +102,16 @@ def test_noise_has_no_spikes(row_of_steps: Make) -> None:
 def test_steps_that_take_turns_are_no_spikes(row_of_steps: Make) -> None:
     [one] = beats(row_of_steps([10 * MS, 25 * MS] * 40), None)
     assert not spikes(one).chosen.any()
+
+
+def test_reference_work_before_a_step_is_no_part_of_the_beat(row_of_steps: Make) -> None:
+    steps = row_of_steps([10 * MS] * 20)
+    told = pd.DataFrame(
+        {
+            "start": [8 * MS, 27 * MS, 48 * MS],
+            "duration": [2 * MS, 3 * MS, 1 * MS],
+            "name": ["reference", "reference", "admit"],
+        }
+    )
+    [one] = beats(steps, None, told)
+    assert one.times.tolist()[:5] == [8 * MS, 10 * MS, 7 * MS, 10 * MS, 10 * MS]

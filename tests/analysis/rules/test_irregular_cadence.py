@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 def judge(steps: pd.DataFrame, beside: pd.DataFrame, **limits: float) -> list[Finding]:
-    return list(RULES["irregular-cadence"].judge(steps, None, beside, **limits))
+    return list(RULES["irregular-cadence"].judge(steps, None, beside, None, **limits))
 
 
 def noisy(spread: float, number: int = 400, seed: int = 5) -> list[int]:

@@ -16,7 +16,7 @@ MS = 1_000_000
 
 
 def judge(steps: pd.DataFrame, beside: pd.DataFrame, **limits: float) -> list[Finding]:
-    return list(RULES["step-spikes"].judge(steps, None, beside, **limits))
+    return list(RULES["step-spikes"].judge(steps, None, beside, None, **limits))
 
 
 def with_spikes(*places: int, times: int = 5, number: int = 100) -> list[int]:
@@ -91,6 +91,6 @@ def test_it_abstains_for_a_server(row_of_steps: Make, no_happenings: pd.DataFram
     with pytest.raises(Unavailable, match="a server's"):
         list(
             RULES["step-spikes"].judge(
-                row_of_steps(with_spikes(30)), pd.DataFrame({"request": [1]}), no_happenings
+                row_of_steps(with_spikes(30)), pd.DataFrame({"request": [1]}), no_happenings, None
             )
         )

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from tracekit.analysis.idle.cause import Cause
 
 _MATTERS = 0.1  # share of the idle time from which a cause is spoken of
+_MOST = 2  # causes: who mends these records again
 
 _ADVICE = {
     Cause.HOST_LATE: (
-        "The host hands work over too late: queue the next step before this one is done "
-        "(mx.async_eval), make arguments, block tables and masks outside the loop or once for "
-        "all layers, bind them through argument buffers, and put several small steps into one."
+        "The host hands work over too late: queue the next step before this one is done (in MLX "
+        "by mx.async_eval), make arguments, block tables and masks outside the loop or once for "
+        "all layers, and put several small steps into one."
     ),
     Cause.READBACK: (
         "The host waits until work is reported complete: evaluate and read results back less "
@@ -43,11 +44,11 @@ _ADVICE = {
 
 
 def advice(shares: Mapping[Cause, int]) -> str:
-    """Return what to do about the causes that matter, the one that took most first.
+    """Return what to do about the one or two causes that matter, the one that took most first.
 
     Args:
         shares: The idle time of each cause, in ns; not all of them nought.
     """
     least = _MATTERS * sum(shares.values())
     ranked = sorted(shares, key=lambda one: -shares[one])
-    return " ".join(_ADVICE[one] for one in ranked if shares[one] >= least)
+    return " ".join(_ADVICE[one] for one in ranked[:_MOST] if shares[one] >= least)

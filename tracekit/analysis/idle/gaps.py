@@ -24,7 +24,8 @@ def loaded_table(
 ) -> pd.DataFrame:
     """Return the table `loaded`: the stretches of the steady window in which there was load.
 
-    Time in which a server says, by spans `idle`, that it had no request to serve is left out.
+    Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
+    so is time in which the worker timed its reference work.
 
     Raises:
         Unavailable: The target is not known or has no rows, the window has no length, or there

@@ -15,7 +15,10 @@ from tracekit.analysis.idle.stretches import (
     stretches,
 )
 from tracekit.analysis.intervals import Times, spans
-from tracekit.told import COMPILE, IDLE, READBACK
+from tracekit.told import COMPILE, IDLE, READBACK, REFERENCE
+
+NO_WORK = (IDLE, REFERENCE)
+"""Names of spans in which there was no work of the target to do."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,12 @@ def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
 
 
 def without_load(told: pd.DataFrame | None) -> Stretches:
-    """Return when the workload says that it had nothing to do."""
-    return nothing() if told is None else covered(told[told["name"] == IDLE])
+    """Return when the workload says that it had nothing to do, or reference work was timed."""
+    return nothing() if told is None else covered(told[told["name"].isin(NO_WORK)])
 
 
 def _by_name(told: pd.DataFrame | None) -> dict[str, Stretches]:
     if told is None:
         return {}
-    worked = told[told["name"].fillna(IDLE) != IDLE]
+    worked = told[~told["name"].fillna(IDLE).isin(NO_WORK)]
     return {str(name): covered(own) for name, own in worked.groupby("name", sort=True)}

@@ -12,7 +12,13 @@ from tracekit.analysis.metrics.gpu import (
     start_latency_p50,
     start_latency_p99,
 )
-from tracekit.analysis.metrics.host import host_busy, host_cpu, host_idle_ratio, memory_peak
+from tracekit.analysis.metrics.host import (
+    host_busy,
+    host_cpu,
+    host_idle_ratio,
+    memory_peak,
+    reference_share,
+)
 from tracekit.analysis.metrics.idle import IDLE_METRICS
 from tracekit.analysis.metrics.memory import memory_growth, mlx_memory_peak
 from tracekit.analysis.metrics.requests import REQUEST_METRICS
@@ -73,6 +79,7 @@ METRICS = listed(
     gpu_downclocked_ratio,
     host_busy,
     host_idle_ratio,
+    reference_share,
     host_cpu,
     memory_peak,
     mlx_memory_peak,

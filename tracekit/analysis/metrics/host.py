@@ -3,8 +3,10 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import busy, clip, spans, steady_window
+from tracekit.analysis.intervals import busy, clip, steady_window
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.metric import metric
+from tracekit.analysis.pace import reference_time
 from tracekit.analysis.result import Better
 from tracekit.analysis.target import of_target, on_host
 
@@ -12,19 +14,48 @@ from tracekit.analysis.target import of_target, on_host
 @metric("ns")
 def host_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
     """Time in which work of the target was in flight on the CPU, by the host's clock."""
-    return busy(*spans(of_target(on_host(gpu_intervals), targets)))
+    return busy(*bounds(of_target(on_host(gpu_intervals), targets)))
 
 
 @metric("ratio", Better.LOWER)
 def host_idle_ratio(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
 ) -> float:
-    """Share of the steady window in which no work was in flight, by the host's clock."""
+    """Share of the steady window in which no work was in flight, by the host's clock.
+
+    Time in which the worker timed its reference work is left out.
+    """
     own = of_target(on_host(gpu_intervals), targets)
     window = steady_window(phases, own)
     if window is None or window.length == 0:
         raise Unavailable("there is no steady window.")
-    return 1 - busy(*clip(*spans(own), window.start, window.end)) / window.length
+    length = window.length - reference_time(spans, window)
+    return 1 - busy(*clip(*bounds(own), window.start, window.end)) / length
+
+
+@metric("ratio", Better.LOWER)
+def reference_share(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+) -> float:
+    """Share of the steady window in which reference work was timed, between steps.
+
+    It tells the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
+    share contains it.
+    """
+    own = of_target(on_host(gpu_intervals), targets)
+    window = steady_window(phases, own)
+    if window is None or window.length == 0:
+        raise Unavailable("there is no steady window.")
+    spent = reference_time(spans, window)
+    if spent == 0:
+        raise Unavailable("the worker did no reference work of its own.")
+    return spent / window.length
 
 
 @metric("cores")

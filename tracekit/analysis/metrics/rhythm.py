@@ -15,22 +15,26 @@ from tracekit.analysis.target import of_target, on_gpu
 
 
 @metric("ratio", Better.LOWER)
-def step_variation(steps: pd.DataFrame, requests: pd.DataFrame | None) -> float:
+def step_variation(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
+) -> float:
     """How much one steady step differs from the next: a robust coefficient of variation.
 
     From start to start; the median absolute difference of neighbours, scaled to a standard
     deviation of normal noise, over the median. Drift and single outliers add nothing.
     """
-    return float(_alike(steps, requests).variation)
+    return float(_alike(steps, requests, spans).variation)
 
 
 @metric("ratio", Better.LOWER)
-def step_spike_share(steps: pd.DataFrame, requests: pd.DataFrame | None) -> float:
+def step_spike_share(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, spans: pd.DataFrame | None
+) -> float:
     """Share of the steady steps' time that spikes take beyond the steps around them.
 
     Spikes are steps 8 robust standard deviations and 50 % beyond their neighbours' median.
     """
-    one = _alike(steps, requests)
+    one = _alike(steps, requests, spans)
     found = spikes(one)
     return float(found.excess[found.chosen].sum() / one.times.sum())
 
@@ -112,11 +116,11 @@ RHYTHM_METRICS = (
 )
 
 
-def _alike(steps: pd.DataFrame, requests: pd.DataFrame | None) -> Beats:
+def _alike(steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None) -> Beats:
     names = variants(steady_steps(steps))
     if len(names) > 1:
         raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
-    return beats(steps, requests)[0]
+    return beats(steps, requests, told)[0]
 
 
 def _window(

@@ -6,23 +6,26 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import spans
+from tracekit.analysis.intervals import Window
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.metric import metric
+from tracekit.analysis.pace import reference_time
 from tracekit.analysis.result import Better
 from tracekit.analysis.steps import steady_steps, steady_tokens, variants
 
 
 @metric("steps/s", Better.HIGHER)
-def step_rate(steps: pd.DataFrame) -> float:
+def step_rate(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
     """Steps per second, from the start of the first steady step to the end of the last.
 
-    A step that only waited for load counts for none, but its time passed.
+    A step that only waited for load counts for none, but its time passed. Time in which the worker
+    timed its reference work is left out.
     """
-    return len(steady_steps(steps)) / _seconds(steps)
+    return len(steady_steps(steps)) / _seconds(steps, spans)
 
 
 @metric("tokens/s", Better.HIGHER)
-def tokens_per_second(steps: pd.DataFrame) -> float:
+def tokens_per_second(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
     """Tokens of the steady steps per second, over the same time as `step_rate`."""
     steady = steady_steps(steps)
     names = variants(steady)
@@ -31,7 +34,7 @@ def tokens_per_second(steps: pd.DataFrame) -> float:
         raise Unavailable(
             f"steps are of several variants ({told}), which are compared, not summed."
         )
-    return steady_tokens(steps) / _seconds(steps)
+    return steady_tokens(steps) / _seconds(steps, spans)
 
 
 @metric("ns", Better.LOWER)
@@ -69,10 +72,11 @@ def bytes_moved(model: "pd.Series[Any]") -> int:
     return moved
 
 
-def _seconds(steps: pd.DataFrame) -> float:
+def _seconds(steps: pd.DataFrame, told: pd.DataFrame | None) -> float:
     """Return how long the steady phase took, waits for load included."""
-    starts, ends = spans(steps[steps["phase"] == "steady"])
-    length = int(ends.max() - starts.min())
+    starts, ends = bounds(steps[steps["phase"] == "steady"])
+    window = Window(int(starts.min()), int(ends.max()))
+    length = window.length - reference_time(told, window)
     if length <= 0:
         raise Unavailable("the steady steps have no length.")
     return length / 1e9
@@ -84,5 +88,5 @@ def step_times(steps: pd.DataFrame) -> np.ndarray:
     names = variants(steady)
     if len(names) > 1:
         raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
-    starts, ends = spans(steady)
+    starts, ends = bounds(steady)
     return ends - starts

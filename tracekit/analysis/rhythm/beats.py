@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, spans
+from tracekit.analysis.pace import reference_work
 from tracekit.analysis.steps import steady_steps
 
 FEWEST = 16
@@ -27,8 +28,9 @@ _LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
 class Beats:
     """Steady steps of one variant, in order of their starts.
 
-    A beat ends where the next step starts. A step that none follows has no beat: in a loop that
-    submits ahead the last one waits for all that is in flight.
+    A beat ends where the next step starts, or the reference work that precedes it. A step that
+    none follows has no beat: in a loop that submits ahead the last one waits for all that is in
+    flight.
     """
 
     variant: str
@@ -71,8 +73,15 @@ class Spikes:
         return float(self.chosen.mean())
 
 
-def beats(steps: pd.DataFrame, requests: pd.DataFrame | None) -> tuple[Beats, ...]:
+def beats(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None = None
+) -> tuple[Beats, ...]:
     """Return the rhythm of the steady steps, each variant apart.
+
+    Args:
+        steps: The table of that name.
+        requests: The same.
+        told: The table `spans`.
 
     Raises:
         Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
@@ -86,8 +95,9 @@ def beats(steps: pd.DataFrame, requests: pd.DataFrame | None) -> tuple[Beats, ..
     starts = spans(steady)[0]
     follows = _followed(steps, steady)
     steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
-    told = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
-    names = np.asarray(told.astype(str), dtype=object)
+    ends = _until_reference(starts, ends, told)
+    variant = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
+    names = np.asarray(variant.astype(str), dtype=object)
     found = tuple(
         Beats(str(name), starts[names == name], ends[names == name]) for name in np.unique(names)
     )
@@ -98,6 +108,12 @@ def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell which of the steady steps have another one right behind them."""
     places = np.sort(spans(steps)[0]).searchsorted(spans(steady)[0])
     return np.diff(places, append=-1) == 1
+
+
+def _until_reference(starts: Times, ends: Times, told: pd.DataFrame | None) -> Times:
+    """End beats where reference work begins in them: it is done just before the next step."""
+    begun = np.append(np.sort(reference_work(told)[0]), np.iinfo(np.int64).max)
+    return np.minimum(ends, begun[begun.searchsorted(starts)])
 
 
 def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:

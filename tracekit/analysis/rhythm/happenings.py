@@ -6,9 +6,10 @@ import pandas as pd
 
 from tracekit.analysis.intervals import Times, gaps, union
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.told import COMPILE, IDLE
+from tracekit.told import COMPILE, IDLE, REFERENCE
 
 LONGER_WORK = "the device worked longer for the target"
+WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
 
 _WIRE = "Wire Memory"
@@ -76,7 +77,9 @@ def _states(states: pd.DataFrame | None, what: str) -> Iterator[_Piece]:
 
 def _told(told: pd.DataFrame | None) -> Iterator[_Piece]:
     if told is not None:
-        for name, rows in told[~told["name"].isin([COMPILE, IDLE])].groupby("name", sort=True):
+        for name, rows in told[~told["name"].isin([COMPILE, IDLE, REFERENCE])].groupby(
+            "name", sort=True
+        ):
             yield f"the workload was in its span “{name}”", *_joined(rows)
 
 
@@ -86,7 +89,7 @@ def _device(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
     starts, ends = _joined(intervals[intervals["target"]])
     if starts.size:
         idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
-        yield "the device had nothing of the target to do", *idle
+        yield WITHOUT_WORK, *idle
         yield LONGER_WORK, starts, ends
 
 

@@ -26,6 +26,7 @@ def irregular_cadence(
     steps: pd.DataFrame,
     requests: pd.DataFrame | None,
     happenings: pd.DataFrame,
+    spans: pd.DataFrame | None,
     *,
     limit: float = 0.20,
     least_excess: float = 0.20,
@@ -56,7 +57,7 @@ def irregular_cadence(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for one in beats(steps, requests):
+    for one in beats(steps, requests, spans):
         two = modes(one.times)
         swings = (
             two.excess >= least_excess

@@ -27,6 +27,7 @@ def step_spikes(
     steps: pd.DataFrame,
     requests: pd.DataFrame | None,
     happenings: pd.DataFrame,
+    spans: pd.DataFrame | None,
     *,
     least_z: float = LEAST_Z,
     least_excess: float = LEAST_EXCESS,
@@ -56,7 +57,7 @@ def step_spikes(
         When the workload marks no steady steps or fewer than 16 of a kind, and for a server,
         whose steps differ with the requests.
     """
-    for one in beats(steps, requests):
+    for one in beats(steps, requests, spans):
         found = spikes(one, least_z, least_excess)
         lost = float(found.excess[found.chosen].sum())
         if 0 < found.share <= most and lost > limit * one.times.sum():

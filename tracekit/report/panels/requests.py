@@ -13,6 +13,7 @@ from tracekit.analysis.serving import Part, level_at, limit, parts, readings, st
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.work import by_time
 from tracekit.report.rows import rows
+from tracekit.told import REFERENCE
 from tracekit.units import count, duration, quantity
 
 WIDTH, HEIGHT = 1000, 60
@@ -78,7 +79,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         return None
     requests, tokens = found.frame, rows(tables, "request_tokens").frame
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
-    did = rows(tables, "spans")
+    did = rows(tables, "spans").frame
     known = {one.name: one for one in (*result.metrics, *result.results)}
     told = [known[name] for name in _RATES if name in known]
     states = requests["state"].value_counts()
@@ -99,7 +100,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         ],
         "parts": shown,
         "parts_absence": absence,
-        "spans": [] if did.absence else by_time(did.frame, "name", None),
+        "spans": by_time(did[did["name"] != REFERENCE], "name", None),
         "charts": _charts(steps, gauges),
         "ticks": _ticks(steps),
         "width": WIDTH,

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.monitored import readings
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import rows
@@ -33,8 +34,7 @@ class Level:
 def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  a panel's signature
     """Put what monitors read into words and lines; nothing where none was read."""
     found = rows(tables, "gauges").frame
-    read = found[found["source"].notna() & (found["source"] != "workload")]
-    read = read.dropna(subset=["value"])
+    read = readings(found).dropna(subset=["source", "value"])
     if read.empty:
         return None
     phases = rows(tables, "phases")

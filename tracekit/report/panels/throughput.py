@@ -189,7 +189,8 @@ def _spikes(tables: Tables) -> list[Spike]:
     asked = thresholds(step_spikes.judge)
     steps, requests = rows(tables, "steps"), rows(tables, "requests")
     try:
-        found = beats(steps.frame, None if requests.absence else requests.frame)
+        served = None if requests.absence else requests.frame
+        found = beats(steps.frame, served, rows(tables, "spans").frame)
     except Unavailable:
         return []
     return [one for each in found for one in _of_beats(each, asked)]
@@ -204,5 +205,8 @@ def _of_beats(one: Beats, asked: dict[str, float]) -> Iterator[Spike]:
 
 
 throughput = Panel(
-    "throughput", "Throughput over the run", context, reads=("steps", "phases", "gpu_intervals")
+    "throughput",
+    "Throughput over the run",
+    context,
+    reads=("steps", "phases", "spans", "gpu_intervals"),
 )

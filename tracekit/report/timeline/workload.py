@@ -7,6 +7,7 @@ from tracekit.report.rows import rows
 from tracekit.report.timeline.arrange import Heading, times, track
 from tracekit.report.timeline.marks import Marks, in_trace
 from tracekit.report.timeline.track import Detail, Kind, Track
+from tracekit.told import REFERENCE
 
 
 def phases(tables: Tables) -> Track | str:
@@ -29,11 +30,15 @@ def steps(tables: Tables) -> Track | str:
 
 
 def spans_told(tables: Tables) -> Track | str:
-    """Make the track of spans; a workload need not tell any."""
-    found = rows(tables, "spans")
-    if found.absence:
+    """Make the track of spans; a workload need not tell any.
+
+    Reference work of the worker's own is left out: the levels show how long it took.
+    """
+    told = rows(tables, "spans").frame
+    told = told[told["name"] != REFERENCE]
+    if told.empty:
         return ""
-    marks = in_trace(found.frame, found.frame["name"].fillna("span"))
+    marks = in_trace(told, told["name"].fillna("span"))
     return marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
 
 
