@@ -76,13 +76,16 @@ def test_what_was_compiled_while_the_device_was_busy_costs_it_nothing(
     assert finding.saving == 2 * MS
 
 
-def test_the_same_time_is_not_saved_twice(
+def test_two_accounts_of_the_same_compilations_are_one_finding(
     steady: tuple[pd.DataFrame, pd.DataFrame], targets: pd.DataFrame
 ) -> None:
     frame, marks = steady
     compiled = activity([(110 * MS, 4 * MS, True)])
-    found = judge(frame, targets, marks, compiled, made([111 * MS]), None)
-    assert [one.saving for one in found] == [4 * MS, None]
+    [finding] = judge(frame, targets, marks, compiled, made([111 * MS]), None)
+    assert finding.saving == 4 * MS
+    assert "The shader compiler worked" in finding.message
+    assert "By its own count" in finding.message
+    assert {one.table for one in finding.evidence} == {"compiler_activity", "specializations"}
 
 
 def test_another_applications_compilations_are_its_own_affair(

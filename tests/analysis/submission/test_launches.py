@@ -46,6 +46,14 @@ def test_a_window_without_work_is_none(intervals: Make) -> None:
         launches(numbered(intervals([(2_000, 5)]), [1]), WINDOW)
 
 
+def test_gaps_that_bubbles_counts_too_are_named(intervals: Make) -> None:
+    us = 1_000
+    frame = numbered(intervals([(0, us), (12 * us, us), (15 * us, us)]), [1, 2, 3])
+    work = launches(frame, Window(0, 20 * us, "the window"))
+    assert work.counted(work.idle > 0) == "bubbles"
+    assert not work.counted(work.starts == 15 * us)
+
+
 @pytest.mark.parametrize(("work", "share"), [(0, 1.0), (100, 0.9), (1_000, 0.0), (5_000, 0.0)])
 def test_what_larger_pieces_would_spare(work: int, share: float) -> None:
     assert spared(10, work, 100) == pytest.approx(share)

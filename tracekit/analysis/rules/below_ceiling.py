@@ -14,9 +14,8 @@ from tracekit.units import percent, quantity
 
 _ADVICE = (
     "The kernels are fast enough for more; what is between them is not. Prepare pipelines, "
-    "argument tables and buffers before the loop, put fewer and larger command buffers in the "
-    "queue, submit ahead. Faster kernels alone win little here; the findings on idle time say "
-    "where it goes."
+    "arguments and buffers before the loop, submit ahead, in fewer and larger pieces. Faster "
+    "kernels alone win little here; the findings on idle time say where it goes."
 )
 
 

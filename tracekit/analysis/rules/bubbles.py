@@ -22,6 +22,7 @@ from tracekit.analysis.target import of_target
 from tracekit.units import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
+_LEAST = 0.001  # of the idle time, for a cause to be named
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 
@@ -105,23 +106,30 @@ def _counted(gaps: pd.DataFrame) -> str:
 
 
 def _listed(shares: dict[Cause, int], idle: int) -> str:
-    """Name the causes that took any time, the most first; unattributed always, and last."""
-    known = [one for one in shares if shares[one] and one is not Cause.UNATTRIBUTED]
-    ranked = sorted(known, key=lambda one: (-shares[one], list(CAUSES).index(one)))
-    return ", ".join(
-        f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in (*ranked, Cause.UNATTRIBUTED)
-    )
+    """Name the causes from a thousandth of the time on, the most first; the unattributed last."""
+    unknown = shares.get(Cause.UNATTRIBUTED, 0)
+    known = [one for one in shares if one is not Cause.UNATTRIBUTED]
+    told = [one for one in known if shares[one] >= _LEAST * idle]
+    ranked = sorted(told, key=lambda one: (-shares[one], list(CAUSES).index(one)))
+    named = ", ".join(f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in ranked)
+    rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
+    return f"{named}; {rest}" if named else rest
 
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
     """Say what holds of most of the idle time: a wait drained the queue, a span was told."""
     waited = drained_time(gaps)
     said = (
-        f" The host had waited for all of its work before {percent(waited / idle)} of that time."
+        f" The host had waited for all of its work before {_part(waited / idle)} of that time."
         if waited >= _MOST * idle
         else ""
     )
     name, told = most_told(gaps)
     if told < _MOST * idle:
         return said
-    return f"{said} {percent(told / idle)} of that time lies within spans named “{name}”."
+    lies = f"{_part(told / idle).capitalize()} of that time lies within spans named “{name}”."
+    return f"{said} {lies}"
+
+
+def _part(share: float) -> str:
+    return "all" if share > 1 - _LEAST else percent(share)

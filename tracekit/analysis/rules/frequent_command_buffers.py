@@ -111,4 +111,5 @@ def _finding(
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *work.gaps(chosen)),
         saving=saving,
+        within=work.counted(chosen),
     )

@@ -72,7 +72,8 @@ def gpu_contended(
             f"Beside the target, other processes used the GPU for "
             f"{percent(taken / window.length)} of {window.name} "
             f"({duration(taken)} of {duration(window.length)}), "
-            f"{duration(shared)} of it while the target's work ran: {_who(others, window)}."
+            f"{duration(shared) if shared else 'none'} of it while the target's work ran: "
+            f"{_who(others, window)}."
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *union(starts, ends)),

@@ -77,23 +77,24 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     assert window is not None
     if window.length == 0:
         raise Unavailable(f"{window.name} has no length.")
-    found = [
-        *_compiled(compiler_activity, window, limit),
-        *_first_used(specializations, spans, window, limit),
-        *_first_seen(new, limit),
-    ]
-    yield from _costed(found, gaps)
+    named = [*_first_used(specializations, spans, window, limit)] or [*_first_seen(new, limit)]
+    found = [*_compiled(compiler_activity, window, limit), *named]
+    warnings = [one for one in found if one.severity is Severity.WARNING]
+    if warnings:
+        cost = None if gaps is None else by_cause(gaps)[Cause.COMPILE]
+        yield _as_one(warnings[0], found, cost)
+    else:
+        yield from found
 
 
-def _costed(found: Sequence[Finding], gaps: pd.DataFrame | None) -> Iterator[Finding]:
-    """Give the idle time that compiling caused to the first warning: it is there only once."""
-    cost = None if gaps is None else by_cause(gaps)[Cause.COMPILE]
-    for one in found:
-        if one.severity is Severity.WARNING:
-            yield replace(one, saving=cost)
-            cost = None
-        else:
-            yield one
+def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Finding:
+    """Return one finding of all that tells of the same compilations, with what they cost."""
+    return replace(
+        first,
+        message=" ".join(one.message for one in found),
+        evidence=tuple(window for one in found for window in one.evidence)[:_SHOWN],
+        saving=cost,
+    )
 
 
 def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:

@@ -77,6 +77,7 @@ def tiny_encoders(
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *work.gaps(chosen)),
         saving=round(between * spared(int(tiny.sum()), taken, short)),
+        within=work.counted(chosen),
     )
 
 

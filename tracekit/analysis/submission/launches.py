@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tracekit.analysis.idle import SHORTEST
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, spans
 
@@ -37,6 +38,11 @@ class Launches:
         """Return the gaps before the chosen pieces."""
         starts, idle = self.starts[chosen], self.idle[chosen]
         return starts - idle, starts
+
+    def counted(self, chosen: NDArray[np.bool_]) -> str:
+        """Name the rule that counts most of the gaps before the chosen pieces too, or none."""
+        idle = self.idle[chosen]
+        return "bubbles" if idle[idle >= SHORTEST].sum() > idle.sum() / 2 else ""
 
 
 def launches(own: pd.DataFrame, window: Window) -> Launches:
