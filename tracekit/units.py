@@ -132,7 +132,7 @@ def _moment(nanoseconds: float) -> str:
     return f"{sign}{seconds}.{rest // 1_000:03d} {rest % 1_000:03d} s"
 
 
-_PREFIXED = {"Hz", "W"}
+_PREFIXED = {"Hz", "W", "FLOP/s"}
 _BY_UNIT: dict[str, Callable[[Number], str]] = {
     "ns": duration,
     "ratio": percent,

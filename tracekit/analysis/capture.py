@@ -61,6 +61,14 @@ def remarks_table(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=names, dtype="string")
 
 
+def settings_table(tables: Tables) -> pd.DataFrame:
+    """Return the table `settings`: the `instrument` and one `setting` of it in each row.
+
+    They are in the words of the table of contents, such as "Counter Set: Performance Limiters".
+    """
+    return pd.DataFrame(tables.settings, columns=["instrument", "setting"], dtype="string")
+
+
 def _broken(tables: Tables, name: str) -> list[Remark]:
     """Say why a table that is there cannot be read; that it is not there is another matter."""
     try:

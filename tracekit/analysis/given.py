@@ -1,15 +1,16 @@
 """The tables of a run, and those that the analysis makes itself.
 
 A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
-from the start; what is made of other tables is made when somebody asks, once. So is `remarks`,
-which tells what readers of the exports had to say.
+from the start; what is made of other tables is made when somebody asks, once. So are `remarks`,
+which tells what readers of the exports had to say, and `settings`, which tells how instruments
+were set.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import pandas as pd
 
-from tracekit.analysis.capture import capture_table, remarks_table
+from tracekit.analysis.capture import capture_table, remarks_table, settings_table
 from tracekit.analysis.counters.samples import counter_means, counter_samples
 from tracekit.analysis.idle import gaps_table, loaded_table
 from tracekit.analysis.inject import Unavailable, asked_tables, inject
@@ -31,8 +32,8 @@ DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "counter_samples": counter_samples,
     "counter_means": counter_means,
 }
-REMARKS = "remarks"
-GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS})
+REMARKS, SETTINGS = "remarks", "settings"
+GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS, SETTINGS})
 
 
 class Given(Mapping[str, pd.DataFrame]):
@@ -58,8 +59,8 @@ class Given(Mapping[str, pd.DataFrame]):
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name in DERIVED and name not in self._made:
             self._make(name)
-        if name == REMARKS and name not in self._made:
-            self._made[name] = self._remarks()
+        if name in {REMARKS, SETTINGS} and name not in self._made:
+            self._made[name] = self._of_exports(name)
         if name not in self._made and name not in self._read:
             self._read[name] = share(self._tables[name].copy(deep=False))
         return self._made[name] if name in self._made else self._read[name]
@@ -76,11 +77,13 @@ class Given(Mapping[str, pd.DataFrame]):
 
     @property
     def _read_from_exports(self) -> tuple[str, ...]:
-        return (REMARKS,) if isinstance(self._tables, Tables) else ()
+        return (REMARKS, SETTINGS) if isinstance(self._tables, Tables) else ()
 
-    def _remarks(self) -> pd.DataFrame:
+    def _of_exports(self, name: str) -> pd.DataFrame:
         if not isinstance(self._tables, Tables):
-            raise KeyError(REMARKS)
+            raise KeyError(name)
+        if name == SETTINGS:
+            return settings_table(self._tables)
         return remarks_table(self._tables, self._used)
 
     def _make(self, name: str) -> None:
@@ -98,4 +101,4 @@ def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     found: set[str] = set()
     for name in asked_tables(function):
         found |= recorded_tables(DERIVED[name]) if name in DERIVED else {name}
-    return frozenset(found - OF_PROVENANCE.keys() - {REMARKS})
+    return frozenset(found - OF_PROVENANCE.keys() - {REMARKS, SETTINGS})

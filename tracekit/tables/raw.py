@@ -38,6 +38,17 @@ class RawTables:
         return tuple(sorted(self._index.tables))
 
     @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """What the table of contents says of instruments: their names and one setting each."""
+        runs = self._index.toc.runs if self._index.toc else ()
+        return tuple(
+            (instrument, line)
+            for run in runs
+            for instrument, lines in run.settings.items()
+            for line in lines
+        )
+
+    @property
     def remarks(self) -> tuple[Remark, ...]:
         """What is wrong with the exports that were read so far, and with files that hold none."""
         empty = [path for path in self._index.strange if not path.stat().st_size]

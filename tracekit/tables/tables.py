@@ -52,6 +52,11 @@ class Tables(Mapping[str, pd.DataFrame]):
         return (*self._raw.remarks, *self._remarks)
 
     @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """Instruments and their settings, as the table of contents words them."""
+        return self._raw.settings
+
+    @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas of all exports there are, whether a table is made of them or not."""
         return self._raw.schemas

@@ -11,6 +11,7 @@ Words = Callable[[float], str]
 
 _DECADE = (1, 2, 5)
 _FEW = 3
+_BINARY = 1024
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,16 @@ def linear(title: str, low: float, high: float, words: Words) -> Axis:
     if high <= low:
         high = low + (abs(low) or 1.0)
     marks = tuple(float(tick) for tick in ScoreTicker(Decimal(low), Decimal(high)).ticks)
+    return Axis(title, marks[0], marks[-1], marks, words)
+
+
+def binary(title: str, low: float, high: float, words: Words) -> Axis:
+    """Return an axis of bytes from nought or more, whose ticks are round in KiB, MiB, GiB …."""
+    unit = 1
+    while high >= unit * _BINARY:
+        unit *= _BINARY
+    shown = linear(title, low / unit, high / unit, words)
+    marks = tuple(mark * unit for mark in shown.marks)
     return Axis(title, marks[0], marks[-1], marks, words)
 
 

@@ -31,7 +31,7 @@ _THEME = {
     "label_color": colour("dim"),
     "tick_font_size": FONT_SIZE,
     "tick_font_char_height": FONT_SIZE,
-    "tick_font_char_width": 6,
+    "tick_font_char_width": 7,
 }
 _NUMBER = re.compile(r"-?\d+\.\d+(?:[eE]-?\d+)?")
 _FONTS = ("font-family", "font-size")

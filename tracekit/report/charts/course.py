@@ -1,12 +1,14 @@
 """How something went over the run: levels in bins, phases, and moments that stand out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tracekit.report.charts.axis import Axis, Words, linear, span
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.shapes import Shape, area, line, spikes, upright, words
 from tracekit.units import duration
+
+Upward = Callable[[str, float, float, Words], Axis]
 
 _AIR = 1.3  # room above the highest level, for the names of phases
 
@@ -68,9 +70,13 @@ def levels(
     counted: Words,
     *,
     begins: Sequence[Moment] = (),
+    upward: Upward = linear,
 ) -> Chart:
-    """Chart several levels over time as lines, each with its name at its end."""
-    time, up = _axes(lines, counted, "", None)
+    """Chart several levels over time as lines, each with its name at its end.
+
+    `upward` makes the axis of the levels, such as `binary` for bytes.
+    """
+    time, up = _axes(lines, counted, "", None, upward)
     shapes = _divided(begins, time)
     for place, one in enumerate(lines):
         steps = _stepped(one)
@@ -80,13 +86,17 @@ def levels(
 
 
 def _axes(
-    shown: Sequence[Level], counted: Words, unit: str, top: float | None
+    shown: Sequence[Level],
+    counted: Words,
+    unit: str,
+    top: float | None,
+    upward: Upward = linear,
 ) -> tuple[Axis, Axis]:
     begin = min(one.edges[0] for one in shown)
     end = max(one.edges[-1] for one in shown)
     highest = max(max(one.heights) for one in shown)
     time = span("time of the trace", float(begin), float(end), duration)
-    up = linear(unit, 0, max(highest, top or 0), counted)
+    up = upward(unit, 0, max(highest, top or 0), counted)
     return time, Axis(up.title, up.low, up.high * _AIR, up.marks, up.words)
 
 

@@ -1,11 +1,12 @@
 """The roofline: what a chip allows, and where steps lie under it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.report.charts.axis import logarithmic
+from tracekit.report.charts.axis import Axis, logarithmic
 from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.shapes import Shape, dots, line, words
+from tracekit.report.charts.shapes import Shape, above, dots, line, words
 from tracekit.units import quantity
 
 _ROOM = 3.0
@@ -41,7 +42,8 @@ def roof(
     heights = [left * bandwidth, rate or right * bandwidth, *(one.speed for one in points)]
     x = logarithmic("operations for each byte", left, right, "{:g}".format)
     y = logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
-    shapes = [line(_roofs(x.low, x.high, bandwidth, rate), "ink"), *_named(x.low, bandwidth, y.low)]
+    shapes = [line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
+    shapes.append(_named(x, y, bandwidth, rate))
     if rate:
         shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for one in points:
@@ -59,9 +61,12 @@ def _roofs(
     return [(low, low * bandwidth), (bend, rate), (max(high, bend), rate)]
 
 
-def _named(low: float, bandwidth: float, ground: float) -> list[Shape]:
-    at = max(low, ground / bandwidth)
-    return [words((at * 1.2, at * bandwidth * 1.6), f"memory {quantity(bandwidth, 'bytes/s')}")]
+def _named(x: Axis, y: Axis, bandwidth: float, rate: float | None) -> Shape:
+    """Name the roof of memory at the middle of what is seen of it."""
+    begin = max(x.low, y.low / bandwidth)
+    end = min(x.high, (rate or y.high) / bandwidth)
+    at = math.sqrt(begin * end)
+    return above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
 
 
 def _words(value: float) -> str:

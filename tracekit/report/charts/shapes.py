@@ -108,9 +108,29 @@ def words(point: tuple[float, float], label: str) -> Shape:
     return draw
 
 
+def above(point: tuple[float, float], label: str) -> Shape:
+    """Write the name of a rising line at a point of it: on its left above, else on its right below.
+
+    So no part of the label lies on the line.
+    """
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        x, y = plane.at(point)
+        if x - _SIDE - len(label) * _CHARACTER >= 0:
+            yield _written(x - _SIDE, max(FONT_SIZE, y - _APART), label, left=True)
+        else:
+            yield _written(x + _SIDE, y + FONT_SIZE + _APART, label, left=False)
+
+    return draw
+
+
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
     left = x + _SIDE + len(label) * _CHARACTER > plane.width
-    place = {"x": f"{x - _SIDE if left else x + _SIDE:.1f}", "y": f"{y:.1f}"}
+    return _written(x - _SIDE if left else x + _SIDE, y, label, left=left)
+
+
+def _written(x: float, y: float, label: str, *, left: bool) -> ET.Element:
+    place = {"x": f"{x:.1f}", "y": f"{y:.1f}"}
     side = {"text-anchor": "end"} if left else {}
     element = ET.Element("text", {**place, **side, "fill": colour("ink")})
     element.text = label

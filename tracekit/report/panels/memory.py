@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.result import Result
+from tracekit.report.charts.axis import binary
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.course import Level, Moment, levels
 from tracekit.report.naming import heading
@@ -92,7 +93,7 @@ def _chart(lines: list[Level], tables: Tables) -> Chart:
         f"{size(max(one.heights))}"
         for one in lines
     )
-    return levels("Memory over the run", f"{sentence(told)}", lines, size, begins=begins)
+    return levels("Memory over the run", sentence(told), lines, size, begins=begins, upward=binary)
 
 
 def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:

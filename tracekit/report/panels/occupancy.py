@@ -17,10 +17,10 @@ _TITLES = {
     Kind.OCCUPANCY: "Occupancy: threads in flight, of those that fit",
     Kind.LIMITER: "Limiters: time in which a unit worked or was stalled",
     Kind.UTILIZATION: "Utilization: time in which a unit worked",
-    Kind.BANDWIDTH: "Bandwidth of memory",
+    Kind.BANDWIDTH: "Bandwidth of memory, as the trace counts it",
     Kind.RATE: "Rates",
 }
-_GIGA = "GB/s, as the trace counts it"
+_GIGA = "GB/s"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _rows_of(means: pd.DataFrame, samples: pd.DataFrame) -> Iterator[CounterRow]
             str(name),
             str(group),
             percent(share) if ratio else f"{mean:,.1f} {_GIGA}",
-            f"{low:.1f} to {high:.1f}{' %' if ratio else ''}",
+            f"{low:.1f} to {high:.1f} {'%' if ratio else _GIGA}",
             int(number),
             (share * 100, max(0.0, low), min(100.0, high)) if ratio else None,
         )
