@@ -84,7 +84,7 @@ def gaps_of(targets: pd.DataFrame, phases: Make) -> Make:
         loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans)
         names = (
             "spans commits submissions encoders completions driver_intervals compiler_activity "
-            "gpu_performance_states"
+            "gpu_performance_states driver_events"
         ).split()
         assert set(tables) <= set(names)
         return gaps_table(loaded, gpu_intervals, targets, *(tables.get(one) for one in names))

@@ -113,6 +113,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
         table(driver).assign(depth=0),
         table(compiler),
         None,
+        None,
     )
     idle = [at for at in present if not busy(at)]
     assert loaded_time(loaded) == len(present) * UNIT

@@ -26,7 +26,7 @@ def around(
 ) -> Surroundings:
     none = pd.DataFrame({"start": [], "duration": []}).astype("Int64")
     others = none if others is None else others
-    return surroundings(nothing(), others, driver, compiler, awake, told)
+    return surroundings(nothing(), others, driver, compiler, awake, told, None)
 
 
 def test_what_has_no_table_was_nowhere_seen() -> None:
@@ -51,8 +51,16 @@ def test_the_bounds_are_those_of_all_of_it(rows: Make, named: Make) -> None:
         rows((7, 1, 0)),
         rows((9, 1, 0)).drop(columns="target"),
         named(("sample", 11, 1)),
+        rows((13, 1, 0), (15, 1, 0)).assign(event=["Wire Memory", "Other"]),
     )
-    assert sorted(set(seen.bounds.tolist())) == at(*range(1, 13)).tolist()
+    assert sorted(set(seen.bounds.tolist())) == at(*range(1, 15)).tolist()
+
+
+def test_the_driver_works_while_it_wires_memory(rows: Make) -> None:
+    wired = rows((1, 3, 0)).assign(event="Wire Memory")
+    none = rows((0, 1, 0), target=False).iloc[:0]
+    seen = surroundings(nothing(), none, rows((2, 4, 0)), None, None, None, wired)
+    assert seen.driver.cover(at(0, 1, 3, 5, 6)).tolist() == [False, True, True, True, False]
 
 
 def test_others_are_counted_though_they_are_not_the_target(rows: Make) -> None:

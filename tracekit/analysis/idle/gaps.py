@@ -54,6 +54,7 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     driver_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `gaps`: pieces of the loaded time in which no work of the target ran.
 
@@ -76,6 +77,7 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
         compiler_activity,
         gpu_performance_states,
         spans,
+        driver_events,
     )
     return attributed(_long_gaps(own, loaded), work, around)
 

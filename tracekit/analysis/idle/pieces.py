@@ -32,7 +32,8 @@ class Way:
     """How each gap came about.
 
     Attributes:
-        submitted: When the work that ends it was handed over; NEVER: not known.
+        submitted: When the work that ends it was handed over; NEVER: not known; FOREVER: no work
+            follows.
         drained: Whether the host had waited for all of its work: a member of Drained.
         dark: Whether the recording does not say when the work that ends it was handed over.
         broken: Whether it lies inside a command buffer, between two pieces of its work.
@@ -84,7 +85,7 @@ def ways(gaps: Stretches, work: Work) -> Way:
     reported = _so_far(work.completed)[behind]
     ahead = np.searchsorted(work.start, gaps.ends, side="left")
     begun = np.append(work.begun, NEVER)[ahead]
-    submitted = np.append(work.submitted, NEVER)[ahead]
+    submitted = np.append(work.submitted, FOREVER)[ahead]
     known = begun != NEVER
     early = known & (begun < np.maximum(ended, reported))
     handed_over = (submitted != NEVER) & (submitted <= gaps.starts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tracekit.analysis.allocations import WIRE
 from tracekit.analysis.idle.stretches import (
     FOREVER,
     Flags,
@@ -77,17 +78,31 @@ def surroundings(  # noqa: PLR0917  one table for each of them
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
     told: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
 ) -> Surroundings:
     """Gather them from their tables; what has no table was nowhere seen."""
     return Surroundings(
         written=written,
-        driver=covered(driver_intervals),
+        driver=_either(covered(driver_intervals), covered(_wiring(driver_events))),
         prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
         others=stretches(*spans(others)),
         awake=covered(gpu_performance_states),
         told=_by_name(told),
     )
+
+
+def _wiring(driver_events: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return when the driver wired memory; whether its other events hold work up is not known."""
+    if driver_events is None:
+        return None
+    return driver_events[driver_events["event"].fillna("") == WIRE]
+
+
+def _either(one: Stretches, other: Stretches) -> Stretches:
+    """Return what at least one of them covers."""
+    starts = np.concatenate((one.starts, other.starts))
+    return stretches(starts, np.concatenate((one.ends, other.ends)))
 
 
 def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
