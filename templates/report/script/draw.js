@@ -70,8 +70,21 @@ function drawName({ pen, view, colours, focus }, row, index) {
   pen.font = chosen ? `600 ${FONT}` : FONT;
   pen.fillStyle = chosen ? colours.link : colours.ink;
   const room = view.gutter ? view.gutter - 16 : view.width - 8;
-  const y = view.gutter ? row.top + Math.min(row.height, row.lane) / 2 : row.top - 8;
-  pen.fillText(fitted(pen, row.track.name, room), view.gutter ? 8 : 2, y);
+  const y = !view.gutter ? row.top - 8 : row.track.levels ? row.top + 9 : row.top + Math.min(row.height, row.lane) / 2;
+  const name = fitted(pen, row.track.name, room);
+  pen.fillText(name, view.gutter ? 8 : 2, y);
+  if (!row.track.levels) return;
+  const used = view.gutter ? 8 : 2 + pen.measureText(name).width + 10;
+  pen.font = SMALL;
+  pen.fillStyle = colours.dim;
+  pen.fillText(fitted(pen, ends(row.track.levels), room - used + 8), used, view.gutter ? row.top + 23 : y);
+}
+
+// The lowest and the highest level of the whole run: the height of the row spans from nought, or
+// from what is below it, to the highest.
+function ends({ low, high, unit }) {
+  const words = [low, high].map((one) => quantity(one, unit));
+  return words[0] === words[1] ? words[0] : words.join(" to ");
 }
 
 // Wide intervals are drawn one by one; those thinner than a pixel are drawn together, found by

@@ -1,9 +1,16 @@
 // From the packed columns of the page to tracks of typed arrays.
 
+function octets(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const letters = atob(base64);
+  const found = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at += 1) found[at] = letters.charCodeAt(at);
+  return found;
+}
+
 async function inflate(base64) {
   try {
-    const packed = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
-    const inflated = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const inflated = new Blob([octets(base64.trim())]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(inflated).arrayBuffer());
   } catch (cause) {
     const able = typeof DecompressionStream === "function";

@@ -11,6 +11,7 @@ from tracekit.report.timeline.lanes import MOST, assign
 from tracekit.report.timeline.track import Detail, Kind, Track
 
 UNKNOWN = -1
+MERGED = "several, merged"
 
 
 @dataclass(frozen=True)
@@ -105,17 +106,21 @@ def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
         starts=np.concatenate((whole.starts, starts)),
         durations=np.concatenate((whole.durations, ends - starts)),
         codes=np.concatenate((whole.codes, np.full(starts.size, len(whole.texts), np.int64))),
-        texts=(*whole.texts, "several, merged"),
+        texts=(*whole.texts, MERGED),
         lanes=(*whole.lanes, int(starts.size)),
         note="; ".join(part for part in (whole.note, note) if part),
         details=tuple(
             Detail(
-                one.name, one.unit, np.concatenate((one.numbers, _unknown(one, starts))), one.texts
+                one.name,
+                one.unit,
+                np.concatenate((one.numbers, np.full(starts.size, unknown(one), np.int64))),
+                one.texts,
             )
             for one in whole.details
         ),
     )
 
 
-def _unknown(detail: Detail, starts: Times) -> Times:
-    return np.full(starts.size, 0 if detail.unit == "number" else UNKNOWN, np.int64)
+def unknown(detail: Detail) -> int:
+    """Return the number that stands for what is not known of an interval."""
+    return 0 if detail.unit == "number" else UNKNOWN

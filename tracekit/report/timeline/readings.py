@@ -57,10 +57,11 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
 
 def _memory(tables: Tables) -> Iterator[Track]:
     sizes = of_target(tables, "allocated_sizes").frame.dropna(subset=["size"])
-    for label, own in sizes.groupby(sizes["label"].fillna("").astype(str), sort=True):
+    for pid, own in sizes.groupby("pid", sort=True, dropna=False):
         ordered = own.sort_values("start", kind="stable")
         values = ordered["size"].to_numpy(np.float64)
-        note = f"memory of Metal's resources, {label}" if label else "memory of Metal's resources"
+        whose = "" if pd.isna(pid) else f" of the process {pid}"
+        note = f"memory of Metal's resources{whose}"
         yield level_track(_level("Allocated", note), spans(ordered), values, "bytes")
     samples = of_target(tables, "process_samples").frame.dropna(subset=["memory"])
     for pid, own in samples.groupby("pid", sort=True):

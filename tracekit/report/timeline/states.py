@@ -16,10 +16,11 @@ _UNKNOWN = "state not stated"
 def states(tables: Tables) -> Iterator[Track]:
     """Make a track of each sort of state that the trace has; most traces lack some."""
     awake = rows(tables, "gpu_states").frame
-    awake = awake[awake["state"] != _IDLE]
+    labels = awake["state"].fillna(_UNKNOWN)
+    awake, labels = awake[labels != _IDLE], labels[labels != _IDLE]
     if len(awake):
         heading = Heading("GPU states", Kind.STATES, f"all processes; {_IDLE} is left out")
-        yield track(heading, awake, awake["state"].fillna(_UNKNOWN))
+        yield track(heading, awake, labels)
     clock = _clock(tables)
     if len(clock):
         heading = Heading("GPU performance", Kind.STATES, "while the GPU is awake")

@@ -94,7 +94,10 @@ def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
 
 
 def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
-    """Draw the highest level of each bin as a line of steps, from nought or the lowest."""
+    """Draw the highest level of each bin as a line of steps, from nought or the lowest.
+
+    It ends where the last reading does.
+    """
     edges = np.linspace(timeline.begin, timeline.end, MOST_BINS + 1)
     place = (np.searchsorted(edges, track.starts, side="right") - 1).clip(0, MOST_BINS - 1)
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
@@ -104,7 +107,9 @@ def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
     across = place[firsts] * WIDTH // MOST_BINS
     points = zip(across.tolist(), heights.round(1).tolist(), strict=True)
     steps = "".join(f"H{x:g}V{y:g}" for x, y in points)
-    return f"M{across[0]:g} {HEIGHT}{steps}H{WIDTH}V{HEIGHT}Z"
+    last = (int(track.ends[-1]) - timeline.begin) * WIDTH / (timeline.end - timeline.begin)
+    until = max(round(last, 1), int(across[-1]) + WIDTH // MOST_BINS)
+    return f"M{across[0]:g} {HEIGHT}{steps}H{until:g}V{HEIGHT}Z"
 
 
 def covered(starts: Times, ends: Times, at: Times) -> Times:

@@ -12,6 +12,7 @@ from tracekit.report.timeline.device import compiles, device, drivers, others
 from tracekit.report.timeline.idle import idle
 from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.states import states
+from tracekit.report.timeline.thinning import thinned
 from tracekit.report.timeline.track import Kind, Timeline, Track
 from tracekit.report.timeline.workload import phases, spans_told, steps
 
@@ -36,13 +37,14 @@ def timeline(result: Result, tables: Tables) -> Timeline:
     absences = tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
     ends = [int(one.ends.max()) for one in shown]
     begins = [int(one.starts.min()) for one in shown]
-    return Timeline(
+    whole = Timeline(
         begin=min((0, *begins)),
         end=max((1, *ends)),
         tracks=shown,
         steady=steady,
         absences=absences,
     )
+    return thinned(whole)
 
 
 def _steady(tables: Tables) -> Window | None:

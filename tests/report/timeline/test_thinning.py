@@ -1,0 +1,113 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.analysis.intervals import Window
+from tracekit.report.timeline.packing import pack
+from tracekit.report.timeline.thinning import MOST, thinned
+from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
+
+
+def made(
+    starts: list[int],
+    durations: list[int],
+    lanes: tuple[int, ...] = (),
+    kind: Kind = Kind.DEVICE,
+    details: tuple[Detail, ...] = (),
+) -> Track:
+    return Track(
+        name=kind.value,
+        kind=kind,
+        starts=np.array(starts, np.int64),
+        durations=np.array(durations, np.int64),
+        codes=np.arange(len(starts)) % 2,
+        texts=("a", "b"),
+        lanes=lanes or (len(starts),),
+        note="the target's",
+        details=details,
+    )
+
+
+def shown(track: Track) -> list[tuple[int, int, str]]:
+    rows = zip(track.starts.tolist(), track.durations.tolist(), track.codes.tolist(), strict=True)
+    return [(start, length, track.texts[code]) for start, length, code in rows]
+
+
+def test_a_timeline_that_a_page_can_bear_stays_as_it_is() -> None:
+    line = Timeline(0, 100, (made([0, 10, 20], [5, 5, 5]),))
+    assert thinned(line) is line
+    assert thinned(line, most=3) is line
+    assert MOST > 10**6
+
+
+def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phase() -> None:
+    work = made(list(range(0, 100, 5)), [3] * 20)
+    evidence = made([60], [10], kind=Kind.EVIDENCE)
+    line = Timeline(0, 100, (evidence, work), Window(30, 90, "steady phase"))
+    [same, thin] = thinned(line, most=5, parts=5).tracks
+    assert same is evidence
+    assert [row for row in shown(thin) if row[2] != "several, merged"] == [
+        (30, 3, "a"),
+        (35, 3, "b"),
+        (60, 3, "a"),
+        (65, 3, "b"),
+        (70, 3, "a"),
+        (75, 3, "b"),
+    ]
+    assert shown(thin)[:2] == [(0, 12, "several, merged"), (20, 6, "several, merged")]
+    assert thin.note == "the target's; 14 merged into 4, each within 20 ns, to keep the page small"
+
+
+def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
+    latency = Detail("latency", "ns", np.array([1, 2, 3, 4, 5]))
+    buffer = Detail("command buffer", "number", np.array([1, 1, 2, 2, 3]))
+    work = made([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], (3, 2), details=(latency, buffer))
+    [thin] = thinned(Timeline(0, 100, (work,)), most=0, parts=2).tracks
+    assert shown(thin) == [
+        (0, 5, "several, merged"),
+        (60, 4, "a"),
+        (5, 18, "several, merged"),
+    ]
+    assert thin.lanes == (2, 1)
+    assert [detail.numbers.tolist() for detail in thin.details] == [[-1, 3, -1], [0, 2, 0]]
+    assert pack(Timeline(0, 100, (thin,)), str)
+
+
+def test_where_nothing_is_steady_the_begin_keeps_its_detail() -> None:
+    work = made(list(range(0, 100, 10)), [1] * 10)
+    [thin] = thinned(Timeline(0, 100, (work,)), most=4, parts=1).tracks
+    assert thin.starts.tolist() == [0, 10, 20, 30, 40]
+    assert thin.durations.tolist() == [1, 1, 1, 1, 6]
+
+
+def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
+    few = made(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
+    many = made(list(range(10_001)), [1] * 10_001)
+    line = thinned(Timeline(0, 20_000, (few, many)), most=15_000, parts=10)
+    assert line.tracks[0] is few
+    assert line.tracks[1] is many
+    tight = thinned(Timeline(0, 20_000, (few, many)), most=10_000, parts=10)
+    assert tight.tracks[0] is few
+    assert tight.tracks[1].starts.size == 10_001
+    assert tight.tracks[1].note == "the target's"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=60),
+    st.integers(0, 60),
+    st.integers(1, 9),
+)
+def test_time_is_neither_lost_nor_made_and_lanes_stay_in_order(
+    pairs: list[tuple[int, int]], most: int, parts: int
+) -> None:
+    starts, durations, at = list[int](), list[int](), 0
+    for pause, length in pairs:
+        starts.append(at + pause)
+        durations.append(length)
+        at += pause + length
+    [thin] = thinned(Timeline(0, max(1, at), (made(starts, durations),)), most, parts).tracks
+    assert int(thin.durations.sum()) == sum(durations)
+    assert (thin.starts[1:] >= thin.ends[:-1]).all()
+    assert thin.starts[0] == starts[0]
+    assert thin.ends[-1] <= at
+    assert thin.lanes == (thin.starts.size,)
