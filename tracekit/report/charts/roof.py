@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from tracekit.report.charts.axis import Axis, logarithmic
 from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.shapes import Shape, above, dots, line, words
+from tracekit.report.charts.shapes import Shape, above, below, dots, line, words
 from tracekit.units import quantity
 
 _ROOM = 3.0
+_PLACES = (0.55, 0.72)
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,13 @@ def roof(
     x = logarithmic("operations for each byte", left, right, "{:g}".format)
     y = logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
     shapes = [line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
-    shapes.append(_named(x, y, bandwidth, rate))
+    shapes.append(_named(x, y, bandwidth, rate, points))
     if rate:
         shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
     for one in points:
         place = (one.intensity, one.speed)
-        shapes += [dots([place], "steps", 5.0), words(place, one.name)]
+        beside = above if one.speed > one.intensity * bandwidth else below
+        shapes += [dots([place], "steps", 5.0), beside(place, one.name)]
     return Chart(title, summary, x, y, tuple(shapes))
 
 
@@ -61,11 +63,14 @@ def _roofs(
     return [(low, low * bandwidth), (bend, rate), (max(high, bend), rate)]
 
 
-def _named(x: Axis, y: Axis, bandwidth: float, rate: float | None) -> Shape:
-    """Name the roof of memory at the middle of what is seen of it."""
+def _named(
+    x: Axis, y: Axis, bandwidth: float, rate: float | None, points: Sequence[Placed]
+) -> Shape:
+    """Name the roof of memory within what is seen of it, where most room is between points."""
     begin = max(x.low, y.low / bandwidth)
     end = min(x.high, (rate or y.high) / bandwidth)
-    at = math.sqrt(begin * end)
+    places = [begin * (end / begin) ** share for share in _PLACES]
+    at = max(places, key=lambda one: min(abs(math.log(one / p.intensity)) for p in points))
     return above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
 
 

@@ -124,6 +124,16 @@ def above(point: tuple[float, float], label: str) -> Shape:
     return draw
 
 
+def below(point: tuple[float, float], label: str) -> Shape:
+    """Write a label under a point, away from a line that rises above it."""
+
+    def draw(plane: Plane) -> Iterator[ET.Element]:
+        x, y = plane.at(point)
+        yield _word(plane, x, min(plane.height - 2, y + FONT_SIZE), label)
+
+    return draw
+
+
 def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
     left = x + _SIDE + len(label) * _CHARACTER > plane.width
     return _written(x - _SIDE if left else x + _SIDE, y, label, left=left)

@@ -31,7 +31,8 @@ def context(result: Result, tables: Tables) -> Context:
         "capabilities": provenance.capabilities,
         "gates": found,
         "filled": [one for one in found if one.rows and not one.empty],
-        "empty": [one for one in found if one.empty],
+        "foreign": [one for one in found if one.empty and one.rows],
+        "empty": [one for one in found if one.rows == 0],
         "missing": [one for one in found if one.rows is None],
     }
 

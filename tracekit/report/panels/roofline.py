@@ -122,14 +122,16 @@ def _chart(points: list[Point], chip: Chip) -> Chart | None:
     ]
     if not placed or bandwidth is None:
         return None
-    told = ", ".join(
-        f"{one.name} reaches {percent(one.share)} of the bandwidth"
-        for one in points
-        if one.share is not None
-    )
+    told = ", ".join(_told(one) for one in points if one.cached or one.share is not None)
     summary = f"{chip.name}. {told}." if told else f"{chip.name}."
     rate = chip.fp16.value or chip.fp32.value
     return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
+
+
+def _told(one: Point) -> str:
+    if one.cached:
+        return f"{one.name} is faster than memory could deliver its bytes"
+    return f"{one.name} reaches {percent(one.share)} of the bandwidth"
 
 
 roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))
