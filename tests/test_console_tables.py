@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.result import Better, Measurement, Result
+from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.console import measurements, show, show_tables
 from tracekit.recording import Provenance, Recording
 
@@ -70,3 +70,24 @@ def test_time_that_two_rules_count_is_said_to_be_the_same(
     )
     show(Result(Provenance(), findings=(late,)), Recording(tmp_path))
     assert "Late. Could save up to 3 µs; bubbles counts that too." in capsys.readouterr().out
+
+
+def test_silence_says_how_many_rules_could_judge(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    checks = (Check("a", Status.PASSED), Check("b", Status.ABSTAINED, "no GPU."))
+    show(Result(Provenance(), checks=checks), Recording(tmp_path))
+    assert "No finding, by the 1 of 2 rules that could judge." in capsys.readouterr().out
+    show(Result(Provenance(), checks=checks[:1]), Recording(tmp_path))
+    assert "No finding.\n" in capsys.readouterr().out
+
+
+def test_idle_time_is_that_of_the_window_that_findings_speak_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = Measurement("gpu_idle_ratio", 0.3, "ratio", Better.LOWER)
+    steady = Measurement("idle_ratio", 0.1, "ratio", Better.LOWER)
+    show(Result(Provenance(), metrics=(whole, steady)), Recording(tmp_path))
+    assert "gpu_idle_ratio" not in capsys.readouterr().out
+    show(Result(Provenance(), metrics=(whole,)), Recording(tmp_path))
+    assert "gpu_idle_ratio" in capsys.readouterr().out

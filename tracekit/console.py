@@ -14,15 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.reasons import reasons
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
+from tracekit.analysis.summary import numbers, silence, worth
 from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
-from tracekit.units import duration, quantity, unavailable
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -32,13 +31,6 @@ _VERDICTS = {
     "not applicable": "dim",
     "unknown": "bold cyan",
 }
-_FIRST_METRICS = (
-    *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "gpu_idle_ratio"),
-    *("start_latency_p50", "host_idle_ratio", "requests_completed", "requests_unfinished"),
-    *("requests_rejected", "request_rate_served", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99"),
-    *("itl_p99", "steady_token_rate", "goodput"),
-)
-
 _WIDEST = 30  # characters of a cell
 
 _out = Console(highlight=False, soft_wrap=True)
@@ -197,35 +189,21 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 
 
 def _show_metrics(result: Result) -> None:
-    told = [one for one in (*result.metrics, *result.results) if one.value is not None]
-    known = {one.name: quantity(one.value, one.unit) for one in told}
-    absent = [one for one in result.results if one.value is None]
-    known |= {one.name: unavailable(one.reason) for one in absent}
-    first = (*_FIRST_METRICS, *(one.name for one in result.results))
-    width = max(len(name) for name in first)
-    for name in [name for name in first if name in known] or known:
-        _out.print(Text.assemble(f"{name:<{width}}  ", (known[name], "bold")))
+    known = numbers(result)
+    width = max(map(len, known), default=0)
+    for name, value in known.items():
+        _out.print(Text.assemble(f"{name:<{width}}  ", (value, "bold")))
 
 
 def _show_findings(result: Result) -> None:
     _out.print()
     if not result.findings:
-        _out.print("No finding.")
+        _out.print(silence(result))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
         _out.print(Text.assemble(head, "  ", (finding.rule, "bold")))
-        _out.print(Text(f"  {finding.message}{_worth(finding)}"))
+        _out.print(Text(f"  {finding.message}{worth(finding)}"))
         _out.print(Text(f"  → {finding.advice}", style="dim"))
-
-
-def _worth(finding: Finding) -> str:
-    """Say what mending it could save, where that is known."""
-    if not finding.saving:
-        return ""
-    each = finding.saving_per_token
-    per_token = f", {duration(each)} per token" if each is not None else ""
-    counted = f"; {finding.within} counts that too" if finding.within else ""
-    return f" Could save up to {duration(finding.saving)}{per_token}{counted}."
 
 
 def _show_checks(result: Result) -> None:

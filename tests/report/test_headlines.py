@@ -147,3 +147,8 @@ def test_where_no_number_is_known_the_reasons_stand_in_their_place(bare: Any) ->
     [number] = headlines(bare.having(metrics=metrics).result, {})
     assert (number.value, number.known) == ("not available", False)
     assert number.source == "not available, because the trace is empty"
+
+
+def test_idle_time_is_that_of_the_window_that_findings_speak_of(bare: Any) -> None:
+    run = bare.having(metrics=(*USUAL, known("idle_ratio", 0.2, "ratio")))
+    assert [one.name for one in headlines(run.result, {})] == ["idle_ratio", "step_rate"]

@@ -12,6 +12,7 @@ MOST_NUMBERS = 4
 _SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")
 _FIRST = (
     "tokens_per_second",
+    "idle_ratio",
     "gpu_idle_ratio",
     "host_idle_ratio",
     "gpu_busy",
@@ -22,6 +23,7 @@ _FIRST = (
     "idle_on_purpose",
     "host_busy",
 )
+_OF_THE_SPAN = {"gpu_idle_ratio", "host_idle_ratio"}  # warm-up included: not what findings say
 _STEP_TIME = "step_time_"
 _WORST = {"ttft_p50": "ttft_p99", "tpot_p50": "tpot_p99"}
 
@@ -62,7 +64,8 @@ def _subject(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
 
 def _usual(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
     """Yield what is known in the order in which it matters; all names where nothing is."""
-    order = [name for name in _FIRST if name in by_name]
+    less_telling = _OF_THE_SPAN if _is_known(by_name.get("idle_ratio")) else set[str]()
+    order = [name for name in _FIRST if name in by_name and name not in less_telling]
     order += [one.name for one in result.metrics if one.name not in _FIRST]
     yield from [name for name in order if _is_known(by_name[name])] or order
 

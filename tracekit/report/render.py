@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tracekit import units
 from tracekit.analysis.given import Given
@@ -25,6 +27,7 @@ Redact = Callable[[str], str]
 # In the order in which they build on one another; together they are one module.
 SCRIPTS = ("words.js", "unpack.js", "view.js", "draw.js", "pick.js", "controls.js", "page.js")
 
+_COMMAND = re.compile(r"`([^`<>]+)`")
 _ORIGINS = {
     "host": "recorded on the host: CPU work on its clock, no GPU was measured",
     "xctrace": "recorded by xctrace",
@@ -92,8 +95,12 @@ def _sections(
             yield panel, Markup(body)  # noqa: S704  escaped by Jinja
 
 
+@lru_cache(maxsize=4)
 def environment_of(redact: Redact) -> jinja2.Environment:
-    """Return what fills templates: every string but their own passes through `redact`."""
+    """Return what fills templates: every string but their own passes through `redact`.
+
+    It keeps the templates that it has compiled: that takes as long as filling them.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shipped("templates") / "report"),
         autoescape=True,
@@ -115,6 +122,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         "sentence": lambda words: text.sentence(redact(words)),
         "continued": lambda words: text.continued(redact(words)),
         "line": lambda label: text.line(redact(label)),
+        "prose": _writer(redact),
         "packed": _packer(redact),
         "drawn": _drawer(redact),
     }
@@ -129,6 +137,16 @@ def _finalizer(redact: Redact) -> Callable[[object], object]:
         return text.visible(redact(value))
 
     return finalize
+
+
+def _writer(redact: Redact) -> Callable[[str], Markup]:
+    """Return what writes a text with its `commands` as such."""
+
+    def written(words: str) -> Markup:
+        escaped = str(escape(text.visible(redact(words))))
+        return Markup(_COMMAND.sub(r"<code>\1</code>", escaped))  # noqa: S704  it is escaped
+
+    return written
 
 
 def _packer(redact: Redact) -> Callable[[Timeline], Markup]:

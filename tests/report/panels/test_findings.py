@@ -40,6 +40,14 @@ def test_every_severity_has_a_sign_of_its_own(bare: Any) -> None:
     assert len({one.sign for one in shown}) == len(Severity)
 
 
+def test_commands_in_advice_are_set_as_such_and_markup_stays_text(bare: Any) -> None:
+    one = Finding("r", Severity.NOTE, "<b>", "See `tracekit compare A B`.")
+    template = environment_of(str).get_template(findings.template)
+    page = template.render(findings.context(bare.having(findings=(one,)).result, {}))
+    assert "See <code>tracekit compare A B</code>." in page
+    assert "&lt;b&gt;" in page
+
+
 def test_no_findings_and_no_checks_are_told_apart(bare: Any, host_run: Any) -> None:
     assert findings.context(bare.result, {})["checked"] == 0
     assert findings.context(host_run.result, {})["checked"] == 4
