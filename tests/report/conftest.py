@@ -68,7 +68,7 @@ def frame() -> Callable[[str, Rows], pd.DataFrame]:
     return make_frame
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bare() -> Run:
     """A result of which nothing is known, and no tables."""
     return Run(Result(Provenance()), {})

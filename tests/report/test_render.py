@@ -62,17 +62,26 @@ def page_of(run: Any, **options: Any) -> str:
     return render(run.result, run.tables, redact=options.get("redact", same))
 
 
-@pytest.fixture(params=["host_run", "trace_run", "bare"])
+@pytest.fixture(scope="module", params=["host_run", "trace_run", "bare"])
 def run(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
 
-def test_the_same_input_gives_the_same_page(run: Any) -> None:
-    assert page_of(run) == page_of(run)
+@pytest.fixture(scope="module")
+def page(run: Any) -> str:
+    return page_of(run)
 
 
-def test_every_panel_has_its_section_and_its_heading(run: Any) -> None:
-    outline = Outline(page_of(run))
+@pytest.fixture(scope="module")
+def outline(page: str) -> Outline:
+    return Outline(page)
+
+
+def test_the_same_input_gives_the_same_page(run: Any, page: str) -> None:
+    assert page_of(run) == page
+
+
+def test_every_panel_has_its_section_and_its_heading(run: Any, outline: Outline) -> None:
     sections = {one["id"]: one for one in outline.all("section")}
     shown = [one.name for one in PANELS if one.context(run.result, run.tables) is not None]
     assert list(sections) == shown
@@ -82,28 +91,25 @@ def test_every_panel_has_its_section_and_its_heading(run: Any) -> None:
     assert all(f"#{name}" in links for name in shown)
 
 
-def test_headings_go_down_one_level_at_a_time(run: Any) -> None:
-    levels = [int(tag[1]) for tag, _ in Outline(page_of(run)).tags if re.fullmatch("h[1-6]", tag)]
+def test_headings_go_down_one_level_at_a_time(outline: Outline) -> None:
+    levels = [int(tag[1]) for tag, _ in outline.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_ids_are_unique_and_links_within_the_page_lead_somewhere(run: Any) -> None:
-    outline = Outline(page_of(run))
+def test_ids_are_unique_and_links_within_the_page_lead_somewhere(outline: Outline) -> None:
     ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     targets = [link["href"] for link in outline.all("a")]
     assert all(target and target[1:] in ids for target in targets)
 
 
-def test_headers_of_tables_say_what_they_head(run: Any) -> None:
-    assert all(one.get("scope") in {"row", "col"} for one in Outline(page_of(run)).all("th"))
+def test_headers_of_tables_say_what_they_head(outline: Outline) -> None:
+    assert all(one.get("scope") in {"row", "col"} for one in outline.all("th"))
 
 
-def test_nothing_is_loaded_and_no_address_is_named(run: Any) -> None:
-    page = page_of(run)
-    outline = Outline(page)
+def test_nothing_is_loaded_and_no_address_is_named(page: str, outline: Outline) -> None:
     for _, attributes in outline.tags:
         assert not (attributes.keys() & {"src", "srcset", "action", "ping", "background"})
     assert {one["href"] for one in outline.all("link")} == {"data:,"}
@@ -112,8 +118,7 @@ def test_nothing_is_loaded_and_no_address_is_named(run: Any) -> None:
     assert page.count("http") == page.count("http-equiv")
 
 
-def test_the_policy_allows_just_what_is_on_the_page(run: Any) -> None:
-    outline = Outline(page_of(run))
+def test_the_policy_allows_just_what_is_on_the_page(outline: Outline) -> None:
     [policy] = [one["content"] for one in outline.all("meta") if "http-equiv" in one]
     rules = dict(rule.strip().split(" ", 1) for rule in str(policy).split(";"))
     assert rules["default-src"] == "'none'"
