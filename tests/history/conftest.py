@@ -63,9 +63,8 @@ def completed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 def reference_frame(times: Sequence[int], paces: Sequence[float]) -> pd.DataFrame:
     """Make the gauge `reference`, told after each step, in ns."""
     ends = np.cumsum(np.asarray(times, np.int64)) - 1
-    return pd.DataFrame(
-        {"time": ends, "name": "reference", "value": list(paces), "unit": "ns", "clock": "host"}
-    )
+    told = {"name": "reference", "value": list(paces), "unit": "ns", "source": "workload"}
+    return pd.DataFrame({"time": ends, "clock": "host"} | told)
 
 
 def make_sample(

@@ -108,3 +108,26 @@ def test_a_reference_of_another_unit_or_with_holes_is_none(
     holes = gauges[gauges["time"] < 100_000]
     for one in (other, holes):
         assert Blocks(sample(times, tables=tables(times) | {"gauges": one})).reference() == ()
+
+
+def test_a_few_blocks_without_a_reading_get_the_median_of_the_others(
+    sample: Make, tables: Make, reference: Make
+) -> None:
+    times = [1000] * 200
+    gauges = reference(times, np.repeat([50.0, 60.0, 70.0, 70.0], 50))
+    told = gauges[~gauges["time"].between(40_000, 80_000)]
+    found = Blocks(sample(times, tables=tables(times) | {"gauges": told})).reference()
+    assert found == (50.0, 50.0, 70.0, 70.0, 60.0, 70.0, 70.0, 70.0, 70.0, 70.0)
+
+
+def test_the_workloads_own_reference_is_taken_before_the_workers(
+    sample: Make, tables: Make, reference: Make
+) -> None:
+    times = [1000] * 200
+    own = reference(times, [50.0] * 200)
+    workers = reference(times, [9.0] * 200).assign(source="tracekit (MLX)")
+    both = Blocks(sample(times, tables=tables(times) | {"gauges": pd.concat([own, workers])}))
+    assert (both.reference(), both.reference_source()) == ((50.0,) * BLOCKS, "workload")
+    one = Blocks(sample(times, tables=tables(times) | {"gauges": workers}))
+    assert (one.reference(), one.reference_source()) == ((9.0,) * BLOCKS, "tracekit (MLX)")
+    assert Blocks(sample(times)).reference_source() == ""

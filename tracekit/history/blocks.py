@@ -5,6 +5,7 @@ were a run. Neighbouring steps are alike, for clocks, heat and other work change
 are long enough to show that, where single steps would only seem to be many.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -18,10 +19,11 @@ from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.errors import TracekitError
 from tracekit.history.sample import Sample
-from tracekit.told import REFERENCE
+from tracekit.told import OWN_REFERENCE, REFERENCE
 
 BLOCKS = 10
 LEAST_STEPS = 4
+_LEAST_TOLD = 0.7  # of the blocks: fewer with readings do not show how the pace changed
 # What is told once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
 _UNTIMED = frozenset({"step_models"})
@@ -80,22 +82,38 @@ class Blocks:
         return tuple(self._measured(metric))
 
     def reference(self) -> tuple[float, ...]:
-        """Return the median time of the workload's reference work in each block; else nothing.
+        """Return the median time of the reference work in each block; else nothing.
 
-        The reference is a gauge `reference`, in ns: fixed work that the workload does between
-        its steps, to tell how fast the machine is at that time.
+        The reference is a gauge `reference`, in ns: fixed work that the workload or its worker
+        does between steps, to tell how fast the machine is at that time. A few blocks without a
+        reading get the median of the others.
         """
-        found: list[float] = []
-        for block in self._blocks:
-            try:
-                gauges = block["gauges"]
-            except (KeyError, Unavailable, TracekitError):
-                return ()
-            told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]["value"]
-            if told.dropna().empty:
-                return ()
-            found.append(float(told.median()))
-        return tuple(found)
+        found = np.array([self._pace(block) for block in self._blocks])
+        known = np.isfinite(found)
+        if not known.size or known.mean() < _LEAST_TOLD:
+            return ()
+        return tuple(np.where(known, found, np.median(found[known])).tolist())
+
+    def reference_source(self) -> str:
+        """Return whose reference work it was, and of which tool; empty where there was none."""
+        told = [str(one) for block in self._blocks for one in self._told(block)["source"].unique()]
+        return ", ".join(dict.fromkeys(told))
+
+    def _pace(self, block: Given) -> float:
+        """Return the median reading in a block; NaN where there is none."""
+        values = self._told(block)["value"].to_numpy(dtype=np.float64)
+        return float(np.median(values)) if values.size else math.nan
+
+    def _told(self, block: Given) -> pd.DataFrame:
+        """Return the readings of reference work in a block; those of the workload go first."""
+        try:
+            gauges = block["gauges"].dropna(subset=["value"])
+        except (KeyError, Unavailable, TracekitError):
+            return pd.DataFrame({"value": [], "source": []}, dtype=object)
+        told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
+        told = told.assign(source=told["source"].fillna("").astype(str))
+        others = told[~told["source"].str.startswith(OWN_REFERENCE)]
+        return told if others.empty else others
 
     def _measured(self, metric: Metric) -> Iterator[float]:
         for block in self._blocks:

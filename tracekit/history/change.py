@@ -31,7 +31,7 @@ class Change:
         low: Lower end of an interval that holds the true change with 95 %; None without one.
         high: Its upper end.
         relative: Whether the change is a ratio.
-        corrected: Whether the change is corrected by the workload's reference work.
+        corrected: Whether the machine's pace is taken out, by reference work between steps.
         deciding: Whether it takes part in the verdict over all.
         reason: Why it is unclear, or why there is no interval.
         values_before: The value of each run.

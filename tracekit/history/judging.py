@@ -9,6 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Better, Measurement
 from tracekit.history.blocks import Blocks
 from tracekit.history.change import Change, Verdict
+from tracekit.history.environment import differences
 from tracekit.history.sample import Sample
 from tracekit.history.spread import Interval, Limits, Side, interval
 
@@ -29,6 +30,11 @@ class Runs:
         """Whether each run did reference work in each of its blocks."""
         return all(self.references)
 
+    @property
+    def pace(self) -> float:
+        """How long the reference work took: of each run's median the median over runs, in ns."""
+        return statistics.median(statistics.median(one) for one in self.references)
+
     def measured(self, name: str) -> list[Measurement]:
         """Return the metric in each run that knows it."""
         found = [sample.measurement(name) for sample in self.samples]
@@ -39,6 +45,24 @@ def runs(samples: Sequence[Sample]) -> Runs:
     """Cut each run into blocks."""
     blocks = tuple(Blocks(one) for one in samples)
     return Runs(tuple(samples), blocks, tuple(one.reference() for one in blocks))
+
+
+# What reference work depends on as much as steps do: it cannot tell a change of these.
+_MAKES_THE_PACE = frozenset(
+    {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
+)
+
+
+def alike(before: Runs, after: Runs) -> bool:
+    """Tell whether all runs did the same reference work, on machines and with tools that are alike.
+
+    Else a correction would take out the very change that one looks for, as that of a newer MLX.
+    """
+    if not (before.referenced and after.referenced):
+        return False
+    sources = {one.reference_source() for runs in (before, after) for one in runs.blocks}
+    unlike = {one.what for one in differences(before.samples, after.samples)}
+    return len(sources) == 1 and not unlike & _MAKES_THE_PACE
 
 
 def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
@@ -83,8 +107,7 @@ class _Scale:
         values = (*change.values_before, *change.values_after)
         if change.relative and not all(0 < one < math.inf for one in values):
             return None
-        referenced = before.referenced and after.referenced
-        return cls(change.relative, _power(change) if referenced else 0)
+        return cls(change.relative, _power(change) if alike(before, after) else 0)
 
     @property
     def corrected(self) -> bool:
@@ -106,7 +129,7 @@ def _power(change: Change) -> int:
 def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Limits) -> Change:
     reasons: list[str] = []
     before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
-    between = limits.between if scale.relative else 0.0
+    between = _between(scale, both, limits)
     found = interval(before, after, between)
     plain = math.expm1 if scale.relative else float
     if found is None:
@@ -122,6 +145,18 @@ def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Lim
         verdict=verdict,
         reason="the interval is too wide" if verdict is Verdict.UNCLEAR else "",
     )
+
+
+def _between(scale: "_Scale", both: tuple[Runs, Runs], limits: Limits) -> float:
+    """Return how much equal runs are taken to differ beyond what they show, one deviation."""
+    if not scale.relative:
+        return 0.0
+    if not scale.corrected:
+        return limits.between
+    before, after = both
+    correction = abs(math.log(after.pace / before.pace))
+    # two runs share the doubt of one correction
+    return math.hypot(min(limits.between, limits.paced), limits.doubt * correction / math.sqrt(2))
 
 
 def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:

@@ -40,12 +40,17 @@ class Limits:
         between: How much equal runs are taken to differ beyond what they show within: one
             standard deviation, as a ratio. Several runs of each side show it themselves.
         metrics: Names of the metrics that decide; by default those of speed.
+        paced: What `between` is at most where reference work takes the machine's pace out.
+        doubt: How wrong that correction is taken to be: a share of itself, as a logarithm. Work
+            of another kind slows down by more or by less than the reference does.
     """
 
     threshold: float = 0.03
     resolution: float = 0.10
     between: float = 0.025
     metrics: tuple[str, ...] = ()
+    paced: float = 0.016
+    doubt: float = 0.15
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,13 @@ def how_sure(compared: Comparison) -> str:
     """Return what the intervals presume."""
     if min(len(compared.before), len(compared.after)) > 1:
         return "* decides. Intervals are of runs of each side, and of blocks within them."
-    between = percent(compared.limits.between)
+    limits = compared.limits
+    corrected = any(one.corrected for one in compared.changes)
+    between = percent(min(limits.between, limits.paced) if corrected else limits.between)
+    pace = " The machine's pace is taken out of times, by reference work." if corrected else ""
     return (
         "* decides. One run of a side shows no more than how it varied within. Equal runs are "
-        f"taken to differ by {between} besides (--between); several of each side show it."
+        f"taken to differ by {between} besides (--between); several of each side show it.{pace}"
     )
 
 
