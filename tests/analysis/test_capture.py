@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.capture import capture_table, remarks_table
+from tracekit.analysis.capture import capture_table, remarks_table, settings_table
 from tracekit.analysis.finding import Severity
 from tracekit.analysis.given import GIVEN, Given
 from tracekit.analysis.result import Status
@@ -83,6 +83,32 @@ def test_remarks_are_given_once_and_only_of_exports(tmp_path: Path) -> None:
     assert len(given) == len(list(given))
     with pytest.raises(KeyError):
         Given({}, Provenance())["remarks"]
+
+
+TOC = (
+    '<trace-toc><run number="1"><info><summary><intruments-recording-settings>'
+    '<instrument name="Metal GPU Counters"><options><option key="Counter Set" value="{0}"/>'
+    '<option key="Shader Timeline" value="Enabled"/></options></instrument>'
+    "</intruments-recording-settings></summary></info></run></trace-toc>"
+)
+
+
+def test_settings_are_rows_in_the_words_of_the_table_of_contents(tmp_path: Path) -> None:
+    (tmp_path / "toc.xml").write_text(TOC.format("Performance Limiters"), encoding="utf-8")
+    found = settings_table(Tables(tmp_path, frozenset()))
+    assert found.to_dict("list") == {
+        "instrument": ["Metal GPU Counters", "Metal GPU Counters"],
+        "setting": ["Counter Set: Performance Limiters", "Shader Timeline: Enabled"],
+    }
+
+
+def test_without_a_table_of_contents_there_are_no_settings(tmp_path: Path) -> None:
+    given = Given(Tables(tmp_path, frozenset()), Provenance())
+    assert given["settings"].empty
+    assert list(given["settings"]) == ["instrument", "setting"]
+    assert given["settings"] is given["settings"]
+    with pytest.raises(KeyError):
+        Given({}, Provenance())["settings"]
 
 
 def test_what_is_used_is_recorded() -> None:

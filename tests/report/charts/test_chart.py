@@ -7,10 +7,10 @@ import pytest
 from leather import theme
 from lxml import etree
 
-from tracekit.report.charts.axis import linear, logarithmic, span
+from tracekit.report.charts.axis import binary, linear, logarithmic, span
 from tracekit.report.charts.chart import HEIGHT, WIDTH, Chart, svg
-from tracekit.report.charts.shapes import area, dots, line, spikes, upright, words
-from tracekit.units import duration
+from tracekit.report.charts.shapes import above, area, below, dots, line, spikes, upright, words
+from tracekit.units import duration, size
 
 X = linear("time", 0, 10, lambda value: f"{value:g} s")
 Y = linear("tokens/s", 0, 100, "{:g}".format)
@@ -93,6 +93,33 @@ def test_a_label_stands_where_there_is_room() -> None:
     assert float(right.get("x")) > float(left.get("x"))
 
 
+def test_the_name_of_a_rising_line_stands_left_above_it_where_there_is_room() -> None:
+    rising = line([(0, 0), (10, 100)], "ink")
+    label = drawn(rising, above((8, 80), "memory")).xpath("//text")[-1]
+    assert label.get("text-anchor") == "end"
+    place = X.project(8, 0, 1), Y.project(80, 1, 0)
+    [dot] = drawn(dots([(8, 80)], "ink")).iter("circle")
+    assert float(label.get("x")) < float(dot.get("cx"))
+    assert float(label.get("y")) < float(dot.get("cy"))
+    assert place == pytest.approx((0.8, 0.2))
+
+
+def test_the_name_of_a_rising_line_stands_right_below_it_at_the_edge() -> None:
+    label = drawn(above((0.5, 50), "memory 373 GiB/s")).xpath("//text")[-1]
+    [dot] = drawn(dots([(0.5, 50)], "ink")).iter("circle")
+    assert label.get("text-anchor") is None
+    assert float(label.get("x")) > float(dot.get("cx"))
+    assert float(label.get("y")) - 11 > float(dot.get("cy"))
+
+
+@pytest.mark.parametrize("up", [0, 50, 100])
+def test_a_label_below_a_point_stays_on_the_chart(up: float) -> None:
+    label = drawn(below((5, up), "paged")).xpath("//text")[-1]
+    high = drawn(words((5, up), "paged")).xpath("//text")[-1]
+    ground = drawn(dots([(5, 0)], "ink")).xpath("//circle")[-1]
+    assert float(high.get("y")) <= float(label.get("y")) < float(ground.get("cy"))
+
+
 def test_an_area_is_as_high_as_its_steps() -> None:
     [path] = drawn(SHAPES["area"]).xpath("//path")
     ground = float(re.match(r"M0.0 ([\d.]+)", path.get("d").replace("M0 ", "M0.0 ")).group(1))
@@ -108,6 +135,23 @@ def test_a_linear_axis_has_round_ticks_that_hold_the_numbers() -> None:
     assert not axis.contains(-1)
     assert axis.project(axis.high / 2, 0, 100) == pytest.approx(50)
     assert axis.format_tick(2e6, 1, 5) == "2 ms"
+
+
+@pytest.mark.parametrize(
+    ("high", "ticks"),
+    [
+        (100 << 20, "0 B | 25 MiB | 50 MiB | 75 MiB | 100 MiB"),
+        (3 << 30, "0 B | 1 GiB | 2 GiB | 3 GiB"),
+        (700, "0 B | 250 B | 500 B | 750 B"),
+        (95 << 10, "0 B | 25 KiB | 50 KiB | 75 KiB | 100 KiB"),
+        (3 << 39, "0 B | 512 GiB | 1 TiB | 1.50 TiB"),
+    ],
+)
+def test_ticks_of_sizes_are_round_in_binary_units(high: int, ticks: str) -> None:
+    axis = binary("", 0, high, size)
+    assert axis.contains(high)
+    assert (axis.low, axis.high) == (axis.marks[0], axis.marks[-1])
+    assert " | ".join(axis.format_tick(one, 0, 1) for one in axis.ticks()) == ticks
 
 
 def test_axes_of_one_number_have_a_length() -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from lxml import etree
 
+from tracekit.report.charts.axis import binary
 from tracekit.report.charts.chart import svg
 from tracekit.report.charts.course import Level, Moment, course, levels
 from tracekit.report.charts.distribution import distribution
 from tracekit.report.charts.roof import Placed, roof
+from tracekit.units import size
 
 MS = 1e6
 LEVEL = Level("rate", [0, 50 * MS, 100 * MS], [10, 30])
@@ -82,6 +84,42 @@ def test_points_lie_under_the_roof_where_they_belong() -> None:
     assert {"slow", "fast"} <= set(texts(chart))
     assert any(one.startswith("memory ") for one in texts(chart))
     assert any(one.startswith("arithmetic ") for one in texts(chart))
+
+
+def spot(chart: object, label: str) -> tuple[float, float]:
+    [one] = [one for one in etree.fromstring(svg(chart)).iter("text") if (one.text or "") == label]
+    return float(one.get("x")), float(one.get("y"))
+
+
+def test_names_lie_on_the_side_away_from_the_roof() -> None:
+    points = [Placed("from memory", 2, 90e9), Placed("from caches", 2, 400e9)]
+    chart = roof("Roof", "Two.", points, 100e9, 3e12)
+    across = places(chart, "circle", "cx")[0]
+    low, high = places(chart, "circle", "cy")
+    assert spot(chart, "from memory")[0] > across
+    assert spot(chart, "from memory")[1] > low
+    assert spot(chart, "from caches")[0] < across
+    assert spot(chart, "from caches")[1] < high
+
+
+@pytest.mark.parametrize("intensity", [0.5, 2, 6, 20])
+def test_the_roof_of_memory_is_named_away_from_points_and_from_that_of_arithmetic(
+    intensity: float,
+) -> None:
+    chart = roof("Roof", "One.", [Placed("paged", intensity, intensity * 9e10)], 100e9, 3e12)
+    memory = next(one for one in texts(chart) if one.startswith("memory "))
+    arithmetic = next(one for one in texts(chart) if one.startswith("arithmetic "))
+    assert spot(chart, memory)[1] - spot(chart, arithmetic)[1] > 11
+    [across], [up] = places(chart, "circle", "cx"), places(chart, "circle", "cy")
+    left, height = spot(chart, memory)
+    assert abs(left - across) > 8 or abs(height - up) > 11
+
+
+def test_levels_of_memory_have_an_axis_of_bytes() -> None:
+    one = Level("resident", [0, 50 * MS, 100 * MS], [30 << 20, 95 << 20])
+    chart = levels("Memory", "It rises.", [one], size, upward=binary)
+    assert "100 MiB" in texts(chart)
+    assert not [word for word in texts(chart) if word and "." in word and word.endswith("iB")]
 
 
 def test_without_a_rate_there_is_no_roof_of_arithmetic() -> None:
