@@ -40,15 +40,14 @@ def test_what_lies_in_slow_steps_alone_explains_them(row_of_steps: Make) -> None
     )
     assert why.causes == ("shaders were compiled", "")
     assert why.compiled.tolist() == [18 * MS, 0]
-    assert "shaders were compiled (1 of them)" in why.sentence
-    assert "1 stay unexplained" in why.sentence
+    assert why.sentence == "What explains them: shaders were compiled (1); 1 stays unexplained."
 
 
 def test_compiles_of_others_explain_nothing(row_of_steps: Make) -> None:
     compiled = rows([(105, 18)], target=False)
     why = explain(*slow_at(row_of_steps, 10), happenings(None, compiled, None, None, None, None))
     assert why.causes == ("",)
-    assert why.sentence == "What was recorded beside them explains none of them."
+    assert why.sentence == "Nothing that was recorded explains them."
 
 
 def test_what_lies_in_all_steps_explains_nothing(row_of_steps: Make) -> None:
@@ -112,3 +111,24 @@ def test_nothing_recorded_is_no_row() -> None:
     found = happenings(None, None, None, None, None, None)
     assert found.empty
     assert list(found.columns) == ["start", "duration", "what", "rank"]
+
+
+def test_one_slow_step_is_spoken_of_as_one(row_of_steps: Make) -> None:
+    told = happenings(None, rows([(105, 18)]), None, None, None, None)
+    assert explain(*slow_at(row_of_steps, 10), told).sentence == (
+        "What explains it: shaders were compiled."
+    )
+
+
+def test_idle_time_of_the_device_is_counted_by_bubbles_too(
+    row_of_steps: Make, intervals: Make
+) -> None:
+    slow = slow_at(row_of_steps, 10)
+    starts = [step * 10 + (20 if step > 10 else 0) for step in range(40)]
+    waits = intervals([(start * MS, 9 * MS) for start in starts])
+    works = intervals([(at * MS, (29 if at == 100 else 9) * MS) for at in starts])
+    compiled = rows([(105, 24)])
+    assert explain(*slow, happenings(waits, None, None, None, None, None)).within == "bubbles"
+    assert not explain(*slow, happenings(works, None, None, None, None, None)).within
+    both = explain(*slow, happenings(waits, compiled, None, None, None, None))
+    assert not both.within, "pipeline-churn has that time"

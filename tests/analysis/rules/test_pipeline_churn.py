@@ -9,6 +9,7 @@ from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.rules.pipeline_churn import shorten
 from tracekit.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
@@ -211,3 +212,8 @@ def test_it_abstains_on_a_cpu_where_the_workload_names_no_pipelines(
 ) -> None:
     with pytest.raises(Unavailable, match="on the CPU, and the workload names no pipelines"):
         judge(intervals([(0, MS)], clock="host"), targets, None, None, count, None)
+
+
+def test_long_names_are_shortened_in_their_middle() -> None:
+    assert shorten("affine_qmv_float16_t_gs_64_b_4") == "affine_qmv_float16_t_gs_64_b_4"
+    assert shorten("a" * 40 + "b" * 40) == "a" * 24 + "…" + "b" * 24

@@ -121,8 +121,8 @@ def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
     if not many:
         most = max((one.starts.size for one in found), default=0)
         raise Unavailable(
-            f"{most} steady steps in a row are too few to have a rhythm: {FEWEST} are needed, "
-            "each with another one behind it."
+            f"a rhythm takes {FEWEST} steady steps in a row, each with another one behind it; "
+            f"the longest row has {most:,}."
         )
     return many
 

@@ -95,6 +95,7 @@ def _swinging(one: Beats, two: Modes, happenings: pd.DataFrame) -> Finding:
         advice=_ADVICE,
         evidence=longest("steps", one.starts[two.slow], one.ends[two.slow]),
         saving=round(max(0.0, lost - float(why.compiled.sum()))),
+        within=why.within,
     )
 
 

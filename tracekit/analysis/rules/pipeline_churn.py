@@ -25,6 +25,7 @@ _ADVICE = (
 )
 _SERVICE = "compiler"  # in the name of a process that compiles for others
 _NAMED = 3
+_LONGEST = 48  # letters of a name
 _SHOWN = 20
 
 
@@ -190,9 +191,16 @@ def _listed(names: Sequence[str], before: Sequence[str]) -> str:
     words: list[str] = []
     for place, name in enumerate(names[:_NAMED]):
         why = ", ".join(reasons(name, [*before, *names[:place]]))
-        words.append(f"{name} ({why})" if why else name)
+        short = shorten(name)
+        words.append(f"{short} ({why})" if why else short)
     more = len(names) - len(words)
     return ", ".join(words) + (f" and {more:,} more" if more else "")
+
+
+def shorten(name: str) -> str:
+    """Return a long name with its middle left out: compiled functions have hundreds of letters."""
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
 def _moments(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:

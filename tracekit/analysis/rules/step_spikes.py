@@ -16,9 +16,8 @@ _SHOWN = 20
 _ADVICE = (
     "Look at the spikes in the timeline: compile all pipelines before the steady steps begin, "
     "allocate and wire memory up front, keep garbage collection, logging and reading files out "
-    "of the loop, and close other programs that use the GPU. Spikes that nothing recorded "
-    "explains are often the operating system's: run again and see whether they recur at the "
-    "same steps."
+    "of the loop, and close other programs. Spikes that nothing recorded explains are often the "
+    "operating system's: run again and see whether they recur at the same steps."
 )
 
 
@@ -70,12 +69,12 @@ def _finding(
     why = explain(one, chosen, excess, happenings)
     lost, number = float(excess[chosen].sum()), int(chosen.sum())
     steps = f"{number:,} of {chosen.size:,} steady steps{one.of_variant}"
-    took = "takes" if number == 1 else "take"
+    took = "takes far longer than its" if number == 1 else "take far longer than their"
     return Finding(
         rule="step-spikes",
         severity=Severity.WARNING,
         message=(
-            f"{steps} {took} far longer than their neighbours: up to "
+            f"{steps} {took} neighbours: up to "
             f"{duration(int(one.times[chosen].max()))} where {duration(np.median(one.times))} is "
             f"usual, {duration(lost)} too much in all "
             f"({percent(lost / one.times.sum())} of their time). {why.sentence}"
@@ -83,6 +82,7 @@ def _finding(
         advice=_ADVICE,
         evidence=_evidence(one, chosen, why),
         saving=round(lost - float(why.compiled.sum())),
+        within=why.within,
     )
 
 
