@@ -163,9 +163,9 @@ def test_ctrl_c_before_the_worker_listens_is_an_interruption(
     assert account(recording).state == "interrupted"
 
 
-@pytest.mark.parametrize("patience", [Patience(ready=0.3, interrupt=30.0)], ids=["0.3 s"])
+@pytest.mark.parametrize("patience", [Patience(ready=1.0, interrupt=30.0)], ids=["1 s"])
 def test_a_worker_that_does_not_get_ready_is_ended(work: Work, recording: Recording) -> None:
-    recorded = work(prepare="time.sleep(1.5)")
+    recorded = work(prepare="time.sleep(2)")
     assert recorded.end_reason == "Time limit reached"
     assert recorded.failure.endswith("did not come to its steady phase in time.")
     assert account(recording).steps == ()
