@@ -103,7 +103,9 @@ function drawLane(scene, row, lane, top) {
       continue;
     }
     const pixel = Math.floor(left);
-    const stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
+    let stop = Math.max(at + 1, place(lane.starts, view.time(pixel + 1), false, at));
+    // The last one may begin in this pixel and go on far beyond it.
+    if (stop - at > 1 && (lane.ends[stop - 1] - lane.starts[stop - 1]) * scale >= 1.5) stop -= 1;
     const share = Math.min(1, (lane.sums[stop] - lane.sums[at]) * scale);
     drawShare(scene, row.track.kind, share, shade(scene, row.track, lane, at, stop), [pixel, top, height]);
     at = stop;

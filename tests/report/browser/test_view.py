@@ -113,6 +113,31 @@ def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
     host_page.sums("In view")
 
 
+def test_a_long_interval_is_drawn_though_short_ones_begin_in_its_pixel(
+    open_page: Any, bare: Any, frame: Any
+) -> None:
+    own = {"channel": "Compute", "label": "k", "target": True, "clock": "gpu"}
+    rows = [
+        {"start": start, "duration": length, **own}
+        for start, length in ((0, 10), (50, 10), (100, 400_000), (900_000, 100_000))
+    ]
+    opened = open_page(
+        render(bare.result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=str)
+    )
+    shares = (0.2, 0.6, 0.95)
+    colours = opened.page.evaluate(
+        """shares => {
+            const canvas = document.getElementById("timeline-canvas");
+            const wide = canvas.clientWidth - 190;
+            const pen = canvas.getContext("2d");
+            const across = shares.map((one) => (190 + wide * one) * devicePixelRatio);
+            return across.map((x) => pen.getImageData(x, 30 * devicePixelRatio, 1, 1).data.join());
+        }""",
+        shares,
+    )
+    assert colours[0] == colours[2] != colours[1]
+
+
 def test_a_hundred_thousand_intervals_are_drawn_and_zoomed(
     open_page: Any, bare: Any, frame: Any
 ) -> None:

@@ -56,6 +56,21 @@ def test_a_counter_that_is_no_share_has_no_unit(frame: Any) -> None:
     assert track.levels.unit == ""
 
 
+def test_samples_of_counters_last_until_the_next_one_is_due(frame: Any) -> None:
+    rows = [
+        {"start": at, "duration": 0, "counter": "Occupancy", "value": 50.0}
+        for at in (0, 10, 20, 90, 100)
+    ]
+    [track] = readings({"gpu_counters": frame("gpu_counters", rows)})
+    assert levels(track) == [
+        (0, 10, 50),
+        (10, 20, 50),
+        (20, 40, 50),
+        (90, 100, 50),
+        (100, 110, 50),
+    ]
+
+
 def test_memory_is_one_track_a_process_whatever_its_levels_are_called(frame: Any) -> None:
     sizes = [
         {"start": at, "duration": 10, "size": size, "label": f"{size} Bytes", **OWN}

@@ -50,7 +50,7 @@ def _counters(tables: Tables) -> Iterator[Track | str]:
         percentage = bool(own["percentage"].fillna(value=False).all())
         values = own["value"].to_numpy(np.float64) / (100 if percentage else 1)
         unit = "ratio" if percentage else ""
-        yield level_track(_level(name, "counter of the whole GPU"), spans(own), values, unit)
+        yield level_track(_level(name, "counter of the whole GPU"), _lasting(own), values, unit)
     if left := len(ranked[COUNTERS_SHOWN:]):
         yield f"{left:,} more counters are read and not drawn: those with lower values."
 
@@ -92,6 +92,15 @@ def _level(name: str, note: str) -> Heading:
 
 def _columns(ordered: pd.DataFrame) -> tuple[Times, NDArray[np.float64]]:
     return ordered["time"].to_numpy(np.int64), ordered["value"].to_numpy(np.float64)
+
+
+def _lasting(own: pd.DataFrame) -> tuple[Times, Times]:
+    """Return how long samples last: what lasts no time, until the next one is usually due."""
+    starts, ends = spans(own)
+    if (ends > starts).any() or starts.size < 2:  # noqa: PLR2004
+        return starts, ends
+    usual = int(np.median(np.diff(starts)))
+    return starts, np.minimum(np.append(starts[1:], starts[-1] + usual), starts + 2 * usual)
 
 
 def _until_next(moments: Times) -> tuple[Times, Times]:
