@@ -1,9 +1,11 @@
 """The palette can be read: contrast as WCAG 2.2 defines it, in light and in dark."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from tracekit.report import charts
 from tracekit.shipped import shipped
 
 CSS = (shipped("templates") / "report" / "page.css").read_text()
@@ -59,6 +61,48 @@ def test_text_can_be_read(text: str, ground: str, theme: str) -> None:
 def test_marks_stand_out_and_the_words_on_them_can_be_read(mark: str, theme: str) -> None:
     assert contrast(colour(mark, theme), colour("sunk", theme)) >= MARK
     assert contrast(colour("card", theme), colour(mark, theme)) >= TEXT
+
+
+def rule_of(selector: str) -> str:
+    [body] = re.findall(rf"(?m)^\s*{re.escape(selector)} \{{([^}}]*)\}}", CSS)
+    return body
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_charts_are_drawn_with_stands_out_on_a_card(theme: str) -> None:
+    used = {
+        name
+        for folder in ("charts", "panels")
+        for file in Path(charts.__file__).parents[1].joinpath(folder).glob("*.py")
+        for name in re.findall(r'"([a-z]+)"', file.read_text())
+        if name in PAIRS
+    } - {"line", "page", "card", "sunk"}
+    assert {"device", "steps", "ink", "phases"} <= used
+    assert {
+        name for name in used if contrast(colour(name, theme), colour("card", theme)) < TEXT
+    } == (set())
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("mark", ["rect", "rect.idle", "rect.spread"])
+def test_bars_in_tables_stand_out_from_what_they_lie_on(mark: str, theme: str) -> None:
+    [name] = re.findall(r"fill: var\(--([a-z]+)\)", rule_of(f"td.bar {mark}"))
+    assert "background: var(--sunk)" in rule_of("td.bar svg")
+    assert contrast(colour(name, theme), colour("sunk", theme)) >= MARK
+
+
+def test_who_wants_no_motion_gets_none() -> None:
+    moving = re.findall(r"(?:transition|animation|scroll-behavior):[^;}]*", CSS)
+    assert moving == ["scroll-behavior: smooth", "scroll-behavior: auto"]
+    assert re.search(r"prefers-reduced-motion: reduce\) \{ html \{ scroll-behavior: auto", CSS)
+
+
+def test_paper_shows_what_is_folded_and_nothing_that_only_moves() -> None:
+    paper = CSS[CSS.index("@media print") :]
+    assert "details::details-content { content-visibility: visible; block-size: auto; }" in paper
+    assert re.search(r"nav, [^{]*#timeline-live[^{]*\{ display: none; \}", paper)
+    assert ".drawn .still { display: block; }" in paper
+    assert ".scroll { overflow: visible; }" in paper
 
 
 def test_every_colour_is_said_once_and_has_two_themes() -> None:

@@ -1,0 +1,143 @@
+"""The page for those who do not see it, or do not point: of a run that fills all its panels."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from lxml import html
+
+from tracekit.report import render
+
+MS = 1_000_000
+SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}
+MARKUP = "<b onclick=alert(1)>paged</b> & more"
+
+
+def samples_of(counter: str, values: tuple[float, float], *, percentage: bool) -> list[Any]:
+    """Make samples within the work of the run, as many of each value."""
+    return [
+        {
+            "start": 621 * MS + at * MS // 4,
+            "duration": MS // 10,
+            "counter": counter,
+            "value": values[at % 2],
+            "percentage": percentage,
+            "clock": "gpu",
+        }
+        for at in range(20)
+    ]
+
+
+@pytest.fixture
+def page(host_run: Any, frame: Any) -> Any:
+    """The page of steps on a GPU of which bytes, operations, counters and memory are known."""
+    model = {"time": 0, "backend": "metal", "bytes_unique": 150 * MS, "bytes_written": 0}
+    own = {"pid": 77, "target": True, "clock": "host"}
+    memory = [{"time": at * MS, "memory": at << 20, **own} for at in range(600, 660, 5)]
+    notes = [
+        {"time": at * MS, "phase": phase, "what": "resident", "bytes": at << 20}
+        for at, phase in ((600, "warm-up"), (660, "steady"))
+    ]
+    counters = samples_of("Compute Occupancy", (30.0, 50.0), percentage=True)
+    counters += samples_of("GPU Read Bandwidth", (50.0, 60.5), percentage=False)
+    tables = {
+        **host_run.tables,
+        "gpu_intervals": host_run.tables["gpu_intervals"].assign(clock="gpu"),
+        "steps": host_run.tables["steps"].assign(variant=MARKUP),
+        "gpu_counters": frame("gpu_counters", counters),
+        "step_models": frame("step_models", [{**model, "flops": 300 * MS, "variant": MARKUP}]),
+        "process_samples": frame("process_samples", memory),
+        "memory_profile": frame("memory_profile", notes),
+    }
+    machine = {"chip": "Apple M1", "gpu_cores": 8}
+    provenance = replace(host_run.result.provenance, recorder="xctrace", machine=machine)
+    result = replace(host_run.result, provenance=provenance)
+    return html.document_fromstring(render(result, tables, redact=str))
+
+
+def test_it_has_all_of_the_panels_that_are_looked_at_here(page: Any) -> None:
+    assert set(page.xpath("//section/@id")) >= SECTIONS
+
+
+def test_there_is_one_title_and_headings_go_down_step_by_step(page: Any) -> None:
+    levels = [int(one.tag[1]) for one in page.iter("h1", "h2", "h3", "h4")]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_tables_scroll_by_themselves_and_can_be_reached_by_keys(page: Any) -> None:
+    tables = page.xpath("//section//table")
+    assert len(tables) > 6
+    for table in tables:
+        wide = len(table.xpath(".//thead//th")) > 3
+        regions = table.xpath("ancestor::div[@class='scroll']")
+        assert regions or not wide
+        for region in regions:
+            assert (region.get("tabindex"), region.get("role")) == ("0", "region")
+            assert region.get("aria-label")
+
+
+def test_cells_have_heads_and_heads_have_words(page: Any) -> None:
+    for head in page.iter("th"):
+        assert head.get("scope") in {"row", "col"}
+        assert head.text_content().strip()
+    for table in page.xpath("//section//table[tbody/tr]"):
+        columns = len(table.xpath("./thead/tr/th"))
+        for row in table.xpath("./tbody/tr"):
+            assert sum(int(cell.get("colspan", 1)) for cell in row) == columns
+            assert row[0].tag == "th"
+
+
+def test_charts_have_a_title_a_description_and_words_beside_them(page: Any) -> None:
+    charts = page.xpath("//svg[@class='chart']")
+    assert len(charts) >= 3
+    for chart in charts:
+        assert chart.get("role") == "img"
+        title, description = chart.findtext("title"), chart.findtext("desc")
+        [figure] = chart.xpath("ancestor::figure")
+        assert title in figure.findtext("figcaption/b")
+        assert description == figure.findtext("p")
+
+
+def test_other_drawings_are_named_or_beside_their_number(page: Any) -> None:
+    drawings = page.xpath("//svg[not(@class='chart')]")
+    assert drawings
+    for one in drawings:
+        assert one.get("aria-label") or one.get("aria-hidden") == "true"
+        if one.get("aria-hidden"):
+            assert any(character.isdigit() for character in one.xpath("string(ancestor::tr)"))
+
+
+def test_keys_go_through_the_page_in_its_own_order(page: Any) -> None:
+    assert set(page.xpath("//@tabindex")) == {"0"}
+    first = page.xpath("//body//a | //body//input | //body//button")[0]
+    assert (first.get("class"), first.get("href")) == ("skip", "#main")
+    assert page.xpath("//main[@id='main']")
+    assert all(one.xpath("string(summary)").strip() for one in page.iter("details"))
+
+
+def test_fields_and_buttons_have_names(page: Any) -> None:
+    for field in page.iter("input"):
+        assert field.xpath("ancestor::label") or page.xpath(f"//label[@for='{field.get('id')}']")
+    assert all(one.text_content().strip() for one in page.iter("button"))
+
+
+def test_counters_stand_with_their_means_and_spreads(page: Any) -> None:
+    rows = page.xpath("//section[@id='occupancy']//tbody/tr")
+    assert [[cell.text_content() for cell in row] for row in rows] == [
+        ["Compute Occupancy", "threads", "40.0 %", "", "30.0 to 50.0 %", "20"],
+        ["GPU Read Bandwidth", "memory", "55.2 GB/s", "", "50.0 to 60.5 GB/s", "20"],
+    ]
+    [mean, spread] = rows[0].xpath(".//svg/rect")
+    assert mean.get("width") == "40.0"
+    assert (spread.get("x"), spread.get("width")) == ("30.0", "20.0")
+    assert not rows[1].xpath(".//svg")
+
+
+def test_markup_in_the_name_of_a_step_stays_text_in_tables_and_charts(page: Any) -> None:
+    [roofline] = page.xpath("//section[@id='roofline']")
+    assert MARKUP in roofline.xpath(".//tbody/tr/th")[0].text_content()
+    assert MARKUP in [one.text for one in roofline.iter("text")]
+    assert not page.xpath("//main//b[@onclick] | //main//*[@onclick]")
