@@ -44,7 +44,7 @@ def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phas
     work = made(list(range(0, 100, 5)), [3] * 20)
     evidence = made([60], [10], kind=Kind.EVIDENCE)
     line = Timeline(0, 100, (evidence, work), Window(30, 90, "steady phase"))
-    [same, thin] = thinned(line, most=5, parts=5).tracks
+    [same, thin] = thinned(line, most=5, kept=5, parts=5).tracks
     assert same is evidence
     assert [row for row in shown(thin) if row[2] != "several, merged"] == [
         (30, 3, "a"),
@@ -62,7 +62,7 @@ def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
     latency = Detail("latency", "ns", np.array([1, 2, 3, 4, 5]))
     buffer = Detail("command buffer", "number", np.array([1, 1, 2, 2, 3]))
     work = made([0, 10, 60, 5, 15], [2, 3, 4, 9, 9], (3, 2), details=(latency, buffer))
-    [thin] = thinned(Timeline(0, 100, (work,)), most=0, parts=2).tracks
+    [thin] = thinned(Timeline(0, 100, (work,)), most=0, kept=0, parts=2).tracks
     assert shown(thin) == [
         (0, 5, "several, merged"),
         (60, 4, "a"),
@@ -75,7 +75,7 @@ def test_only_what_is_in_one_lane_and_one_part_is_merged() -> None:
 
 def test_where_nothing_is_steady_the_begin_keeps_its_detail() -> None:
     work = made(list(range(0, 100, 10)), [1] * 10)
-    [thin] = thinned(Timeline(0, 100, (work,)), most=4, parts=1).tracks
+    [thin] = thinned(Timeline(0, 100, (work,)), most=4, kept=4, parts=1).tracks
     assert thin.starts.tolist() == [0, 10, 20, 30, 40]
     assert thin.durations.tolist() == [1, 1, 1, 1, 6]
 
@@ -83,10 +83,10 @@ def test_where_nothing_is_steady_the_begin_keeps_its_detail() -> None:
 def test_tracks_of_few_intervals_stay_whole_beside_large_ones() -> None:
     few = made(list(range(0, 20_000, 2)), [1] * 10_000, kind=Kind.STEPS)
     many = made(list(range(10_001)), [1] * 10_001)
-    line = thinned(Timeline(0, 20_000, (few, many)), most=15_000, parts=10)
+    line = thinned(Timeline(0, 20_000, (few, many)), most=15_000, kept=15_000, parts=10)
     assert line.tracks[0] is few
     assert line.tracks[1] is many
-    tight = thinned(Timeline(0, 20_000, (few, many)), most=10_000, parts=10)
+    tight = thinned(Timeline(0, 20_000, (few, many)), most=10_000, kept=10_000, parts=10)
     assert tight.tracks[0] is few
     assert tight.tracks[1].starts.size == 10_001
     assert tight.tracks[1].note == "the target's"
@@ -105,7 +105,7 @@ def test_time_is_neither_lost_nor_made_and_lanes_stay_in_order(
         starts.append(at + pause)
         durations.append(length)
         at += pause + length
-    [thin] = thinned(Timeline(0, max(1, at), (made(starts, durations),)), most, parts).tracks
+    [thin] = thinned(Timeline(0, max(1, at), (made(starts, durations),)), most, most, parts).tracks
     assert int(thin.durations.sum()) == sum(durations)
     assert (thin.starts[1:] >= thin.ends[:-1]).all()
     assert thin.starts[0] == starts[0]

@@ -18,22 +18,24 @@ from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
 from tracekit.units import count, duration
 
 MOST = 1_800_000
-PARTS = 20_000
+KEPT = 1_200_000
+PARTS = 5_000
 _SMALL = 10_000
 _Span = tuple[int, int]
 
 
-def thinned(timeline: Timeline, most: int = MOST, parts: int = PARTS) -> Timeline:
-    """Return the timeline with at most about `most` intervals in detail, the others merged.
+def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int = PARTS) -> Timeline:
+    """Return the timeline, or, if it has more than `most` intervals, one with fewer.
 
-    Tracks of few intervals stay whole. A track's note says how many of its intervals are merged,
-    and over which part of the axis.
+    Of these, about `kept` keep their detail; the others are merged within each of so many `parts`
+    of the axis. Tracks of few intervals stay whole. A track's note says how many of its intervals
+    are merged, and within what time.
     """
     if timeline.count <= most:
         return timeline
-    large = [one for one in timeline.tracks if one.starts.size > min(_SMALL, most)]
+    large = [one for one in timeline.tracks if one.starts.size > min(_SMALL, kept)]
     starts = np.sort(np.concatenate([one.starts for one in large]))
-    detailed = _detailed(starts, timeline, most)
+    detailed = _detailed(starts, timeline, kept)
     width = max(1, -(-(timeline.end - timeline.begin) // parts))
     tracks = (
         _merged(one, detailed, timeline.begin, width)
