@@ -57,3 +57,12 @@ def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Run, runs: Path) -
     ran = tracekit("index", runs)
     assert ran.code == 3
     assert "index.html cannot be written" in ran.err
+
+
+def test_a_folder_without_runs_is_said_to_have_none(
+    tracekit: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran = tracekit("index", tmp_path)
+    assert ran.code == 0
+    assert "There is no run in" in caplog.text
+    assert (tmp_path / "index.html").exists()

@@ -28,6 +28,8 @@ def write_index(folder: Path) -> Path:
         )
     page = folder / INDEX
     entries = entries_of(runs_in(folder))
+    if not entries:
+        _log.warning("There is no run in %s: a run is a folder with a recording.json.", folder)
     text = render_index(entries, folder.resolve().name, redact=redaction(()))
     write_whole(page, text.encode())
     return page

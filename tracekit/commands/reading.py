@@ -83,11 +83,10 @@ def rules(
     """List the rules, or explain one."""
     from tracekit import console
     from tracekit.analysis.rules import RULES
-    from tracekit.errors import UsageError
+    from tracekit.nearest import require
 
     if name is None:
         console.table(("rule", "finds"), [(rule.name, rule.title) for rule in RULES.values()])
-    elif name in RULES:
-        console.show_rule(RULES[name])
-    else:
-        raise UsageError(f"There is no rule {name!r}.", hint=f"There are: {', '.join(RULES)}.")
+        return
+    require(name, RULES, "rule", otherwise="`tracekit rules` lists them.")
+    console.show_rule(RULES[name])
