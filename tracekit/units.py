@@ -60,7 +60,8 @@ def quantity(value: Number, unit: str) -> str:
     Args:
         value: The number, or None where there is none.
         unit: "ns", "ratio", "bytes", "count" … ; a unit "X/s" is a rate. A unit that is not
-            known stands behind the number as it is.
+            known stands behind the number as it is. Rates of bytes are in powers of ten, as the
+            bandwidth of chips is given.
     """
     words = _BY_UNIT.get(unit)
     if words is not None:
@@ -70,7 +71,7 @@ def quantity(value: Number, unit: str) -> str:
     if unit in _PREFIXED:
         return _known(value, lambda number: f"{_prefixed(number)}{unit}")
     if unit == "bytes/s":
-        return _known(value, lambda number: f"{size(number)}/s")
+        return _known(value, lambda number: f"{_prefixed(number)}B/s")
     return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())
 
 

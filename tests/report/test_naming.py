@@ -7,6 +7,7 @@ from tracekit.report.naming import flat, heading
     ("name", "words"),
     [
         ("gpu_idle_ratio", "GPU idle ratio"),
+        ("alu_utilization", "ALU utilization"),
         ("host_cpu", "Host CPU"),
         ("tokens_per_second", "Tokens per second"),
         ("", ""),

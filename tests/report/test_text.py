@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.text import LONGEST, continued, line, sentence, visible
+from tracekit.report.text import LONGEST, continued, first_sentence, line, sentence, visible
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,16 @@ def test_a_sentence_has_a_capital_and_a_full_stop(raw: str, whole: str) -> None:
 )
 def test_after_a_colon_a_sentence_begins_small_but_not_a_name(raw: str, after: str) -> None:
     assert continued(raw) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Idle for 3.5 ms. By cause: driver.", "Idle for 3.5 ms."),
+        ("It ran 2 s. 3 things: a. B c.", "It ran 2 s. 3 things: a."),
+        ("One sentence", "One sentence"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_cut_behind_its_first_sentence(text: str, first: str) -> None:
+    assert first_sentence(text) == first

@@ -30,5 +30,5 @@ def flat(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str
             yield name, NOT_AVAILABLE if value is None else str(value)
 
 
-_ACRONYMS = ("cpu", "gpu", "kv", "mlx", "ttft", "tpot", "itl", "e2e", "slo")
+_ACRONYMS = ("alu", "cpu", "gpu", "kv", "mlx", "ttft", "tpot", "itl", "e2e", "slo")
 _SPELLED = {name: name.upper() for name in _ACRONYMS}

@@ -10,6 +10,7 @@ _UNSEEN = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _SPACE = re.compile(r"[ \t\n]+")
+_NEXT = re.compile(r"(?<=\.) +(?=[A-Z])")
 _CONTROL_PICTURES = 0x2400
 _FIRST_PRINTABLE = 0x20
 
@@ -30,6 +31,11 @@ def sentence(text: str) -> str:
     text = text.strip()
     end = "" if text.endswith((".", "!", "?")) else "."
     return f"{text[:1].upper()}{text[1:]}{end}" if text else ""
+
+
+def first_sentence(text: str) -> str:
+    """Return the text up to the first full stop that a new sentence follows."""
+    return _NEXT.split(text, maxsplit=1)[0]
 
 
 def continued(text: str) -> str:

@@ -8,12 +8,13 @@ from tracekit.analysis.result import Check, Result, Status
 from tracekit.report.headlines import headlines
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.findings import ranked
+from tracekit.report.text import first_sentence
 from tracekit.units import count
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence, to be followed by the message of a finding; its tone is a word of the style.
+    """A sentence, to be followed by the first one of a finding; its tone is a word of the style.
 
     Tones are error, warning, unclear and good.
     """
@@ -39,7 +40,9 @@ def verdict_of(result: Result) -> Verdict:
     errors = [one for one in order if one.severity is Severity.ERROR]
     warnings = [one for one in order if one.severity is Severity.WARNING]
     if errors:
-        return Verdict("error", "Do not trust these numbers yet:", errors[0].message)
+        return Verdict(
+            "error", "Do not trust these numbers yet:", first_sentence(errors[0].message)
+        )
     if warnings:
         number = len(warnings)
         lead = (
@@ -47,7 +50,7 @@ def verdict_of(result: Result) -> Verdict:
             if number > 1
             else "One thing costs time:"
         )
-        return Verdict("warning", lead, warnings[0].message)
+        return Verdict("warning", lead, first_sentence(warnings[0].message))
     return _without_fault(result.checks)
 
 
