@@ -72,6 +72,14 @@ def test_a_search_counts_and_goes_from_match_to_match(host_page: Opened) -> None
         page.locator('[data-do="next"]').click()
         starts.add(page.locator("#timeline-spoken").text_content())
     assert len(starts) == 5
+    last = page.locator("#timeline-spoken").text_content()
+    page.locator('[data-do="previous"]').click()
+    before = page.locator("#timeline-spoken").text_content()
+    assert before != last
+    field.press("Enter")
+    assert page.locator("#timeline-spoken").text_content() == last
+    field.press("Shift+Enter")
+    assert page.locator("#timeline-spoken").text_content() == before
     field.fill("submissions")
     assert page.locator("#timeline-matches").text_content() == "5 found"
     field.fill("no such thing")

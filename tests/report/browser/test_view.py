@@ -113,6 +113,50 @@ def test_dragging_moves_and_shift_drag_selects(host_page: Opened) -> None:
     host_page.sums("In view")
 
 
+def test_the_wheel_moves_sideways_and_home_shows_all(host_page: Opened) -> None:
+    page = host_page.page
+    canvas = page.locator("#timeline-canvas")
+    canvas.focus()
+    begin, end = host_page.settled(lambda: canvas.press("+"))
+    x, y, _, _ = host_page.canvas()
+    page.mouse.move(x + 700, y + 60)
+    later = host_page.settled(lambda: page.mouse.wheel(200, 0))
+    assert later[0] > begin
+    assert later[1] - later[0] == pytest.approx(end - begin, rel=0.01)
+    assert host_page.settled(lambda: canvas.press("Home")) == (0, 658 * MS)
+
+
+def test_a_double_click_fills_the_view_with_an_interval(host_page: Opened) -> None:
+    x, y, width, _ = host_page.canvas()
+    begin, end = host_page.settled(lambda: host_page.page.mouse.dblclick(x + width - 9, y + 60))
+    assert (begin, end) == pytest.approx((601 * MS, 658 * MS), abs=2 * MS)
+
+
+def test_two_fingers_zoom(host_page: Opened) -> None:
+    _, _, width, _ = host_page.canvas()
+
+    def pinch() -> None:
+        host_page.page.evaluate(
+            """([near, far, spread]) => {
+                const canvas = document.getElementById("timeline-canvas");
+                canvas.setPointerCapture = () => {};
+                const box = canvas.getBoundingClientRect();
+                const touch = (name, pointerId, at) => canvas.dispatchEvent(new PointerEvent(name, {
+                    pointerId, clientX: box.x + at, clientY: box.y + 60, bubbles: true,
+                }));
+                touch("pointerdown", 7, near);
+                touch("pointerdown", 8, far);
+                touch("pointermove", 8, far + spread);
+                touch("pointerup", 7, near);
+                touch("pointerup", 8, far + spread);
+            }""",
+            [width * 0.4, width * 0.5, width * 0.1],
+        )
+
+    begin, end = host_page.settled(pinch)
+    assert end - begin == pytest.approx(329 * MS, rel=0.02)
+
+
 def test_a_long_interval_is_drawn_though_short_ones_begin_in_its_pixel(
     open_page: Any, bare: Any, frame: Any
 ) -> None:
