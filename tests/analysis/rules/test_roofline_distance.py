@@ -17,10 +17,17 @@ RULE = "roofline-distance"
 def known(intervals: Make) -> Callable[..., Any]:
     """Ten steps of 1 ms, in each of which the GPU runs for half of the time."""
 
-    def make(moved: int, flops: int | None = None, labels: tuple[str, ...] = ("paged",)) -> Any:
+    def make(
+        moved: int,
+        flops: int | None = None,
+        labels: tuple[str, ...] = ("paged",),
+        **others: pd.DataFrame,
+    ) -> Any:
         work = intervals([(number * MS // 2, MS // 4) for number in range(20)])
         work["label"] = pd.array([labels[n % len(labels)] for n in range(20)], dtype="string")
-        return given(M1_MAX, gpu_intervals=work, step_models=model(moved, flops), **steady())
+        return given(
+            M1_MAX, gpu_intervals=work, step_models=model(moved, flops), **steady(), **others
+        )
 
     return make
 
@@ -48,6 +55,12 @@ def test_what_gathers_and_scatters_is_left_to_its_own_rules(known: Make) -> None
 )
 def test_kernels_near_their_roof_pass(moved: int, flops: int | None, known: Make) -> None:
     assert not findings(RULE, known(moved, flops))
+
+
+def test_a_servers_steps_are_not_judged(known: Make) -> None:
+    served = pd.DataFrame({"time": [MS], "request": [1]})
+    with pytest.raises(Unavailable, match="some prefill prompts"):
+        findings(RULE, known(40_000_000, requests=served))
 
 
 @pytest.mark.parametrize(

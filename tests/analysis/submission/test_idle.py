@@ -31,6 +31,7 @@ def test_a_wait_counts_only_while_the_device_was_idle(intervals: Make) -> None:
 def test_work_of_others_is_no_wait(intervals: Make) -> None:
     frame = intervals([(500 * US, 100 * US)], [(300 * US, 150 * US)], latencies=[400 * US])
     assert found(frame).waited.tolist() == [250 * US, 0]
+    assert found(frame).before.tolist() == [100 * US, 400 * US]
 
 
 def test_an_unknown_latency_is_no_wait(intervals: Make) -> None:

@@ -31,6 +31,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
     step_models: pd.DataFrame | None,
     machine: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
+    requests: pd.DataFrame | None,
     *,
     limit: float = 0.50,
 ) -> Iterator[Finding]:
@@ -53,8 +54,14 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
 
     When it abstains:
         When the chip's bandwidth is not known, the workload does not say what a step moves and
-        computes, data came from caches, steps have no work in the trace, or a CPU did the work.
+        computes, data came from caches, steps have no work in the trace, or a CPU did the work;
+        and for a server, some of whose steps prefill prompts.
     """
+    if requests is not None and not requests.empty:
+        raise Unavailable(
+            "the steps are a server's: some prefill prompts, and what a step moves is told only "
+            "of those that decode."
+        )
     found = roof(steps, step_models, gpu_intervals, targets, machine)
     share = found.reached.share
     if share is None:

@@ -53,8 +53,11 @@ class IdleGaps:
 
     @property
     def before(self) -> Times:
-        """How long each gap is without a late start, which the rule late-start counts."""
-        return self.lengths - np.where(self.waited > LATE, self.waited, 0)
+        """How long each gap is without a late start and others' work.
+
+        late-start counts the one, gpu-contended the other.
+        """
+        return self.lengths - self.others - np.where(self.waited > LATE, self.waited, 0)
 
     def holding(self, waits: Waits) -> NDArray[np.int64]:
         """Return which gaps hold one of the waits; each once."""
