@@ -84,12 +84,12 @@ def test_the_host_recorder_has_no_counters() -> None:
 def test_how_the_marks_came_onto_the_traces_time_is_said(
     recorder: str, clock: dict[str, Any], words: str
 ) -> None:
-    assert clock_words(Provenance(recorder=recorder, clock=clock)).startswith(words)
+    assert clock_words(Provenance(recorder=recorder, clock=clock), marked=True).startswith(words)
 
 
 def test_how_sure_the_place_of_the_marks_is_is_said() -> None:
     clock = {"source": "start-date", "origin": 5, "uncertainty": 1_200_000}
-    told = clock_words(Provenance(recorder="xctrace", clock=clock))
+    told = clock_words(Provenance(recorder="xctrace", clock=clock), marked=True)
     assert told == "laid on the trace's time by start-date, good to 1.20 ms"
 
 
@@ -133,3 +133,17 @@ def test_an_overhead_within_its_spread_says_so(host_run: Any) -> None:
     text = shown(host_run)
     assert "1.2 % ± 2.0 % (95 % interval): the median step took 4.25 ms recorded" in text
     assert "That is within its own uncertainty." in text
+
+
+def test_a_run_without_marks_needs_no_clock_for_them(bare: Any, trace_run: Any) -> None:
+    words = "There are no marks: no workload told its phases or steps."
+    assert words in shown(trace_run)
+    assert words in shown(bare)
+
+
+def test_a_recording_without_any_row_is_loud(bare: Any, host_run: Any) -> None:
+    html = environment_of(str).get_template(health.template)
+    nothing = html.render(health.context(bare.result, bare.tables))
+    assert '<p class="notice warning">None of the' in nothing
+    something = html.render(health.context(host_run.result, host_run.tables))
+    assert "<p>5 of the" in something

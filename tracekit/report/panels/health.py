@@ -12,6 +12,7 @@ from tracekit.units import count, duration
 
 _SET = "Counter Set: "
 _NO_SET = "(null)"
+_MARKS = ("phases", "steps")
 
 
 def context(result: Result, tables: Tables) -> Context:
@@ -50,7 +51,8 @@ def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
     if provenance.templates:
         yield "Template", ", ".join(provenance.templates)
     yield "Counter Set", counter_set(provenance, tables)
-    yield "Clock of the marks", clock_words(provenance)
+    marked = any(not rows(tables, name).absence for name in _MARKS)
+    yield "Clock of the marks", clock_words(provenance, marked=marked)
 
 
 def _end(provenance: Provenance) -> str:
@@ -82,11 +84,13 @@ def _samples(counters: Rows) -> str:
     return f"{count(len(counters.frame))} samples of counters"
 
 
-def clock_words(provenance: Provenance) -> str:
+def clock_words(provenance: Provenance, *, marked: bool) -> str:
     """Say how the workload's marks were laid on the trace's time."""
     clock = provenance.clock
     if provenance.recorder == "host":
         return "the marks and the samples are of one clock of the host"
+    if not clock and not marked:
+        return "there are no marks: no workload told its phases or steps"
     if not clock:
         return "not known: the recording does not say how its clocks are aligned"
     if "origin" not in clock:
