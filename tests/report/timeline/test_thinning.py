@@ -44,7 +44,9 @@ def test_detail_is_kept_in_windows_of_findings_first_and_then_in_the_steady_phas
     work = made(list(range(0, 100, 5)), [3] * 20)
     evidence = made([60], [10], kind=Kind.EVIDENCE)
     line = Timeline(0, 100, (evidence, work), Window(30, 90, "steady phase"))
-    [same, thin] = thinned(line, most=5, kept=5, parts=5).tracks
+    thinner = thinned(line, most=5, kept=5, parts=5)
+    assert thinner.absences[0].startswith("Of 21 intervals the page holds 11, to stay small")
+    [same, thin] = thinner.tracks
     assert same is evidence
     assert [row for row in shown(thin) if row[2] != "several, merged"] == [
         (30, 3, "a"),

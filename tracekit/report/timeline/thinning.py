@@ -43,7 +43,15 @@ def thinned(timeline: Timeline, most: int = MOST, kept: int = KEPT, parts: int =
         else one
         for one in timeline.tracks
     )
-    return replace(timeline, tracks=tuple(tracks))
+    thin = replace(timeline, tracks=tuple(tracks))
+    if thin.count == timeline.count:
+        return timeline
+    said = (
+        f"Of {count(timeline.count)} intervals the page holds {count(thin.count)}, to stay small: "
+        "detail is kept where findings point to and in the steady phase from its begin, the others "
+        "are merged. Sums of time count all, sums of intervals count what is merged as one."
+    )
+    return replace(thin, absences=(*thin.absences, said))
 
 
 def _detailed(starts: Times, timeline: Timeline, most: int) -> list[_Span]:
