@@ -3,7 +3,7 @@
 python bench/page.py                            # a million intervals on the GPU
 python bench/page.py --count 10000 --rounds 3
 python bench/page.py --run bench/traces/A-RUN   # a run that was recorded
-python bench/page.py --markdown                 # the table of docs/explanation/the-page.md
+python bench/page.py --markdown                 # a column of docs/explanation/the-page.md
 
 Without `--run` the tables are made from a seed, typed as the reader types them; reading exports is
 timed by bench/parse.py.
