@@ -229,9 +229,12 @@ def test_what_a_cut_export_lacks_is_not_idle_time(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:
     frame = intervals([(0, 30 * MS), (40 * MS, 20 * MS)])
-    cut = pd.DataFrame({"table": ["gpu_intervals"], "flaw": [Flaw.DAMAGED.value]}, dtype="string")
+    cut = pd.DataFrame(
+        {"table": [""], "schema": ["metal-gpu-intervals"], "flaw": [Flaw.DAMAGED.value]},
+        dtype="string",
+    )
     marks = phases(0, 100 * MS)
-    whole = loaded_table(frame, targets, marks, None, cut.assign(table="encoders"))
+    whole = loaded_table(frame, targets, marks, None, cut.assign(schema="encoders"))
     read = loaded_table(frame, targets, marks, None, cut)
     assert (whole["duration"].tolist(), read["duration"].tolist()) == ([100 * MS], [60 * MS])
     early = phases(70 * MS, 30 * MS)

@@ -12,6 +12,7 @@ from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.target import of_target
 from tracekit.tables.drift import Flaw
+from tracekit.tables.schemas import SCHEMAS
 
 SHORTEST = 10_000
 """Gaps shorter than this, in ns, are no gaps: a device needs some time between two pieces."""
@@ -52,8 +53,9 @@ def _read_until(gpu_intervals: pd.DataFrame, remarks: pd.DataFrame | None) -> in
     """Return the end of the last row of an export that is cut; FOREVER where it is whole."""
     if remarks is None:
         return int(FOREVER)
-    damaged = remarks["table"].eq("gpu_intervals") & remarks["flaw"].eq(Flaw.DAMAGED.value)
-    if not damaged.fillna(value=False).any():
+    damaged = remarks[remarks["flaw"] == Flaw.DAMAGED.value]
+    about = {"gpu_intervals", *(one.schema for one in SCHEMAS["gpu_intervals"].sources)}
+    if not (damaged["table"].isin(about) | damaged["schema"].isin(about)).any():
         return int(FOREVER)
     return int((gpu_intervals["start"] + gpu_intervals["duration"].fillna(0)).max())
 
