@@ -131,7 +131,7 @@ def test_without_the_number_of_slots_there_are_no_parts() -> None:
 def test_a_wait_for_load_is_no_tick() -> None:
     assert serving.ticks_of(STEPS)["start"].tolist() == [0, 10 * MS, 20 * MS, 60 * MS]
     assert METRICS["step_p50"].measure(STEPS) == 10 * MS
-    assert METRICS["step_rate"].measure(STEPS) == pytest.approx(4 / 0.070)
+    assert METRICS["step_rate"].measure(STEPS, None) == pytest.approx(4 / 0.070)
 
 
 def test_a_server_that_only_waited_made_no_tick() -> None:
