@@ -15,9 +15,9 @@ END = 60
 Row = tuple[int, int]
 Rows = list[Row]
 
-rows = st.lists(st.tuples(st.integers(0, END), st.integers(0, 8)), max_size=6)
+rows = st.lists(st.tuples(st.integers(0, END), st.integers(1, 8)), max_size=6)
 work = st.lists(
-    st.tuples(st.integers(0, END), st.integers(0, 8), st.none() | st.integers(0, 9)),
+    st.tuples(st.integers(0, END), st.integers(1, 8), st.none() | st.integers(0, 9)),
     min_size=1,
     max_size=8,
 )
