@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from labelled.facts import Facts, Size
-from labelled.setup import Counters
+from labelled.setup import Counters, Setup
 
 
 def counted(name: str) -> Size:
@@ -20,35 +20,57 @@ def counted(name: str) -> Size:
     return size
 
 
-def _gap(high: float, low: float, other: float) -> float | None:
-    """Say how far one limiter is above 70 %, if arithmetic or memory is well below 50 %."""
-    if high > 0.7 * 0.9 and (low > 0.45 or abs(other - high) < 0.15):
-        return None
-    if other > high:
+_BOUND, _SPARE, _FREE = 0.80, 0.45, 0.60
+"""A unit bounds the work that is busy for 80 % of it while the others are for less than 45 %; no
+unit does that is busy for less than 60 %. What lies between is open to judgement."""
+_FEW, _ENOUGH = 0.25, 0.40
+"""Few threads are less than a quarter of those that the chip can hold, enough are 40 %."""
+
+
+def _bound_by(own: float, others: float) -> float | None:
+    if own >= _BOUND and others <= _SPARE:
+        return 2.0
+    return 0.0 if own <= _FREE else None
+
+
+def _units(counters: Counters) -> tuple[float, float, float]:
+    """Return for which share of the work memory, arithmetic and another unit are busy."""
+    return max(counters.memory, counters.bandwidth), counters.alu, counters.other
+
+
+def _memory_bound(counters: Counters) -> float | None:
+    memory, arithmetic, other = _units(counters)
+    return _bound_by(memory, max(arithmetic, other))
+
+
+def _compute_bound(counters: Counters) -> float | None:
+    memory, arithmetic, other = _units(counters)
+    return _bound_by(arithmetic, max(memory, other))
+
+
+def _bound_elsewhere(counters: Counters) -> float | None:
+    memory, arithmetic, other = _units(counters)
+    return _bound_by(other, max(memory, arithmetic))
+
+
+def _few_threads(counters: Counters) -> float | None:
+    if counters.occupancy >= _ENOUGH:
         return 0.0
-    return 1 + (high - 0.7) / 0.7 * 6
-
-
-def _memory(counters: Counters) -> float:
-    """Return how near memory is to its limit: reads and writes together, or a cache."""
-    return max(counters.memory, counters.bandwidth * 1.05)
+    return 2.0 if counters.occupancy <= _FEW and max(_units(counters)) <= _FREE else None
 
 
 COUNTED: Mapping[str, Callable[[Counters], float | None]] = {
-    "low-occupancy": lambda c: (
-        None if max(c.alu, c.memory, c.bandwidth) > 0.6 else 0.3 / c.occupancy
-    ),
-    "memory-bound": lambda c: _gap(_memory(c), c.alu * 1.1, c.other),
-    "compute-bound": lambda c: _gap(c.alu * 1.1, _memory(c), c.other),
-    "other-limiter": lambda c: _gap(
-        c.other, max(c.alu * 1.1, c.memory, c.bandwidth), max(c.alu * 1.1, c.memory)
-    ),
+    "low-occupancy": _few_threads,
+    "memory-bound": _memory_bound,
+    "compute-bound": _compute_bound,
+    "other-limiter": _bound_elsewhere,
 }
 
 
-def _reached(facts: Facts) -> float:
-    setup = facts.world.setup
-    return setup.bytes_moved * setup.steps / (facts.busy / 1e9) / setup.machine.bandwidth
+def _reached(setup: Setup) -> float:
+    """Return which share of the memory's bandwidth the kernels use at full clock."""
+    time = sum(one.work for one in setup.pieces) / 1e9
+    return setup.bytes_moved / time / setup.machine.bandwidth
 
 
 def roofline_distance(facts: Facts) -> float | None:
@@ -56,7 +78,9 @@ def roofline_distance(facts: Facts) -> float | None:
     setup = facts.world.setup
     if not setup.bytes_moved or not setup.flops or setup.variants:
         return 0.0 if not setup.variants else None
-    reached = _reached(facts)
+    if setup.server or setup.clock[1] or setup.drift > 0.2:
+        return None  # prompts, a low clock and a growing context make good kernels slow
+    reached = _reached(setup)
     return None if reached > 1 else 0.5 / reached
 
 
@@ -66,4 +90,4 @@ def cache_resident(facts: Facts) -> float | None:
     if 0 < setup.bytes_moved < 12_000_000:
         return None
     # Half a step beyond the memory's bandwidth is beyond doubt; below it nothing is.
-    return 1 + (_reached(facts) - 1.05) * 6
+    return 1 + (_reached(setup) - 1.05) * 6

@@ -102,7 +102,7 @@ def trace_of(seed: int) -> Trace:
 
 
 def _mixed(seed: int) -> tuple[str, ...]:
-    """Choose two or three faults that can stand beside each other."""
+    """Choose two to four faults that can stand beside each other."""
     random = np.random.default_rng([seed, 3])
     names = [name for name in FAULTS if name not in _ALONE]
     chosen: list[str] = []
@@ -111,4 +111,4 @@ def _mixed(seed: int) -> tuple[str, ...]:
         rivals = set().union(*(group for group in _EXCLUSIVE if name in group))
         if not rivals & set(chosen):
             chosen.append(name)
-    return tuple(chosen[: int(random.integers(2, 4))])
+    return tuple(chosen[: int(random.integers(2, 5))])

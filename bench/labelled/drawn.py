@@ -43,13 +43,13 @@ def clean(seed: int) -> Setup:
         seed=seed,
         machine=machine,
         version=VERSIONS[int(random.integers(len(VERSIONS)))],
-        steps=int(random.integers(40, 130)),
+        steps=_length(random),
         warm_up=int(random.integers(4, 12)),
         pieces=pieces,
         ahead=ahead,
         drains=random.random() < 0.3,
         per_buffer=max(4, len(pieces) // int(random.integers(2, 5))),
-        merged=float(random.choice([0, 0, 0.1, 0.3])),
+        merged=float(random.choice([0, 0, 0.1, 0.6])),
         bytes_moved=moved,
         flops=moved * 2,
         counters=counted(random) if random.random() < 0.6 else None,
@@ -72,10 +72,17 @@ def _disturbed(setup: Setup, random: np.random.Generator) -> Setup:
         variants=(1.0, float(random.uniform(1.1, 2.5))) if varied else (),
         compositor=int(random.choice([0, 100, 200, 300])) * MICROSECOND,
         browser=int(random.choice([0, 0, 100])) * MICROSECOND,
+        visitor=int(random.choice([0, 0, 41])) * MICROSECOND,
         foreign_compiles=int(random.choice([0, 0, 0, 0, 0, 2])),
         thermal=str(random.choice(["Nominal", "Nominal", "Fair"])),
         swing_of_memory=int(random.choice([0, 0, 1 << 20, 96 << 20])),
     )
+
+
+def _length(random: np.random.Generator) -> int:
+    """Draw a number of steady steps: few in some traces, hundreds in others."""
+    least, most = ((18, 40), (40, 110), (40, 110), (40, 110), (200, 300))[int(random.integers(5))]
+    return int(random.integers(least, most))
 
 
 def _told(setup: Setup, random: np.random.Generator) -> Setup:
@@ -86,8 +93,9 @@ def _told(setup: Setup, random: np.random.Generator) -> Setup:
         marks=random.random() < 0.9,
         tells=random.random() < 0.2,
         monitored=random.random() < 0.3,
-        mark_error=int(random.normal(0, random.choice([1, 20]) * MICROSECOND)),
-        missing=frozenset(name for name in _OPTIONAL if random.random() < 0.06),
+        mark_error=int(random.normal(0, random.choice([1, 20, 400]) * MICROSECOND)),
+        shuffled=random.random() < 0.25,
+        missing=frozenset(name for name in _OPTIONAL if random.random() < 0.08),
     )
 
 
@@ -118,5 +126,6 @@ def counted(random: np.random.Generator) -> Counters:
 
 
 def _label(kernel: str, place: int, named: bool) -> str:
-    words = kernel if named else f"Compute Command {place}"
+    # A program that names its kernels forgets some.
+    words = kernel if named and place % 7 else f"Compute Command {place}"
     return f"Command Buffer 0:{words}"

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WIDE = 512
+_RARE = 1.88  # standard deviations: 3 % of all draws are beyond
+_LONGEST = 3_000_000  # ns by which the system delays anything
 
 
 class Draws:
@@ -30,6 +32,19 @@ class Draws:
             known = self.random(stream).standard_normal((self._steps, _WIDE))
             self._normal[stream] = known
         return float(known[step, place % _WIDE])
+
+    def rough(self, stream: str, mean: float, spread: float, step: int, place: int = 0) -> int:
+        """Return such a time, but one in 30 takes some times as long, and one in 1,000 far longer.
+
+        So it is with all that a host does: in recordings of an M1 the 99th percentile of times
+        to encode, in the driver and until a start is three times the median, the longest of
+        1,000 ten to a hundred times.
+        """
+        took = self.about(stream, mean, spread, step, place)
+        beyond = self.normal(f"{stream}, rarely", step, place) - _RARE
+        if beyond <= 0:
+            return took
+        return took + min(_LONGEST, round(took * (np.exp(0.7 + 2.5 * beyond) - 1)))
 
     def about(self, stream: str, mean: float, spread: float, step: int, place: int = 0) -> int:
         """Return a time around `mean`, log-normal, with `spread` for its logarithm."""

@@ -66,7 +66,8 @@ class Facts:
         starts = [one.start for one in self.world.steps if one.phase == "steady"]
         found = np.diff(np.array(starts, np.float64))
         parts = self.world.setup.variants or (1.0,)
-        return found / np.resize(np.array(parts), found.size)
+        # A step that is handed over ahead of the wait for the one before takes that one's time.
+        return found / np.resize(np.roll(parts, self.world.setup.ahead), found.size)
 
     def gaps_before(self, *, first: bool) -> list[tuple[Interval, int]]:
         """Return work and the idle time before it: the first of each buffer, or all others."""

@@ -83,7 +83,11 @@ def _hot_allocations(setup: Setup, random: Random) -> Setup:
 
 def _with_counters(setup: Setup, random: Random, **shares: float | str) -> Setup:
     known = Counters(
-        occupancy=float(random.uniform(0.42, 0.9)), bandwidth=float(random.uniform(0.3, 0.5))
+        occupancy=float(random.uniform(0.42, 0.9)),
+        alu=float(random.uniform(0.05, 0.42)),
+        memory=float(random.uniform(0.1, 0.45)),
+        other=float(random.uniform(0.05, 0.45)),
+        bandwidth=float(random.uniform(0.1, 0.45)),
     )
     return replace(setup, counters=replace(known, **shares), rival=None)
 
@@ -94,18 +98,19 @@ def _low_occupancy(setup: Setup, random: Random) -> Setup:
 
 def _memory_bound(setup: Setup, random: Random) -> Setup:
     high = float(random.uniform(0.5, 0.98))
-    return _with_counters(setup, random, memory=high, bandwidth=high, alu=0.25)
+    stalled = float(random.uniform(0.6, 1.0))  # busy, but not all of it with bytes that arrive
+    return _with_counters(setup, random, memory=high, bandwidth=high * stalled)
 
 
 def _compute_bound(setup: Setup, random: Random) -> Setup:
     alu = float(random.uniform(0.4, 0.95))
-    return _with_counters(setup, random, alu=alu, memory=0.25, bandwidth=0.25)
+    return _with_counters(setup, random, alu=alu)
 
 
 def _other_limiter(setup: Setup, random: Random) -> Setup:
     share = float(random.uniform(0.4, 0.98))
     name = str(random.choice(["Buffer Write Limiter", "Texture Write Limiter"]))
-    return _with_counters(setup, random, alu=0.25, memory=0.3, other=share, other_name=name)
+    return _with_counters(setup, random, other=share, other_name=name)
 
 
 def _moved(setup: Setup, share: float) -> Setup:
@@ -115,6 +120,14 @@ def _moved(setup: Setup, share: float) -> Setup:
 
 def _roofline_distance(setup: Setup, random: Random) -> Setup:
     return _moved(setup, float(random.uniform(0.1, 0.9)))
+
+
+def _at_the_roof(setup: Setup) -> Setup:
+    """Make kernels that move their bytes at four fifths of the memory's bandwidth."""
+    time = setup.bytes_moved / (0.8 * setup.machine.bandwidth) * 1e9
+    faster = time / step_work(setup)
+    kernels = tuple(replace(one, work=round(one.work * faster)) for one in setup.pieces)
+    return replace(setup, pieces=kernels)
 
 
 def _cache_resident(setup: Setup, random: Random) -> Setup:
@@ -153,7 +166,7 @@ def _trace_overhead(setup: Setup, random: Random) -> Setup:
 
 
 FAULTS: Mapping[str, Fault] = {
-    "bubbles": Fault(submission.bubbles),
+    "bubbles": Fault(submission.bubbles, submission.without_host),
     "late-start": Fault(
         submission.late_start, lambda setup: replace(setup, latency=60 * MICROSECOND)
     ),
@@ -180,7 +193,7 @@ FAULTS: Mapping[str, Fault] = {
     "memory-bound": Fault(_memory_bound),
     "compute-bound": Fault(_compute_bound),
     "other-limiter": Fault(_other_limiter),
-    "roofline-distance": Fault(_roofline_distance),
+    "roofline-distance": Fault(_roofline_distance, _at_the_roof),
     "cache-resident": Fault(_cache_resident),
     "below-ceiling": Fault(_below_ceiling),
     "metadata-per-layer": Fault(chores.metadata_per_layer, chores.without("Arange", keep=1)),

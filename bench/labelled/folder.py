@@ -33,7 +33,7 @@ def write(world: World, folder: Path, only: Collection[str] | None = None) -> Re
             continue
         path = recording.exports / f"{name}.xml"
         renamed = setup.drifted if name == "metal-gpu-intervals" else ""
-        rows = _recorded(ROWS[name](world), world)
+        rows = _disordered(_recorded(ROWS[name](world), world), setup)
         write_export(path, table(name, setup.version, place, renamed), rows)
     for one, rows in marks(world, first=len(listed) + 1):
         write_export(recording.exports / f"{one.schema}.xml", one, rows)
@@ -80,6 +80,15 @@ def _recorded(rows: Rows, world: World) -> Rows:
     begin, end = world.steady
     last = begin + round((end - begin) * stopped)
     return (row for row in rows if int(str(row[0])) < last)
+
+
+def _disordered(rows: Rows, setup: Setup) -> Rows:
+    """Yield the rows, some of them a few places too early or too late."""
+    if not setup.shuffled:
+        return rows
+    known = list(rows)
+    off = np.random.default_rng([setup.seed, 7]).uniform(0, 6, len(known))
+    return iter([known[place] for place in np.argsort(np.arange(len(known)) + off).tolist()])
 
 
 def _cut(path: Path, share: float) -> None:

@@ -3,12 +3,10 @@
 import numpy as np
 
 from labelled.draws import Draws
-from labelled.setup import MICROSECOND, SECOND, Setup
+from labelled.setup import MICROSECOND, SECOND, Hold, Setup
 from labelled.world import BROWSER, COMPOSITOR, RIVAL, Interval, Owner, World
 
 _NUMBERS = {COMPOSITOR: 1 << 30, BROWSER: 1 << 31, RIVAL: 1 << 32}
-# Nothing else is drawn while either of them draws: their beats never meet.
-_PHASES = {COMPOSITOR: SECOND // 180, BROWSER: SECOND // 60 + SECOND // 72}
 
 
 class Gpu:
@@ -35,48 +33,72 @@ class Gpu:
         while self._next < len(self._rivals) and self._rivals[self._next][0] < end:
             self._run_rival()
         setup, random = self._world.setup, self._draws.random("drawn")
-        self._world.others.extend(_drawn(COMPOSITOR, setup.compositor, 60, end, random))
-        self._world.others.extend(_drawn(BROWSER, setup.browser, 30, end, random))
+        drawn = _drawn(COMPOSITOR, setup.compositor, 60, end, random)
+        drawn += _drawn(BROWSER, setup.browser, 30, end, random)
+        self._world.others.extend(_in_turn(drawn))
         self._world.others.sort()
 
     def _run_rival(self) -> None:
-        arrival, length = self._rivals[self._next]
+        arrival, length, owner = self._rivals[self._next]
         start = max(arrival, self.free)
         number = _NUMBERS[RIVAL] + 2 * self._next
         self.free = start + length
         self._next += 1
         facts = (number, number + 1, arrival, arrival, arrival)
         label = "Command Buffer 0:Compute Command 0"
-        self._world.others.append(Interval(start, self.free, "Compute", label, RIVAL, *facts))
+        self._world.others.append(Interval(start, self.free, "Compute", label, owner, *facts))
 
 
-def _arrivals(setup: Setup, draws: Draws) -> list[tuple[int, int]]:
-    """Return when the rival's work arrives, and how long it takes, for a minute."""
-    if setup.rival is None:
-        return []
-    random = draws.random("rival")
-    count = 60 * SECOND // setup.rival.every
-    gaps = random.normal(1, 0.1, count).clip(0.2) * setup.rival.every
-    times = random.lognormal(0, 0.15, count) * setup.rival.time
-    return list(zip(np.cumsum(gaps).astype(int).tolist(), times.astype(int).tolist(), strict=True))
+def _arrivals(setup: Setup, draws: Draws) -> list[tuple[int, int, Owner]]:
+    """Return when others' work arrives, how long it takes and whose it is, for a minute."""
+    found: list[tuple[int, int, Owner]] = []
+    for owner, one in ((RIVAL, setup.rival), (BROWSER, _visits(setup))):
+        if one is not None:
+            random = draws.random(f"computing of {owner.name}")
+            count = 60 * SECOND // one.every
+            at = np.cumsum(random.normal(1, 0.1, count).clip(0.2) * one.every).astype(int)
+            times = (random.lognormal(0, 0.15, count) * one.time).astype(int)
+            found += [(*each, owner) for each in zip(at.tolist(), times.tolist(), strict=True)]
+    return sorted(found)
+
+
+def _visits(setup: Setup) -> Hold | None:
+    return Hold(SECOND // 15, setup.visitor) if setup.visitor else None
+
+
+def _in_turn(drawn: list[Interval]) -> list[Interval]:
+    """Let each pass begin only when the one before on its channel has ended."""
+    free: dict[str, int] = {}
+    found: list[Interval] = []
+    for one in sorted(drawn):
+        start = max(one.start, free.get(one.channel, 0))
+        free[one.channel] = start + one.end - one.start
+        found.append(one._replace(start=start, end=free[one.channel]))
+    return found
 
 
 def _drawn(
     owner: Owner, time: int, rate: int, end: int, random: np.random.Generator
 ) -> list[Interval]:
-    """Return what a program draws so often a second, on channels beside all computing."""
+    """Return what a program draws so often a second, in bursts, on channels beside all computing.
+
+    A frame is one to four passes; some frames are not drawn at all, for nothing has changed.
+    """
     found: list[Interval] = []
     frame = SECOND // rate
-    for number, at in enumerate(range(_PHASES[owner], end if time else 0, frame)):
-        start = at + int(random.integers(0, 300 * MICROSECOND))
-        first = int(time * 0.2 * random.lognormal(0, 0.2))
-        second = int(time * 0.8 * random.lognormal(0, 0.2))
-        identity = _NUMBERS[owner] + 4 * number
-        for channel, begin, stop in (
-            ("Vertex", start, start + first),
-            ("Fragment", start + first + 2_000, start + first + 2_000 + second),
-        ):
-            label = f"Command Buffer 0:Render Command {number % 4}"
-            facts = (identity, identity + 1, at, at, at)
-            found.append(Interval(begin, stop, channel, label, owner, *facts))
+    for number, at in enumerate(range(frame // 3, end if time else 0, frame)):
+        free = at + int(random.integers(0, 300 * MICROSECOND))
+        passes = int(random.integers(0, 5))
+        for one in range(passes):
+            identity = _NUMBERS[owner] + 2 * (4 * number + one)
+            first, second = (random.lognormal(-0.3, 0.8, 2) * time / 2 * (0.2, 0.8)).astype(int)
+            middle = free + int(first)
+            for channel, begin, stop in (
+                ("Vertex", free, middle),
+                ("Fragment", middle + 2_000, middle + 2_000 + int(second)),
+            ):
+                label = f"Command Buffer 0:Render Command {one}"
+                facts = (identity, identity + 1, at, at, at)
+                found.append(Interval(begin, stop, channel, label, owner, *facts))
+            free = middle + int(random.exponential(60 * MICROSECOND))
     return found

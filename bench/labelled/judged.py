@@ -26,6 +26,8 @@ from tracekit.tables import Tables
 from tracekit.tables.sources import needed_schemas
 
 _LEAST_COST = 0.005  # of the steady phase
+# What can be left out of a trace whether it was put in or not.
+_OF_ANY_TRACE = {"bubbles", "roofline-distance"}
 # Without these the recording does not show every cause.
 _FOR_CAUSES = {
     "metal-application-encoders-list",
@@ -133,15 +135,10 @@ def _cost_to_tell(rule: str, facts: Facts, trace: Trace) -> int | None:
 def _cost(rule: str, facts: Facts, trace: Trace) -> int | None:
     """Return what the fault cost: what the same trace takes less without it."""
     setup = facts.world.setup
-    if rule == "bubbles":
-        return facts.idle_time() - facts.idle_time("compile", "other-process")
-    if rule == "roofline-distance":
-        moved = setup.bytes_moved * setup.steps
-        return facts.busy - round(moved / (0.8 * setup.machine.bandwidth) * 1e9)
     if rule == "gpu-downclocked" and setup.clock[1] == 1:
         return None  # nobody read the full clock
     heal = FAULTS[rule].heal
-    if heal is None or rule not in trace.faults:
+    if heal is None or (rule not in trace.faults and rule not in _OF_ANY_TRACE):
         return None
     return facts.length - Facts(simulate(heal(setup))).length
 

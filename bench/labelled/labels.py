@@ -5,7 +5,9 @@ Sizes within MARGIN of it are neither here nor there, and a size of None means t
 cannot show the fault either way.
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from labelled.bounds import COUNTED, cache_resident, counted, roofline_distance
 from labelled.chore_shares import metadata, share_of_label
 from labelled.facts import Facts, Size
+from labelled.program import simulate
 from labelled.required import NEED_MARKS, NEEDED
 from labelled.setup import MICROSECOND
 
@@ -73,28 +76,28 @@ def _shallow_queue(facts: Facts) -> float | None:
         return min(0.5, facts.depth_at_most_one)
     if facts.world.setup.readbacks:
         return None  # which of its waits are at fault is for another rule to say
-    return facts.idle_share("host-late", "readback", "driver", "start-latency") / 0.05
+    return _cost(facts, ahead=1) / 0.05
 
 
 def _frequent_readback(facts: Facts) -> float:
     setup = facts.world.setup
     waits = setup.readbacks + (setup.ahead == 0)
-    if waits < 2:
-        return min(0.5, setup.readbacks)
-    share = facts.idle_share("host-late", "readback", "driver", "start-latency")
-    return share * setup.readbacks / waits / 0.03
+    return min(0.5, setup.readbacks) if waits < 2 else _cost(facts, readbacks=0) / 0.03
+
+
+def _cost(facts: Facts, **other: int) -> float:
+    """Return by what share the same trace is shorter with these changes to its setup."""
+    healed = Facts(simulate(replace(facts.world.setup, **other)))
+    return 1 - healed.length / facts.length
 
 
 def _tiny_encoders(facts: Facts) -> float:
-    short = [one.end - one.start < 50 * MICROSECOND for one in facts.own]
-    if np.mean(short) < 0.5:
-        return min(0.5, float(np.mean(short)))
-    gaps = [
-        gap
-        for one, gap in facts.gaps_before(first=False)
-        if one.end - one.start < 50 * MICROSECOND and gap <= 50 * MICROSECOND
-    ]
-    return sum(gaps) / facts.length / 0.05
+    setup = facts.world.setup
+    short = float(np.mean([one.work < 50 * MICROSECOND for one in setup.pieces]))
+    if short < 0.5:
+        return min(0.5, short)
+    launches = len(setup.pieces) - math.ceil(len(setup.pieces) / setup.per_buffer)
+    return short * launches * setup.launch * setup.steps / facts.length / 0.05
 
 
 def _frequent_command_buffers(facts: Facts) -> float | None:
@@ -115,22 +118,23 @@ def _irregular_cadence(facts: Facts) -> float | None:
         return None
     if setup.clock[1] not in {0.0, 1.0} or setup.rival:
         return None
-    own = max(setup.uneven, 2 * setup.swing / (1 - setup.swing))
-    seen = float(np.median(np.abs(np.diff(facts.periods))) / np.median(facts.periods)) / 0.95
-    return min(own, max(seen, own / 2)) / 0.2
+    own = max(setup.uneven, 2 * setup.swing / (1 - setup.swing)) * facts.busy / facts.length
+    few = facts.periods.size < 30 and own > 0.2 * (1 - MARGIN)
+    return None if few and own < 0.4 else own / 0.2
 
 
 def _step_spikes(facts: Facts) -> float | None:
+    """Say how much steps take too long that take twice the usual time; a third longer may count."""
     if facts.world.setup.server or facts.periods.size < 16:
         return None
     if facts.world.setup.uneven > 0.1 or facts.world.setup.swing > 0.1:
         return None
-    many, excess = facts.spikes(1.65)
+    many, excess = facts.spikes(2.0)
     many *= max(1, len(facts.world.setup.variants))  # all of them may be of one variant
     _, at_most = facts.spikes(1.35)
-    if many > 0.1 or excess / 0.01 < 1 < at_most / 0.01:
-        return None
-    return excess / 0.01
+    if excess > 0.01 * (1 + MARGIN) and many <= 0.1:
+        return excess / 0.01
+    return at_most / 0.01 if at_most < 0.01 * (1 - MARGIN) else None
 
 
 def _churn(facts: Facts) -> float | None:

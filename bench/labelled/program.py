@@ -24,6 +24,13 @@ from labelled.world import (
 
 _FIRST_BUFFER = 4_000_000_000
 _PREPARED = 120 * MILLISECOND
+_JOLT = 25 * MICROSECOND  # by which a kernel takes longer now and then, however short it is
+_EVERY = 800 * MICROSECOND  # of work: in recordings one kernel in 100 that take 8 µs
+
+
+def _smooth(work: int) -> float:
+    """Return how likely a kernel is not held up while it works."""
+    return 1 - min(0.5, max(1e-6, work / _EVERY))
 
 
 class _Way(NamedTuple):
@@ -124,7 +131,7 @@ class _Program:
 
     def _build(self, step: int, steady: int) -> None:
         setup, draws = self.setup, self.draws
-        self._spend("build", draws.about("build", setup.build, 0.25, step))
+        self._spend("build", draws.rough("build", setup.build, 0.25, step))
         if steady < 0:
             return
         if NormalDist().cdf(draws.normal("hiccup", step)) < setup.hiccups:
@@ -150,22 +157,23 @@ class _Program:
         created, spent = self.now, 0
         encoders: list[Encoder] = []
         for offset, piece in enumerate(group):
-            took = draws.about("encode", piece.encode, 0.15, step, place + offset)
+            took = draws.rough("encode", piece.encode, 0.15, step, place + offset)
             begin, spent = self.now, spent + took
             self._spend("encode", took)
             encoders.append(Encoder(begin, self.now, piece.label, number, self._identity()))
             self.now += 300
         self._spend("encode", 1_500)
         committed = self.now
-        start = max(committed + 800, self.driver_free)
-        took = draws.about("driver", setup.driver + 700 * len(group), 0.2, step, place)
+        handed = draws.rough("handover", setup.handover, 0.15, step, place)
+        start = max(committed + handed, self.driver_free)
+        took = draws.rough("driver", setup.driver + 700 * len(group), 0.2, step, place)
         processed = self.driver_free = start + took
         idle = self.gpu.free < processed
-        wake = draws.about("latency", setup.latency, 0.15, step, place)
+        wake = draws.rough("latency", setup.latency, 0.15, step, place)
         queued = max(processed + 1_000, self.gpu.free + setup.switch)
         way = _Way(step, place, ratio, committed, processed, processed + wake if idle else queued)
         first, last = self._run(way, group, encoders)
-        done = last + draws.about("completion", setup.completion, 0.2, step, place)
+        done = last + draws.rough("completion", setup.completion, 0.2, step, place)
         self.pending = max(done, self.pending)
         self.world.encoders += encoders
         life = (start, processed, first, last, self.pending)
@@ -180,6 +188,8 @@ class _Program:
         made: list[Interval] = []
         for place, (piece, encoder) in enumerate(zip(group, encoders, strict=True), way.place):
             work = draws.about("gpu", piece.work * load, setup.noise, step, place)
+            jolted = draws.normal("jolt", step, place) > NormalDist().inv_cdf(_smooth(piece.work))
+            work += _JOLT * jolted
             if made and merging and (place - way.place) % 2:
                 before = made.pop()
                 self.gpu.free += work
@@ -209,7 +219,7 @@ class _Program:
         if until <= self.now:
             self._spend("wait", 1_000)
             return
-        awake = until + self.draws.about("wake", self.setup.wake, 0.3, step, place)
+        awake = until + self.draws.rough("wake", self.setup.wake, 0.3, step, place)
         self._spend("wait", awake - self.now)
 
     def _spend(self, kind: str, time: int) -> None:

@@ -94,6 +94,7 @@ class Setup:
         build: What the host takes to build a step before it encodes anything.
         late: What it takes besides, with its spread: the fault of a late host.
         latency: From the driver's end to the start on a GPU that slept.
+        handover: From the commit until the driver begins with it.
         completion: From the GPU's end until the command buffer is complete.
         wake: From there until the host goes on.
         readback: What the host takes to read a result before its next step.
@@ -123,6 +124,8 @@ class Setup:
         hiccups: Share of steps in which the system takes the host's thread off its processor.
         ramp: Steps of the warm-up in which the GPU still runs at its lowest clock.
         browser: What another program draws 30 times a second.
+        visitor: What another program computes 15 times a second.
+        shuffled: Whether rows of the tables are out of order.
         variants: Work of the variants that take turns, in units of a step's; none without any.
         stopped: At which share of the steady phase the recorder stopped.
         swing_of_memory: Bytes that go up and down with every few steps.
@@ -146,6 +149,7 @@ class Setup:
     late: int = 0
     late_every: int = 1
     latency: int = 60 * MICROSECOND
+    handover: int = 12 * MICROSECOND
     driver: int = 13 * MICROSECOND
     completion: int = 65 * MICROSECOND
     wake: int = 20 * MICROSECOND
@@ -184,6 +188,8 @@ class Setup:
     hiccups: float = 0.0
     ramp: int = 0
     browser: int = 0
+    visitor: int = 0
+    shuffled: bool = False
     variants: tuple[float, ...] = ()
     drifted: str = ""
     swing_of_memory: int = 0

@@ -43,6 +43,16 @@ def bubbles(setup: Setup, random: Random) -> Setup:
     return kinds[int(random.integers(len(kinds)))](setup, random)
 
 
+def without_host(setup: Setup) -> Setup:
+    """Let host, driver and starts take no time; what is compiled is still waited for."""
+    made = replace(setup, late=0, build=0, readback=0, wake=0, completion=0, hiccups=0, hold=None)
+    made = replace(
+        made, switch=900, launch=min(setup.launch, 9_000), wiring=0, latency=0, driver=0, handover=0
+    )
+    made = replace(made, allocations=0)
+    return replace(made, pieces=tuple(replace(one, encode=0) for one in setup.pieces))
+
+
 def late_start(setup: Setup, random: Random) -> Setup:
     """Let a GPU that slept take long to begin."""
     return replace(setup, ahead=0, latency=amount(setup, random))

@@ -183,3 +183,14 @@ def test_columns_are_those_of_real_exports(corpus: Path, schema: str) -> None:
     found = [f"{one.column.mnemonic}:{one.column.engineering_type}" for one in columns]
     ours = [f"{one.mnemonic}:{one.type}" for one in table(schema, "26.0", 1).columns]
     assert ours == found
+
+
+def test_rows_out_of_order_are_the_same_rows(made: Make, tmp_path: Path) -> None:
+    name = "metal-gpu-intervals"
+    usual, shuffled = (
+        write(made(shuffled=one).world, tmp_path / str(one), {name}) for one in (False, True)
+    )
+    first, second = (run.exports / f"{name}.xml" for run in (usual, shuffled))
+    assert first.read_text() != second.read_text()
+    starts = [sorted(tables_of(run)["gpu_intervals"]["start"]) for run in (usual, shuffled)]
+    assert starts[0] == starts[1]

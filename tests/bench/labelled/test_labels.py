@@ -11,6 +11,7 @@ from labelled.labels import SIZES, Label, label
 from labelled.program import simulate
 from labelled.required import NEEDED
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server
+from labelled.submission import without_host
 from small_trace import STEP, Make
 from tracekit.analysis.rules import RULES
 
@@ -69,7 +70,7 @@ def test_nothing_is_to_be_found_in_a_plain_trace(made: Make, rule: str) -> None:
         ("capture-empty", {"empty": True}, Label.FIND),
         ("bubbles", {"empty": True, "ahead": 0, "late": 9 * MILLISECOND}, Label.PASS),
         ("capture-truncated", {"cut": 0.5}, Label.FIND),
-        ("capture-truncated", {"stopped": 0.4}, Label.EITHER),
+        ("capture-truncated", {"stopped": 0.5}, Label.EITHER),
         ("capture-truncated", {"stopped": 0.2}, Label.FIND),
         ("bubbles", {"stopped": 0.5}, Label.EITHER),
         ("schema-drift", {"drifted": "start-latency"}, Label.FIND),
@@ -116,3 +117,53 @@ def test_what_a_trace_lacks_nobody_has_to_find(made: Make) -> None:
     assert label("gpu-downclocked", lacking) is Label.EITHER
     assert label("gpu-downclocked", made(missing=NEEDED["gpu-downclocked"])) is Label.PASS
     assert set(NEEDED) < set(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("rule", "counters", "expected"),
+    [
+        ("memory-bound", Counters(memory=0.85, alu=0.3, bandwidth=0.5), Label.FIND),
+        ("memory-bound", Counters(memory=0.4, alu=0.3, bandwidth=0.82), Label.FIND),
+        ("memory-bound", Counters(memory=0.85, alu=0.5), Label.EITHER),
+        ("memory-bound", Counters(memory=0.7, alu=0.3), Label.EITHER),
+        ("memory-bound", Counters(memory=0.58, alu=0.3), Label.PASS),
+        ("compute-bound", Counters(alu=0.9, memory=0.3), Label.FIND),
+        ("other-limiter", Counters(other=0.9), Label.FIND),
+        ("other-limiter", Counters(other=0.9, alu=0.85), Label.EITHER),
+        ("low-occupancy", Counters(occupancy=0.2), Label.FIND),
+        ("low-occupancy", Counters(occupancy=0.2, memory=0.9), Label.EITHER),
+        ("low-occupancy", Counters(occupancy=0.3), Label.EITHER),
+        ("low-occupancy", Counters(occupancy=0.4), Label.PASS),
+        ("low-occupancy", Counters(only_ray_tracing=True, occupancy=0.1), Label.PASS),
+    ],
+)
+def test_a_unit_bounds_the_work_by_how_busy_it_is(
+    made: Make, rule: str, counters: Counters, expected: Label
+) -> None:
+    assert label(rule, made(counters=counters)) is expected
+
+
+def test_a_host_that_takes_no_time_leaves_only_what_is_compiled(made: Make) -> None:
+    slow = made(ahead=0, late=2 * MILLISECOND, compiles=((4, 9 * MILLISECOND),))
+    free = Facts(simulate(without_host(slow.world.setup)))
+    assert free.busy == pytest.approx(slow.busy, rel=0.01)
+    assert free.idle_time() == pytest.approx(free.idle_time("compile"), rel=0.1)
+    assert free.idle_time("compile") == pytest.approx(slow.idle_time("compile"), rel=0.1)
+    lost = slow.idle_time() - slow.idle_time("compile")
+    assert slow.length - free.length == pytest.approx(lost, rel=0.1)
+
+
+def test_kernels_at_the_roof_take_what_their_bytes_need(made: Make) -> None:
+    slow = made(bytes_moved=10**8, flops=10**8)
+    healed = FAULTS["roofline-distance"].heal
+    assert healed is not None
+    near = Facts(simulate(healed(slow.world.setup)))
+    needed = slow.world.setup.steps * 10**8 / (0.8 * slow.world.setup.machine.bandwidth) * 1e9
+    assert near.busy == pytest.approx(needed, rel=0.05)
+    assert label("roofline-distance", slow) is Label.FIND
+    assert label("roofline-distance", near) is Label.PASS
+
+
+def test_what_a_prompt_moves_is_not_told(made: Make) -> None:
+    facts = made(bytes_moved=10**8, flops=10**8, ahead=0, server=Server(5, STEP, alone=True))
+    assert label("roofline-distance", facts) is Label.EITHER
