@@ -2,6 +2,8 @@
 
 import logging
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,7 +38,7 @@ _FOR_CAUSES = {
     "metal-driver-event-intervals",
     "graphics-compiler-activity-intervals",
 }
-logging.getLogger("tracekit").setLevel(logging.CRITICAL)
+_log = logging.getLogger("tracekit")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def judge(trace: Trace, folder: Path | None = None) -> Judged:
     With a `folder` the run is left there, with all of its exports.
     """
     facts = Facts(simulate(trace.setup()))
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, _quietly():
         needed = None if folder else _needed()
         recording = write(facts.world, folder or Path(scratch) / "run", needed)
         provenance = recording.provenance()
@@ -100,6 +102,17 @@ def judge(trace: Trace, folder: Path | None = None) -> Judged:
         verdicts = tuple(_verdict(rule, known, facts, trace) for rule in RULES if rule in SIZES)
         idle, right = _causes(known, facts)
     return Judged(trace, verdicts, idle, right)
+
+
+@contextmanager
+def _quietly() -> Generator[None]:
+    """Keep to themselves what readers say of damage that was made on purpose."""
+    level = _log.level
+    _log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        _log.setLevel(level)
 
 
 @cache

@@ -53,7 +53,7 @@ def convert(
     from tracekit.tables.place import Choice
 
     choice = Choice(run_number, table)
-    if source.is_dir():
+    if source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
         _convert_run(source, output, to, no_redact=no_redact, chosen=schema or choice != Choice())
     else:
         _convert_export(source, output, schema, choice, to)
