@@ -1,10 +1,11 @@
 """Take the pictures of the docs anew: `uv run python docs/images/make.py`.
 
-Records two runs with the host recorder, one of `paged` and one of a workload that makes the
-device wait, and photographs their pages with the Chromium that is installed.
+Records `paged` twice with the host recorder, has the labelled corpus make a trace of a GPU that
+waits, and photographs their pages with the Chromium that is installed.
 """
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracekit import pipeline
 from tracekit.plan import Plan
+from tracekit.recording import Recording
 from tracekit.workload import find
 
 HERE = Path(__file__).parent
@@ -25,18 +27,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WAITING = '''
-import time
-from tracekit.workload import Step, workload
-
-@workload
-def waiting(busy: float = 0.004, pause: float = 0.003) -> Step:
-    """Let the device wait between steps."""
-    def submit():
-        time.sleep(pause)
-        return busy
-    return Step(submit=submit, wait=time.sleep, backend="cpu", tokens=1)
-'''
+ROOT = HERE.parents[1]
+MADE = "20000"  # the seed of a trace in which the device waits for more than one reason
 
 
 def capture(plan: Plan) -> Path:
@@ -59,6 +51,23 @@ def opened(browser: Browser, page: Path, width: int, height: int, scheme: str) -
     return window
 
 
+def made(folder: Path) -> Path:
+    """Write a trace with known faults, judge it, and return its page."""
+    score = ROOT / "bench" / "labelled" / "score.py"
+    subprocess.run((sys.executable, score, "--write", folder, MADE), check=True)
+    pipeline.analyze(Recording(folder))
+    return pipeline.report(Recording(folder))
+
+
+def compared(before: Path, after: Path, page: Path) -> Path:
+    """Compare two runs, and return the page."""
+    sides = (str(before.parent), str(after.parent))
+    subprocess.run(
+        (sys.executable, "-m", "tracekit", "compare", *sides, "--html", page), check=True
+    )
+    return page
+
+
 def main() -> None:
     """Record and photograph."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -66,19 +75,21 @@ def main() -> None:
         sys.exit("No Chromium is installed.")
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         folder = Path(scratch)
-        (folder / "waiting.py").write_text(WAITING)
-        paged = capture(Plan(find("paged"), recorder="host", time_limit=5, output=folder / "paged"))
-        waiting = capture(
-            Plan(find("waiting", folder), recorder="host", time_limit=2, output=folder / "waiting")
+        first, second = (
+            capture(Plan(find("paged"), recorder="host", time_limit=5, output=folder / name))
+            for name in ("monday", "tuesday")
         )
+        waiting = made(folder / "made")
+        both = compared(first, second, folder / "compared.html")
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         for name, page, width, height, scheme in (
-            ("report-light", paged, 1280, 860, "light"),
-            ("report-dark", waiting, 1280, 860, "dark"),
+            ("report-light", first, 1280, 860, "light"),
+            ("report-dark", waiting, 1280, 1100, "dark"),
             ("report-narrow", waiting, 375, 812, "light"),
+            ("compare-light", both, 1280, 860, "light"),
         ):
             opened(browser, page, width, height, scheme).screenshot(path=HERE / f"{name}.png")
-        window = opened(browser, waiting, 1280, 600, "light")
+        window = opened(browser, waiting, 1280, 700, "light")
         window.locator("#findings a[href^='#']").first.click()
         window.wait_for_timeout(500)
         window.screenshot(path=HERE / "timeline-evidence.png")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tracekit.history.spread import Side, interval, quantile
+from tracekit.history.spread import Kind, Side, interval, quantile
 
 
 def logs(*values: float) -> tuple[float, ...]:
@@ -108,3 +108,38 @@ def test_the_interval_holds_no_change_where_there_is_none() -> None:
         assert found is not None
         outside += not found.low <= 0 <= found.high
     assert outside <= 20
+
+
+def test_independent_blocks_promise_more_than_one_of_them() -> None:
+    blocks = (0.00, 0.02, 0.04, 0.06, 0.08)
+    mean, median = Side((0.04,), (blocks,), "mean"), Side((0.04,), (blocks,), "median")
+    assert Side((0.04,), (blocks,)).within == pytest.approx(0.001)
+    assert mean.within == pytest.approx(0.001 / 5)
+    assert median.within == pytest.approx((1.4826 * 0.02) ** 2 * math.pi / 2 / 5)
+
+
+def test_blocks_out_of_line_move_a_mean_and_no_median() -> None:
+    calm = (0.00, 0.01, 0.02, 0.03, 0.04)
+    torn = (0.00, 0.01, 0.02, 0.03, 0.70)
+    medians = [Side((0.02,), (one,), "median").within for one in (calm, torn)]
+    assert medians[0] == medians[1]
+    means = [Side((0.02,), (one,), "mean").within for one in (calm, torn)]
+    assert means[0] is not None
+    assert means[1] is not None
+    assert means[1] > 100 * means[0]
+
+
+@pytest.mark.parametrize("kind", ["mean", "median"])
+def test_of_equal_runs_with_independent_blocks_one_in_twenty_lies_outside(kind: Kind) -> None:
+    random = np.random.default_rng(11)
+    middle = np.mean if kind == "mean" else np.median
+    outside = 0
+    for _ in range(400):
+        sides = []
+        for _ in range(2):
+            blocks = random.normal(0, 0.016) + random.normal(0, 0.03, 10)
+            sides.append(Side((float(middle(blocks)),), (tuple(blocks.tolist()),), kind))
+        found = interval(sides[0], sides[1], between=0.016)
+        assert found is not None
+        outside += not found.low <= 0 <= found.high
+    assert outside <= 32

@@ -11,7 +11,7 @@ from tracekit.history.blocks import Blocks
 from tracekit.history.change import Change, Verdict
 from tracekit.history.environment import differences
 from tracekit.history.sample import Sample
-from tracekit.history.spread import Interval, Limits, Side, interval
+from tracekit.history.spread import Interval, Kind, Limits, Side, interval
 
 _COUNTED = {"count", "ratio", ""}
 _TIME = "ns"
@@ -192,7 +192,14 @@ def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> Side:
         except Unavailable as reason:
             reasons.append(str(reason))
     complete = len(blocks) == len(values)
-    return Side(tuple(values), tuple(blocks) if complete else ())
+    return Side(tuple(values), tuple(blocks) if complete else (), _kind(name, scale))
+
+
+def _kind(name: str, scale: _Scale) -> Kind:
+    """Return how a run varies if its blocks do."""
+    if not scale.corrected:
+        return "block"
+    return "median" if name.endswith("_p50") else "mean"
 
 
 def _blocks(

@@ -5,7 +5,10 @@ Two estimates of how much equal runs differ, and the wider interval of both coun
 - *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
   smaller if blocks were independent; they are not, and what changes slowly within a run (clock,
   heat, other work) differs as much from run to run. So a run is taken to vary as one of its
-  blocks does. `between` is added to it, for what no run shows of itself.
+  blocks does. Where reference work takes the machine's pace out of each block, what is left was
+  found to be independent from block to block, and a run varies less than its blocks by the square
+  root of their number; of a median, whose outliers do not move it, the median deviation counts.
+  `between` is added to it, for what no run shows of itself.
 - *between runs*, where there are several of each side: their own standard deviation, with
   Student's t for few runs; of at least 6 pairs, the order statistics of the pairs' ratios.
 
@@ -15,7 +18,9 @@ values themselves where a difference says more, as of shares.
 
 import math
 import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tracekit.paired import lower_rank
 
@@ -25,7 +30,10 @@ _T = (
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
 )
 _NORMAL = 1.96
+_NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ENOUGH = 120
+
+Kind = Literal["block", "mean", "median"]
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Side:
-    """The runs of one side: each one's value, and the values of its blocks where it has them."""
+    """The runs of one side: each one's value, and the values of its blocks where it has them.
+
+    `kind` says how a run varies if its blocks do: as one of them, or as the mean or the median of
+    so many that are independent.
+    """
 
     values: tuple[float, ...]
     blocks: tuple[tuple[float, ...], ...] = ()
+    kind: Kind = "block"
 
     @property
     def middle(self) -> float:
@@ -76,10 +89,28 @@ class Side:
 
     @property
     def within(self) -> float | None:
-        """The mean variance of blocks within a run; None where a run has none."""
+        """The mean variance of a run, by that of its blocks; None where a run has none."""
         if not self.blocks or any(len(one) < 2 for one in self.blocks):  # noqa: PLR2004
             return None
-        return statistics.fmean(statistics.variance(one) for one in self.blocks)
+        return statistics.fmean(_VARIANCES[self.kind](one) for one in self.blocks)
+
+
+def _of_mean(blocks: Sequence[float]) -> float:
+    return statistics.variance(blocks) / len(blocks)
+
+
+def _of_median(blocks: Sequence[float]) -> float:
+    """Return the variance of the median of as many normal values, by their median deviation."""
+    middle = statistics.median(blocks)
+    deviation = _NORMAL_MAD * statistics.median(abs(one - middle) for one in blocks)
+    return deviation**2 * math.pi / 2 / len(blocks)
+
+
+_VARIANCES: dict[Kind, Callable[[Sequence[float]], float]] = {
+    "block": statistics.variance,
+    "mean": _of_mean,
+    "median": _of_median,
+}
 
 
 def interval(before: Side, after: Side, between: float) -> Interval | None:
