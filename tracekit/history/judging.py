@@ -60,7 +60,7 @@ def alike(before: Runs, after: Runs) -> bool:
     """
     if not (before.referenced and after.referenced):
         return False
-    sources = {one.reference_source() for runs in (before, after) for one in runs.blocks}
+    sources = {one.reference_source() for side in (before, after) for one in side.blocks}
     unlike = {one.what for one in differences(before.samples, after.samples)}
     return len(sources) == 1 and not unlike & _MAKES_THE_PACE
 
@@ -88,11 +88,9 @@ def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
         return replace(change, reason=_missing(name, before, after))
     scale = _Scale.of(change, before, after)
     if scale is None:
-        return replace(change, relative=False, change=change.after - change.before, reason=_ODD)
+        odd = "a ratio takes values above 0"
+        return replace(change, relative=False, change=change.after - change.before, reason=odd)
     return _settled(replace(change, corrected=scale.corrected), scale, (before, after), limits)
-
-
-_ODD = "a ratio takes values above 0"
 
 
 @dataclass(frozen=True)
@@ -137,14 +135,23 @@ def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Lim
         verdict = _without_spread(change, middle)
         return replace(change, change=middle, verdict=verdict, reason=_told(reasons, verdict))
     verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
+    reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
+    if verdict in {Verdict.WORSE, Verdict.BETTER} and _turned(change, found):
+        verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
     return replace(
         change,
         change=plain(found.middle),
         low=plain(found.low),
         high=plain(found.high),
         verdict=verdict,
-        reason="the interval is too wide" if verdict is Verdict.UNCLEAR else "",
+        reason=reason,
     )
+
+
+def _turned(change: Change, found: Interval) -> bool:
+    """Tell whether the correction turned the change into its opposite."""
+    plain = (change.after or 0.0) - (change.before or 0.0)
+    return change.corrected and plain * found.middle <= 0
 
 
 def _between(scale: "_Scale", both: tuple[Runs, Runs], limits: Limits) -> float:

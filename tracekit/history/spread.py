@@ -58,7 +58,7 @@ class Limits:
     between: float = 0.025
     metrics: tuple[str, ...] = ()
     paced: float = 0.016
-    doubt: float = 0.15
+    doubt: float = 0.5
 
 
 @dataclass(frozen=True)
