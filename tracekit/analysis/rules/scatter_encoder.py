@@ -16,7 +16,7 @@ from tracekit.units import duration, percent
 _ADVICE = (
     "Write the new token's key and value in the kernel that makes them or in the one that "
     "attends, so that a layer needs no encoder more; or write those of all layers at once. "
-    "Validate by counting encoders per token: see the metric of that name."
+    "Validate by the metric intervals_per_token, which should fall."
 )
 
 
