@@ -1,5 +1,6 @@
 """Comparisons in which reference work tells the machine's pace."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -100,3 +101,12 @@ def test_another_system_is_no_reason(paced: Make) -> None:
     other = {"machine": MACHINE | {"os": "macOS 26.1"}}
     compared = compare([paced(MS, 50_000, 1)], [paced(MS, 50_000, 2, **other)])
     assert step(compared).corrected
+
+
+def test_work_that_took_no_time_tells_no_pace(paced: Make) -> None:
+    """A workload may tell its gauge wrongly; the runs are compared all the same."""
+    broken, whole = paced(MS, 50_000, 1), paced(MS, 50_000, 2)
+    assert broken.tables is not None
+    gauges = broken.tables["gauges"].assign(value=0.0)
+    run = dataclasses.replace(broken, tables=broken.tables | {"gauges": gauges})
+    assert not step(compare([run], [whole])).corrected

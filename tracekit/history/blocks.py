@@ -111,6 +111,7 @@ class Blocks:
         except (KeyError, Unavailable, TracekitError):
             return pd.DataFrame({"value": [], "source": []}, dtype=object)
         told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
+        told = told[told["value"] > 0]
         told = told.assign(source=told["source"].fillna("").astype(str))
         others = told[~told["source"].str.startswith(OWN_REFERENCE)]
         return told if others.empty else others

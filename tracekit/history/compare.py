@@ -8,10 +8,12 @@ from tracekit.errors import UsageError
 from tracekit.history.change import Change, Verdict
 from tracekit.history.conditions import Condition, conditions
 from tracekit.history.environment import Difference, Weight, differences
-from tracekit.history.judging import Runs, judged, runs
+from tracekit.history.judging import judged
 from tracekit.history.kernels import KernelChange, kernel_changes
 from tracekit.history.overall import overall
+from tracekit.history.pace import pace_of
 from tracekit.history.problems import FindingChange, finding_changes
+from tracekit.history.runs import Runs, runs
 from tracekit.history.sample import Sample
 from tracekit.history.spread import Limits
 
@@ -90,7 +92,8 @@ def _changes(before: Runs, after: Runs, limits: Limits) -> tuple[Change, ...]:
         raise UsageError(
             f"No run has the metric {unknown[0]!r}.", hint=f"They have: {', '.join(names)}."
         )
-    found = [judged(name, before, after, limits) for name in names]
+    pace = pace_of(before, after)
+    found = [judged(name, before, after, pace, limits) for name in names]
     deciding = limits.metrics or _speed(found)
     marked = [replace(one, deciding=one.metric in deciding) for one in found]
     return tuple(sorted(marked, key=lambda one: not one.deciding))

@@ -7,65 +7,15 @@ from dataclasses import dataclass, replace
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Better, Measurement
-from tracekit.history.blocks import Blocks
 from tracekit.history.change import Change, Verdict
-from tracekit.history.environment import differences
-from tracekit.history.sample import Sample
+from tracekit.history.pace import Pace
+from tracekit.history.runs import Runs
 from tracekit.history.spread import Interval, Kind, Limits, Side, interval
 
 _COUNTED = {"count", "ratio", ""}
-_TIME = "ns"
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """The runs of one side, each with its blocks."""
-
-    samples: tuple[Sample, ...]
-    blocks: tuple[Blocks, ...]
-    references: tuple[tuple[float, ...], ...]
-
-    @property
-    def referenced(self) -> bool:
-        """Whether each run did reference work in each of its blocks."""
-        return all(self.references)
-
-    @property
-    def pace(self) -> float:
-        """How long the reference work took: of each run's median the median over runs, in ns."""
-        return statistics.median(statistics.median(one) for one in self.references)
-
-    def measured(self, name: str) -> list[Measurement]:
-        """Return the metric in each run that knows it."""
-        found = [sample.measurement(name) for sample in self.samples]
-        return [one for one in found if one is not None and one.value is not None]
-
-
-def runs(samples: Sequence[Sample]) -> Runs:
-    """Cut each run into blocks."""
-    blocks = tuple(Blocks(one) for one in samples)
-    return Runs(tuple(samples), blocks, tuple(one.reference() for one in blocks))
-
-
-# What reference work depends on as much as steps do: it cannot tell a change of these.
-_MAKES_THE_PACE = frozenset(
-    {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
-)
-
-
-def alike(before: Runs, after: Runs) -> bool:
-    """Tell whether all runs did the same reference work, on machines and with tools that are alike.
-
-    Else a correction would take out the very change that one looks for, as that of a newer MLX.
-    """
-    if not (before.referenced and after.referenced):
-        return False
-    sources = {one.reference_source() for side in (before, after) for one in side.blocks}
-    unlike = {one.what for one in differences(before.samples, after.samples)}
-    return len(sources) == 1 and not unlike & _MAKES_THE_PACE
-
-
-def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
+def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> Change:
     """Say what became of the metric `name`, of which at least one run knows the value."""
     old, new = before.measured(name), after.measured(name)
     first = next(
@@ -86,7 +36,7 @@ def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
     )
     if change.before is None or change.after is None:
         return replace(change, reason=_missing(name, before, after))
-    scale = _Scale.of(change, before, after)
+    scale = _Scale.of(change, pace, limits)
     if scale is None:
         odd = "a ratio takes values above 0"
         return replace(change, relative=False, change=change.after - change.before, reason=odd)
@@ -95,17 +45,24 @@ def judged(name: str, before: Runs, after: Runs, limits: Limits) -> Change:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Where changes add up: logarithms or plain values, times a power of the reference."""
+    """Where changes add up: logarithms or plain values, times a power of the reference.
+
+    `between` is how much equal runs are taken to differ on it beyond what they show, one deviation.
+    """
 
     relative: bool
     power: int = 0
+    between: float = 0.0
 
     @classmethod
-    def of(cls, change: Change, before: Runs, after: Runs) -> "_Scale | None":
-        values = (*change.values_before, *change.values_after)
-        if change.relative and not all(0 < one < math.inf for one in values):
+    def of(cls, change: Change, pace: Pace, limits: Limits) -> "_Scale | None":
+        if not change.relative:
+            return cls(relative=False)
+        if not all(0 < one < math.inf for one in (*change.values_before, *change.values_after)):
             return None
-        return cls(change.relative, _power(change) if alike(before, after) else 0)
+        power = pace.power(change.unit)
+        between = pace.between(limits) if power else limits.between
+        return cls(relative=True, power=power, between=between)
 
     @property
     def corrected(self) -> bool:
@@ -117,18 +74,10 @@ class _Scale:
         return math.log(value) + (self.power * math.log(reference) if self.power else 0.0)
 
 
-def _power(change: Change) -> int:
-    """Return how a metric goes with the time that fixed work takes."""
-    if change.unit == _TIME:
-        return -1
-    return 1 if change.unit in {"tokens/s", "steps/s"} else 0
-
-
 def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Limits) -> Change:
     reasons: list[str] = []
     before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
-    between = _between(scale, both, limits)
-    found = interval(before, after, between)
+    found = interval(before, after, scale.between)
     plain = math.expm1 if scale.relative else float
     if found is None:
         middle = plain(after.middle - before.middle)
@@ -152,18 +101,6 @@ def _turned(change: Change, found: Interval) -> bool:
     """Tell whether the correction turned the change into its opposite."""
     plain = (change.after or 0.0) - (change.before or 0.0)
     return change.corrected and plain * found.middle <= 0
-
-
-def _between(scale: "_Scale", both: tuple[Runs, Runs], limits: Limits) -> float:
-    """Return how much equal runs are taken to differ beyond what they show, one deviation."""
-    if not scale.relative:
-        return 0.0
-    if not scale.corrected:
-        return limits.between
-    before, after = both
-    correction = abs(math.log(after.pace / before.pace))
-    # two runs share the doubt of one correction
-    return math.hypot(min(limits.between, limits.paced), limits.doubt * correction / math.sqrt(2))
 
 
 def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:

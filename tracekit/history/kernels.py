@@ -49,8 +49,8 @@ def kernel_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[K
 
 
 def _change(label: str, before: Kernel | None, after: Kernel | None) -> KernelChange:
-    known = before is not None and after is not None and before.p50 > 0
-    return KernelChange(label, before, after, after.p50 / before.p50 if known else None)  # pyright: ignore[reportOptionalMemberAccess]
+    ratio = after.p50 / before.p50 if before and after and before.p50 > 0 else None
+    return KernelChange(label, before, after, ratio)
 
 
 def _shift(change: KernelChange) -> float:
