@@ -105,8 +105,7 @@ def _record(folder: Path, name: str, slow: float, effort: Effort) -> Path:
     run = folder / name
     how = f"--recorder host --workload {effort.workload} --time-limit {effort.seconds}s"
     options = ["--workloads", str(_WORKLOADS), "--slow", str(slow), "--output", str(run)]
-    own = ["--no-reference"] if effort.workload == "burn" else []
-    argv = [sys.executable, "-m", "tracekit", "capture", *how.split(), *options, *own]
+    argv = [sys.executable, "-m", "tracekit", "capture", *how.split(), *options]
     subprocess.run(argv, check=True, capture_output=True)
     return run
 

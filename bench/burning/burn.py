@@ -1,33 +1,22 @@
 """Work for one core whose length is known: what `compare_runs.py` slows down on purpose."""
 
-import time
 from typing import Annotated
 
 import typer
 
-from tracekit.told import REFERENCE, Gauge, Told
 from tracekit.workload import Step, workload
 
 _ROUNDS = 40_000
-_REFERENCE_ROUNDS = 2_000
 _MODULUS = 2_147_483_647
 
 
 @workload
 def burn(
     slow: Annotated[float, typer.Option(min=0, help="Share of work to add, such as 0.1.")] = 0.0,
-    reference: Annotated[bool, typer.Option(help="Tell the machine's own pace.")] = True,
 ) -> Step:
     """Iterate a recurrence on one core, as often as asked for."""
     rounds = round(_ROUNDS * (1 + slow))
-
-    def tell() -> Told:
-        began = time.monotonic_ns()
-        _iterate(_REFERENCE_ROUNDS)
-        ended = time.monotonic_ns()
-        return Told(gauges=(Gauge(REFERENCE, ended - began, began, "ns"),) if reference else ())
-
-    return Step(submit=lambda: rounds, wait=_iterate, backend="cpu", tokens=1, tell=tell)
+    return Step(submit=lambda: rounds, wait=_iterate, backend="cpu", tokens=1)
 
 
 def _iterate(rounds: int) -> None:

@@ -62,7 +62,10 @@ class Counters:
 
 @dataclass(frozen=True)
 class Hold:
-    """Something that keeps the GPU from what was submitted, once in so many steps."""
+    """Something that keeps the GPU from what was submitted, again and again.
+
+    `every` is how often: in steps for a hold, in ns for another process's work.
+    """
 
     every: int
     time: int
@@ -105,7 +108,7 @@ class Setup:
         swing: By how much steps alternate between slow and fast.
         spikes: Steady steps that take longer on the GPU, and by how much.
         compositor: What the window server draws for, 60 times a second; 0 for a sleeping display.
-        rival: What another process computes each time, and how often a second.
+        rival: What another process computes each time, and how far apart.
         clock: Share of the full clock, for a share of the steady phase.
         thermal: The thermal state in the steady phase.
         foreign_compiles: How many pipelines another program makes meanwhile.
