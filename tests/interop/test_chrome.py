@@ -44,11 +44,21 @@ def test_processes_and_tracks_are_named(tables: Tables) -> None:
 
 
 def test_chains_begin_once_and_go_on(tables: Tables) -> None:
-    steps: dict[int, str] = {}
+    steps: dict[str, str] = {}
     for one in events(tables):
         if one.get("cat") == "work":
             steps[one["id"]] = steps.get(one["id"], "") + one["ph"]
     assert sorted(steps.values()) == ["s", "st", "st", "st", "st"]
+
+
+def test_ids_of_arrows_are_texts_that_no_viewer_rounds(tables: Tables) -> None:
+    later = {
+        name: frame.replace({"pid": {4711: 99_998}}) if "pid" in frame else frame
+        for name, frame in tables.items()
+    }
+    ids = {one["id"] for one in events(later) if one.get("cat") == "work"}
+    assert len(ids) == 5
+    assert len({float(int(one, 16)) for one in ids}) < 5
 
 
 def test_levels_are_counters(tables: Tables) -> None:

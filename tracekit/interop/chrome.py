@@ -1,6 +1,7 @@
 """A run as Chrome's Trace Event Format: JSON that many viewers read.
 
-Times are microseconds there, with three decimals, so no nanosecond is lost.
+Times are microseconds there, with three decimals, so no nanosecond is lost. Ids of arrows are
+texts: numbers beyond 2^53 are rounded in JavaScript, which would join what is apart.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,7 +89,7 @@ def _chains(lane: Slices, pid: int, tid: int, begun: set[int]) -> Iterator[Event
                 continue
             yield {
                 "ph": "t" if link in begun else "s",
-                "id": link,
+                "id": f"{link:#x}",
                 "name": "work",
                 "cat": "work",
                 "bp": "e",
