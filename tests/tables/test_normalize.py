@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tracekit.errors import InputError
+from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.schema import (
     CLOCK,
@@ -28,6 +29,10 @@ NONE = 2**64 - 1
 
 def schema(*columns: Column) -> Schema:
     return Schema("things", "things", (gpu("raw-things"),), columns)
+
+
+def words(remarks: list[Remark]) -> list[str]:
+    return [remark.text for remark in remarks]
 
 
 def one(values: object, kind: Kind) -> pd.Series:
@@ -95,14 +100,14 @@ def test_a_doubtful_column_that_is_something_else_costs_only_itself() -> None:
         Column("b", "b", Kind.IDENTIFIER, "b", doubtful=True),
     )
     frame = pd.DataFrame({"a": [1], "b": ["0xff"]})
-    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
     assert table["a"].tolist() == [1]
     assert table["b"].dtype == "UInt64"
     assert table["b"].isna().all()
-    assert warnings == ["The column b of raw holds what is no identifier, and is left null"]
-    table, warnings = normalize(frame.assign(b=[7]), schema(*columns), gpu("raw"), frozenset())
+    assert words(remarks) == ["The column b of raw holds what is no identifier, and is left null"]
+    table, remarks = normalize(frame.assign(b=[7]), schema(*columns), gpu("raw"), frozenset())
     assert table["b"].tolist() == [7]
-    assert warnings == []
+    assert remarks == []
 
 
 def test_names_lose_the_pid_that_was_added_and_no_other() -> None:
@@ -145,43 +150,44 @@ def test_the_clock_is_that_of_the_source() -> None:
 def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
     columns = (Column("n", "n", Kind.INTEGER, "n"), Column("t", "t", Kind.TEXT, "t"))
     frame = pd.DataFrame({"other": [1]})
-    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
     assert table.dtypes.astype(str).to_dict() == {"n": "Int64", "t": "string"}
     assert table.isna().all(axis=None)
-    assert warnings == [
+    assert words(remarks) == [
         "raw: columns that tracekit does not know: other",
         "raw: columns that the export lacks: n, t",
     ]
-    _, warnings = normalize(frame, schema(*columns), host("raw"), frozenset())
-    assert warnings == ["raw: columns that tracekit does not know: other"]
+    _, remarks = normalize(frame, schema(*columns), host("raw"), frozenset())
+    text = "raw: columns that tracekit does not know: other"
+    assert remarks == [Remark(Flaw.UNKNOWN, "things", "raw", ("other",), text)]
 
 
 def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
     columns = (START, Column("width", "pixel-width", Kind.INTEGER, "width", since="27.2"))
     frame = pd.DataFrame({"start": [1]})
-    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
     assert table["width"].isna().tolist() == [True]
-    assert warnings == []
+    assert remarks == []
     newer = frame.assign(**{"pixel-width": [1920]})
-    table, warnings = normalize(newer, schema(*columns), gpu("raw"), frozenset())
+    table, remarks = normalize(newer, schema(*columns), gpu("raw"), frozenset())
     assert table["width"].tolist() == [1920]
-    assert warnings == []
+    assert remarks == []
 
 
 def test_what_stands_beside_a_column_is_not_missed_by_itself() -> None:
     columns = (START, *stack("backtrace"), THREAD)
     frame = pd.DataFrame({"start": [1], "backtrace": ["f"], "thread": ["T"]})
-    _, warnings = normalize(frame, schema(*columns), gpu("raw", unused="thread"), frozenset())
-    assert warnings == []
-    _, warnings = normalize(frame[["start"]], schema(*columns), gpu("raw"), frozenset())
-    assert warnings == ["raw: columns that the export lacks: backtrace, thread"]
+    _, remarks = normalize(frame, schema(*columns), gpu("raw", unused="thread"), frozenset())
+    assert remarks == []
+    _, remarks = normalize(frame[["start"]], schema(*columns), gpu("raw"), frozenset())
+    assert words(remarks) == ["raw: columns that the export lacks: backtrace, thread"]
 
 
 def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> None:
     frame = pd.DataFrame({"start": [1]})
     exported = ["start", "new"]
-    _, warnings = normalize(frame, schema(START), gpu("raw"), frozenset(), exported)
-    assert warnings == ["raw: columns that tracekit does not know: new"]
+    _, remarks = normalize(frame, schema(START), gpu("raw"), frozenset(), exported)
+    assert words(remarks) == ["raw: columns that tracekit does not know: new"]
 
 
 def test_a_table_reads_its_own_columns_and_the_pids_of_its_names() -> None:
@@ -211,10 +217,12 @@ def test_names_of_many_rows_are_made_once_for_each_process() -> None:
 
 def test_ids_beside_a_known_column_are_known() -> None:
     frame = pd.DataFrame({"start": [1], "thread": ["T"], "thread.tid": [1], "thread.pid": [2]})
-    _, warnings = normalize(frame, schema(START), gpu("raw", unused="thread"), frozenset())
-    assert warnings == []
-    _, warnings = normalize(frame, schema(START), gpu("raw"), frozenset())
-    assert warnings == ["raw: columns that tracekit does not know: thread, thread.tid, thread.pid"]
+    _, remarks = normalize(frame, schema(START), gpu("raw", unused="thread"), frozenset())
+    assert remarks == []
+    _, remarks = normalize(frame, schema(START), gpu("raw"), frozenset())
+    assert words(remarks) == [
+        "raw: columns that tracekit does not know: thread, thread.tid, thread.pid"
+    ]
 
 
 def test_a_column_that_must_be_there_is_asked_for() -> None:
@@ -225,12 +233,12 @@ def test_a_column_that_must_be_there_is_asked_for() -> None:
 def test_rows_without_a_time_are_left_out_and_counted() -> None:
     frame = pd.DataFrame({"start": pd.array([1, None, 3], dtype="Int64"), "n": [1, 2, 3]})
     columns = (START, Column("n", "n", Kind.INTEGER, "n"))
-    table, warnings = normalize(frame, schema(*columns), gpu("raw"), frozenset())
+    table, remarks = normalize(frame, schema(*columns), gpu("raw"), frozenset())
     assert table["start"].dtype == "int64"
     assert table["start"].tolist() == [1, 3]
     assert table["n"].tolist() == [1, 3]
     assert table.index.tolist() == [0, 1]
-    assert warnings == ["raw: 1 rows without a time are left out"]
+    assert words(remarks) == ["raw: 1 rows without a time are left out"]
 
 
 def test_the_frame_that_came_in_is_left_as_it_was() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from tracekit.errors import InputError
-from tracekit.tables.drift import DriftError, Flaw
+from tracekit.tables.drift import DriftError, Flaw, Remark
 from tracekit.tables.schema import Column, Kind, Schema, Source
 
 _NONE = 2**64 - 1
@@ -20,7 +20,7 @@ def normalize(
     source: Source,
     targets: frozenset[int],
     exported: Iterable[str] | None = None,
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Remark]]:
     """Return the table with the schema's columns and dtypes, and what is to be said about it.
 
     Args:
@@ -33,8 +33,7 @@ def normalize(
     Raises:
         DriftError: A required column is missing, or one holds what its kind does not allow.
     """
-    drift = drifted(map(str, frame.columns) if exported is None else exported, schema, source)
-    warnings = [in_words(flaw, columns, source) for flaw, columns in drift.items()]
+    remarks = _drift([*(frame.columns if exported is None else exported)], schema, source)
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         try:
@@ -43,13 +42,14 @@ def normalize(
             if not column.doubtful:
                 raise
             columns[column.name] = _nothing(frame, column)
-            warnings.append(f"{error.message[:-1]}, and is left null")
+            remarks.append(_changed(f"{error.message[:-1]}, and is left null", schema, source))
     table = pd.DataFrame(columns, index=frame.index)
     placed = table[_times(schema)].notna().all(axis="columns")
     if not placed.all():
-        warnings.append(f"{source.schema}: {(~placed).sum()} rows without a time are left out")
+        told = f"{source.schema}: {(~placed).sum()} rows without a time are left out"
+        remarks.append(_changed(told, schema, source))
         table = table[placed].reset_index(drop=True)
-    return table.astype(dict.fromkeys(_times(schema), "int64")), warnings
+    return table.astype(dict.fromkeys(_times(schema), "int64")), remarks
 
 
 def read_by(schema: Schema) -> frozenset[str]:
@@ -68,28 +68,37 @@ def _times(schema: Schema) -> list[str]:
     return [column.name for column in schema.columns if column.kind is Kind.TIME]
 
 
-def drifted(exported: Iterable[str], schema: Schema, source: Source) -> dict[Flaw, tuple[str, ...]]:
-    """Return the columns of an export that the schema does not know, and those that it lacks."""
-    exported = [*exported]
+def _drift(exported: list[str], schema: Schema, source: Source) -> list[Remark]:
     known = {column.source for column in schema.columns} | set(source.unused)
     known |= {f"{name}{suffix}" for name in known for suffix in _BESIDE}
-    unknown = [name for name in exported if name not in known]
-    missing = [
-        _owner(column.source)
+    unknown = dict.fromkeys(name for name in exported if name not in known)
+    missing = dict.fromkeys(
+        owner(column.source)
         for column in schema.columns
-        if column.source and not column.since and _owner(column.source) not in exported
+        if column.source and not column.since and owner(column.source) not in exported
+    )
+    found = (
+        (Flaw.UNKNOWN, "that tracekit does not know", unknown),
+        (Flaw.LACKING, "that the export lacks", missing if source.clock == "gpu" else {}),
+    )
+    return [
+        Remark(
+            flaw,
+            schema.name,
+            source.schema,
+            (*columns,),
+            f"{source.schema}: columns {which}: {', '.join(columns)}",
+        )
+        for flaw, which, columns in found
+        if columns
     ]
-    found = {Flaw.UNKNOWN: unknown, Flaw.LACKING: missing if source.clock == "gpu" else []}
-    return {flaw: tuple(dict.fromkeys(names)) for flaw, names in found.items() if names}
 
 
-def in_words(flaw: Flaw, columns: Iterable[str], source: Source) -> str:
-    """Say that an export has columns too many or too few."""
-    what = "that tracekit does not know" if flaw is Flaw.UNKNOWN else "that the export lacks"
-    return f"{source.schema}: columns {what}: {', '.join(columns)}"
+def _changed(text: str, schema: Schema, source: Source) -> Remark:
+    return Remark(Flaw.CHANGED, schema.name, source.schema, (), text)
 
 
-def _owner(mnemonic: str) -> str:
+def owner(mnemonic: str) -> str:
     """Return the export's own column, of one that the flat table puts beside it."""
     name, dot, suffix = mnemonic.rpartition(".")
     return name if f"{dot}{suffix}" in _BESIDE else mnemonic

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from tracekit.tables.derived import Made, asked, first_with_rows, made
-from tracekit.tables.drift import Flaw, Remark
+from tracekit.tables.drift import Remark
 from tracekit.tables.exports import Listed
-from tracekit.tables.normalize import drifted, in_words, normalize, read_by
+from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.raw import MissingTableError, RawTables
 from tracekit.tables.schema import Schema, Source
@@ -168,25 +168,9 @@ class Tables(Mapping[str, pd.DataFrame]):
     def _normalized(self, schema: Schema, source: Source, choice: Choice = OPEN) -> Made:
         flat = self._raw.table(source.schema, choice)
         part = flat.part(read_by(schema))
-        table, warnings = normalize(part, schema, source, self._targets, flat.names)
-        drift = drifted(flat.names, schema, source)
-        told = {flaw: in_words(flaw, columns, source) for flaw, columns in drift.items()}
-        for flaw, text in told.items():
-            self._remark(flaw, schema, source, text, drift[flaw])
-        for text in warnings:
-            if text not in told.values():
-                self._remark(Flaw.CHANGED, schema, source, text)
-        return table, warnings
-
-    def _remark(
-        self,
-        flaw: Flaw,
-        schema: Schema,
-        source: Source,
-        text: str,
-        columns: tuple[str, ...] = (),
-    ) -> None:
-        self._remarks[Remark(flaw, schema.name, source.schema, columns, text)] = None
+        table, remarks = normalize(part, schema, source, self._targets, flat.names)
+        self._remarks |= dict.fromkeys(remarks)
+        return table, [remark.text for remark in remarks]
 
 
 def _schema(name: str) -> Schema:

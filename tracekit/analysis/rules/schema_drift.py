@@ -8,6 +8,7 @@ from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import rule
 from tracekit.tables.drift import Flaw
+from tracekit.tables.normalize import owner
 from tracekit.tables.schemas import SCHEMAS
 
 _ADVICE = (
@@ -61,12 +62,8 @@ def _nulls(remark: tuple[str, ...]) -> str:
     _, table, schema, columns, _ = remark
     lacking = set(columns.split(", "))
     sources = ((one.name, one.source) for one in SCHEMAS[table].columns if one.source)
-    nulls = [name for name, source in sources if source in lacking or _owner(source) in lacking]
+    nulls = [name for name, source in sources if owner(source) in lacking]
     return f"{schema} lacks {columns}, so that {', '.join(nulls)} of {table} are null"
-
-
-def _owner(source: str) -> str:
-    return source.rpartition(".")[0]
 
 
 def _listed(texts: list[str]) -> str:
