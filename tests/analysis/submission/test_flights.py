@@ -90,11 +90,16 @@ def test_what_cannot_be_joined_is_left_out(handed_over: Handed, targets: pd.Data
     assert found.committed.tolist() == [10 * US, 240 * US]
     doubled = pd.concat([submissions, submissions.iloc[:1]])
     assert flights(doubled, completions, None, targets).committed.size == 2
-    other = submissions.assign(event="SomethingElse")
-    with pytest.raises(Unavailable, match="no command buffer of the target has both"):
-        flights(other, completions, None, targets)
     with pytest.raises(Unavailable, match="no command buffer of the target has both"):
         flights(submissions, completions.iloc[:0], None, targets)
+
+
+def test_events_of_unknown_names_are_named(handed_over: Handed, targets: pd.DataFrame) -> None:
+    _, submissions, completions = handed_over(TURNS)
+    names = pd.array(["SomethingElse", None, "SomethingElse"], dtype="string")
+    other = submissions.assign(event=names)
+    with pytest.raises(Unavailable, match=r"are commits is not known: SomethingElse, no name\."):
+        flights(other, completions, None, targets)
 
 
 def test_an_unknown_target_has_no_flights(handed_over: Handed, nobody: pd.DataFrame) -> None:

@@ -89,16 +89,16 @@ def flights(
 ) -> Flights:
     """Join the target's command buffers with their completions.
 
-    A submission lasts until its commit. A program began with a command buffer when it began its
-    first encoder; where encoders are not in the trace, when the time that it spent encoding must
-    have begun at the latest. (That a command buffer was made says nothing: MLX makes the next one
-    as soon as it has committed the last.)
+    A submission is taken to last until its commit. A program began with a command buffer when it
+    began its first encoder; where encoders are not in the trace, when the time that it spent
+    encoding must have begun at the latest: a command buffer may be made long before it is used.
 
     Raises:
-        Unavailable: The target is not known, or none of its command buffers has a completion.
+        Unavailable: The target is not known, the events of its submissions have unknown names
+            only, or none of its command buffers has a completion.
     """
-    own = of_target(submissions, targets)
-    own = own[(own["event"] == _COMMIT) & own["command_buffer"].notna() & own["duration"].notna()]
+    own = _committed(of_target(submissions, targets))
+    own = own[own["command_buffer"].notna() & own["duration"].notna()]
     own = own.drop_duplicates("command_buffer", keep=False).set_index("command_buffer")
     commits = own["start"] + own["duration"].astype("int64")
     done = completions.dropna(subset=["command_buffer"])
@@ -111,6 +111,14 @@ def flights(
     joined = joined.join(_encoded(encoders).combine_first(begun).rename("begun"))
     ordered = joined.sort_values("committed", kind="stable").astype("int64")
     return Flights(*(ordered[name].to_numpy() for name in ("begun", "committed", "time")))
+
+
+def _committed(own: pd.DataFrame) -> pd.DataFrame:
+    known = own["event"].fillna("no name") == _COMMIT
+    if not known.any():
+        words = ", ".join(sorted(set(own["event"].fillna("no name").astype(str))))
+        raise Unavailable(f"which events of submissions are commits is not known: {words}.")
+    return own[known]
 
 
 def _encoded(encoders: pd.DataFrame | None) -> "pd.Series[int]":
