@@ -12,10 +12,10 @@ from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.metrics.steps import steady_tokens
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Rule, Settings
 from tracekit.analysis.rules import RULES
+from tracekit.analysis.steps import steady_tokens
 from tracekit.errors import TracekitError, UsageError
 from tracekit.recording import Provenance
 

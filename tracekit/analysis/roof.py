@@ -9,7 +9,8 @@ from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import chip_of
-from tracekit.analysis.metrics.steps import bytes_moved, steady_steps, step_model
+from tracekit.analysis.metrics.steps import bytes_moved, step_model
+from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.chips import Chip
 from tracekit.roofline import Reached, intensity, reached, ridge_of

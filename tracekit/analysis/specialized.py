@@ -3,7 +3,7 @@
 MLX calls a custom kernel `custom_kernel_NAME__` and then its template values, the dtypes of its
 inputs and those of its outputs, joined by `_`. A dtype ends in `s` where the input is a scalar and
 in `c` where it has fewer than 8 elements: both are read as constants, and change the signature
-(mlx/backend/metal/custom_kernel.cpp; 0.32.1).
+(mlx/backend/common/metal_kernel.cpp; 0.32.1).
 """
 
 import re

@@ -9,7 +9,7 @@ from tracekit.analysis.idle.surroundings import surroundings, without_load
 from tracekit.analysis.idle.work import work_of, written
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import gaps as between
-from tracekit.analysis.intervals import steady_window
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import of_target
 from tracekit.tables.drift import Flaw
 from tracekit.tables.schemas import SCHEMAS
@@ -35,10 +35,7 @@ def loaded_table(
         Unavailable: The target is not known or has no rows, the window has no length, or there
             was no load in all of it.
     """
-    window = steady_window(phases, of_target(gpu_intervals, targets))
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
+    window = window_of_target(gpu_intervals, targets, phases)
     waits = without_load(spans)
     end = min(window.end, _read_until(gpu_intervals, remarks))
     if end <= window.start:

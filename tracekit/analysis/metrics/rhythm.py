@@ -3,10 +3,11 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.intervals import Window
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
 from tracekit.analysis.rhythm.beats import Beats, beats, spikes
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.steps import steady_steps, steady_tokens, variants
 from tracekit.analysis.submission.flights import flights
 from tracekit.analysis.submission.launches import Launches, launches
@@ -126,11 +127,7 @@ def _alike(steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFram
 def _window(
     gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
 ) -> Window:
-    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
-    return window
+    return window_of_target(on_gpu(gpu_intervals), targets, phases)
 
 
 def _launches(

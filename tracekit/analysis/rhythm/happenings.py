@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tracekit.analysis.allocations import WIRE
 from tracekit.analysis.intervals import Times, gaps, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.told import COMPILE, IDLE, REFERENCE
@@ -12,7 +13,6 @@ LONGER_WORK = "the device worked longer for the target"
 WITHOUT_WORK = "the device had nothing of the target to do"
 COMPILED = "shaders were compiled"
 
-_WIRE = "Wire Memory"
 _Piece = tuple[str, Times, Times]
 
 
@@ -65,7 +65,7 @@ def _others(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
 
 def _memory(events: pd.DataFrame | None) -> Iterator[_Piece]:
     if events is not None:
-        wired = events[events["target"] & (events["event"] == _WIRE)]
+        wired = events[events["target"] & (events["event"] == WIRE)]
         yield "the driver wired memory", *_joined(wired)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.idle import (
     CAUSES,
+    SHORTEST,
     Cause,
     advice,
     by_cause,
@@ -35,7 +36,7 @@ def bubbles(
     phases: pd.DataFrame | None,
     *,
     limit: float = 0.05,
-    shortest: int = 10_000,
+    shortest: int = SHORTEST,
 ) -> Iterator[Finding]:
     """The device had nothing of the target to do.
 

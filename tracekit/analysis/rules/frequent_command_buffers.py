@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable, absence
-from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.intervals import Times, Window
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import flights
 from tracekit.analysis.submission.idle import LATE
@@ -67,8 +68,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
     own = of_target(on_gpu(gpu_intervals), targets)
     if steps is None:
         raise Unavailable(absence("steps"))
-    window = steady_window(phases, own)
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     work = launches(own, window)
     if work.buffers == 0:
         raise Unavailable("the trace does not say to which command buffers the work belongs.")
@@ -84,7 +84,7 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
         yield _finding(work, chosen, window, steps, round(between * _spared(work, enough)))
 
 
-def _after(work: Launches, waits: "NDArray[np.int64]") -> NDArray[np.bool_]:
+def _after(work: Launches, waits: Times) -> NDArray[np.bool_]:
     """Tell before which pieces of work the program had waited for the device."""
     held = np.searchsorted(waits, work.starts) - np.searchsorted(waits, work.starts - work.idle)
     return held > 0

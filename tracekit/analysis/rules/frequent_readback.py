@@ -8,13 +8,13 @@ import pandas as pd
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, steady_window
+from tracekit.analysis.intervals import Times, Window
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Waits, between_steps, flights
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.submission.readbacks import per_step, told_readbacks
-from tracekit.analysis.target import of_target
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -60,8 +60,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         When the workload marks no steps, and when neither submissions and completions nor spans
         of readbacks are there, as in recordings of the host.
     """
-    window = steady_window(phases, of_target(gpu_intervals, targets))
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     steady = steady_steps(steps)
     if submissions is not None and completions is not None:
         waits = flights(submissions, completions, encoders, targets).waits(window)

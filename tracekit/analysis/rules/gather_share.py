@@ -7,10 +7,11 @@ import pandas as pd
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import busy, steady_window
+from tracekit.analysis.intervals import busy
 from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.target import on_gpu
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -49,8 +50,7 @@ def gather_share(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
-    assert window is not None
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     work = named_work(gpu_intervals, shader_runs, targets, window)
     gathers = work.are(Chore.GATHER)
     whole = busy(work.starts, work.ends)

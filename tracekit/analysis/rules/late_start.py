@@ -8,8 +8,8 @@ import pandas as pd
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.submission.idle import LATE, IdleGaps
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.units import duration, percent
@@ -54,8 +54,7 @@ def late_start(
     own = of_target(on_gpu(gpu_intervals), targets)
     if own["start_latency"].isna().all():
         raise Unavailable("no interval of the target has a start latency.")
-    window = steady_window(phases, own)
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     idle = IdleGaps.of(gpu_intervals, window)
     chosen = idle.waited > late
     waited = idle.waited[chosen]

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.intervals import Times, Window, spans, steady_window
-from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.named_work import Chore, NamedWork, named_work
 from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.steps import steady_steps
+from tracekit.analysis.target import on_gpu
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -54,8 +55,7 @@ def metadata_per_layer(
         When labels do not name kernels, as with stock builds of MLX, when the workload does not
         mark its steps, and where a CPU did the work.
     """
-    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
-    assert window is not None
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     begins = np.sort(spans(steady_steps(steps))[0])
     work = named_work(gpu_intervals, shader_runs, targets, window)
     tiny = work.are(Chore.METADATA) & (work.ends - work.starts <= longest_copy)

@@ -13,6 +13,7 @@ from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.rule import rule
 from tracekit.analysis.specialized import reasons
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import of_target
 from tracekit.told import COMPILE
 from tracekit.units import duration
@@ -74,10 +75,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
-    window = steady_window(phases, own)
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
+    window = window_of_target(gpu_intervals, targets, phases)
     named = [*_first_used(specializations, spans, window, limit)] or [*_first_seen(new, limit)]
     found = [*_compiled(compiler_activity, window, limit), *named]
     warnings = [one for one in found if one.severity is Severity.WARNING]

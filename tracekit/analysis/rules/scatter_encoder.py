@@ -6,11 +6,10 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.target import on_gpu
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -48,10 +47,7 @@ def scatter_encoder(
         When labels do not name kernels, as with stock builds of MLX, and where a CPU did the
         work.
     """
-    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     work = named_work(gpu_intervals, shader_runs, targets, window)
     scatters = work.are(Chore.SCATTER)
     cost = int(work.costs(scatters).sum())

@@ -6,17 +6,16 @@ import pandas as pd
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.target import on_gpu
 from tracekit.units import percent, size
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: keep fewer values alive in a thread "
     "(a smaller tile or head-dimension slice for each, more simdgroups), use half where fp32 is "
     "not needed, index private arrays by constants alone, so that they can live in registers, and "
-    "unroll less. `[[max_total_threads_per_threadgroup]]` at the size that is launched tells the "
-    "compiler how many registers a thread may have."
+    "unroll less, and state the size that is launched by `[[max_total_threads_per_threadgroup]]`."
 )
 _NOT_RECORDED = (
     "the recording has no table of spills (graphics-compiler-spill-events), which is new with "
@@ -56,11 +55,9 @@ def shader_spills(
         When the recording has no table of spills, as those of Instruments 26 have none; when
         the target is not known or has no rows; and where a CPU did the work.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     if shader_spills is None:
         raise Unavailable(_NOT_RECORDED)
-    window = steady_window(phases, own)
-    assert window is not None
     spills = shader_spills[shader_spills["target"].fillna(value=False)]
     inside = spills[(spills["time"] >= window.start) & (spills["time"] <= window.end)]
     spilled = int(inside["spilled"].sum())

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable, absence
-from tracekit.analysis.intervals import Window, busy, overlap, steady_window
+from tracekit.analysis.intervals import Window, busy, overlap
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Flights, between_steps, encoding, flights
 from tracekit.analysis.submission.idle import IdleGaps
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.target import on_gpu
 from tracekit.units import duration, percent
 
 _ADVICE = (
@@ -59,10 +60,7 @@ def shallow_queue(  # noqa: PLR0917  it asks for these tables
         When submissions or completions of command buffers were not exported, and where a CPU
         did the work.
     """
-    window = steady_window(phases, of_target(on_gpu(gpu_intervals), targets))
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
     if submissions is None or completions is None:
         raise Unavailable(absence("submissions" if submissions is None else "completions"))
     found = flights(submissions, completions, encoders, targets)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.submission.launches import LONGEST, Launches, launches, spared
 from tracekit.analysis.submission.rates import each
 from tracekit.analysis.target import of_target, on_gpu
@@ -55,8 +55,7 @@ def tiny_encoders(
         When the target is not known or has no work in the window, and where a CPU did the work.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     work = launches(own, window)
     tiny = work.ends - work.starts < short
     chosen = tiny & ~work.opens & (work.idle > 0) & (work.idle <= LONGEST)

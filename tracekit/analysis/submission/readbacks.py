@@ -6,15 +6,14 @@ import pandas as pd
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.submission.flights import Waits, in_steps
-
-_NAME = "readback"
+from tracekit.told import READBACK
 
 
 def told_readbacks(spans: pd.DataFrame | None, window: Window) -> Waits | None:
     """Return the readbacks in the window that the workload told of; None where it told of none."""
     if spans is None:
         return None
-    starts, ends = bounds(spans[spans["name"] == _NAME].sort_values("start", kind="stable"))
+    starts, ends = bounds(spans[spans["name"] == READBACK].sort_values("start", kind="stable"))
     if starts.size == 0:
         return None
     return Waits(starts, ends).only((starts >= window.start) & (starts < window.end))
