@@ -1,6 +1,7 @@
 """How much of a difference between runs is chance: an interval of the change.
 
-Two estimates of how much equal runs differ, and the wider interval of both counts:
+Two estimates of how much equal runs differ, and the wider interval of both counts; of at least 6
+pairs the order statistics of their ratios count alone:
 
 - *within runs*: the standard deviation of blocks of a run. That of the run as a whole would be
   smaller if blocks were independent; they are not, and what changes slowly within a run (clock,
@@ -10,7 +11,7 @@ Two estimates of how much equal runs differ, and the wider interval of both coun
   root of their number; of a median, whose outliers do not move it, the median deviation counts.
   `between` is added to it, for what no run shows of itself.
 - *between runs*, where there are several of each side: their own standard deviation, with
-  Student's t for few runs; of at least 6 pairs, the order statistics of the pairs' ratios.
+  Student's t for few runs.
 
 Changes are on a scale where they add up: logarithms of values that are compared by ratio, the
 values themselves where a difference says more, as of shares.

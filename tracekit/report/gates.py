@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.analyze import used_tables
-from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.intervals import Window
 from tracekit.report.panel import Tables
+from tracekit.report.phases import marked_window
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.tables.schemas import SCHEMAS
@@ -42,9 +43,7 @@ class Gate:
 
 def gates(tables: Tables) -> list[Gate]:
     """Return a gate for each table that metrics and rules use, in the order of the schemas."""
-    phases = rows(tables, "phases").frame
-    window = steady_window(phases, phases.iloc[:0])
-    return list(_gates(tables, window))
+    return list(_gates(tables, marked_window(tables)))
 
 
 def _gates(tables: Tables, window: Window | None) -> Iterator[Gate]:

@@ -98,3 +98,5 @@ def test_a_mean_is_found_by_its_unit_whatever_the_chip_calls_it(means: Make) -> 
         assert (row["counter"], row["share"]) == (name, pytest.approx(0.26))
     with pytest.raises(Unavailable, match="no occupancy of compute was recorded, only: MMU"):
         mean_of(means({"MMU Limiter": 1.0}), Kind.OCCUPANCY, "compute")
+    with pytest.raises(Unavailable, match="no bandwidth of read in a stated unit was recorded"):
+        mean_of(means({"MMU Limiter": 1.0}), Kind.BANDWIDTH, "read")

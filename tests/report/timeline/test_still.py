@@ -2,16 +2,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tracekit.analysis.intervals import busy
 from tracekit.report.timeline.still import (
     MOST_BINS,
     MOST_MARKS,
     SHADES,
     WIDTH,
-    covered,
     strips,
     ticks,
 )
@@ -65,20 +61,6 @@ def test_there_are_never_more_marks_than_a_page_can_bear() -> None:
 
 def test_ticks_are_words_from_begin_to_end() -> None:
     assert ticks(Timeline(0, 4_000_000, ())) == ("0 ns", "1 ms", "2 ms", "3 ms", "4 ms")
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=20),
-    st.lists(st.integers(-5, 80), min_size=1, max_size=9),
-)
-def test_what_is_covered_up_to_a_time_is_the_union_up_to_it(
-    spans: list[tuple[int, int]], moments: list[int]
-) -> None:
-    starts = np.array([start for start, _ in spans], np.int64)
-    ends = starts + np.array([length for _, length in spans], np.int64)
-    at = np.array(sorted(moments), np.int64)
-    expected = [busy(np.minimum(starts, one), np.minimum(ends, one)) for one in at]
-    assert covered(starts, ends, at).tolist() == expected
 
 
 @pytest.mark.parametrize("which", ["host_run", "trace_run"])

@@ -106,7 +106,8 @@ def mean_of(counter_means: pd.DataFrame, kind: Kind, unit: str) -> "pd.Series":
     """Return the row of one unit's counter; raise Unavailable where it was not recorded."""
     found = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
     if found.empty:
-        raise Unavailable(_lacks(f"{kind} of {unit}", tuple(counter_means["counter"])))
+        what = f"{kind} of {unit}" + (" in a stated unit" if kind is Kind.BANDWIDTH else "")
+        raise Unavailable(_lacks(what, tuple(counter_means["counter"])))
     return found.iloc[0]
 
 

@@ -14,7 +14,7 @@ from tracekit.analysis.finding import Evidence
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans, steady_window
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import percent
+from tracekit.units import percent, quantity
 
 WAYS = (
     "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
@@ -84,7 +84,8 @@ def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
 
     Columns are counter (as the trace calls it), kind, group, unit, samples, mean (as the trace
     counts it, each sample weighted by the target's work in it) and share: the mean as a ratio;
-    null where it is no percentage. Values that cannot be percentages are left out.
+    null where it is no percentage. Values that cannot be percentages are left out, and so are
+    bandwidths of no stated unit: some chips count them in percent, others in GB/s.
     """
     codes = counter_samples["counter"].cat.codes.to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -111,8 +112,14 @@ def extremes(
     own = counter_samples[counter_samples["counter"] == counter]
     ordered = own.sort_values(["value", "start"], ascending=[lowest, True], kind="stable")[:_SHOWN]
     starts, ends = spans(ordered)
+    ratio = bool(own["percentage"].fillna(value=True).all())  # only bandwidths are GB/s instead
     return tuple(
-        Evidence("gpu_counters", int(start), int(end), f"{counter} {percent(value / 100)}")
+        Evidence(
+            "gpu_counters",
+            int(start),
+            int(end),
+            f"{counter} {percent(value / 100) if ratio else quantity(float(value), 'GB/s')}",
+        )
         for start, end, value in zip(starts, ends, ordered["value"], strict=True)
     )
 
@@ -150,9 +157,9 @@ def _mean_of(
     means = meaning(name)
     if means is None:
         return ()
-    # Where a trace does not state it, all kinds but bandwidths are percentages by their meaning.
-    unstated = bool(np.isnan(flags).all())
-    ratio = means.kind is not Kind.BANDWIDTH if unstated else not (flags == 0).any()
+    if means.kind is Kind.BANDWIDTH and np.isnan(flags).all():
+        return ()
+    ratio = not (flags == 0).any()  # where a trace does not state it, by the counter's meaning
     fits = (values >= 0) & (values <= _MOST_PERCENT) if ratio else values >= 0
     if fits.sum() < FEWEST:
         return ()

@@ -47,9 +47,9 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
         it fires when that covers more than `wired` of the window (default 1 %).
 
     Why it matters:
-        A buffer is made by the kernel and wired page by page, on the way of the step that waits
-        for it. A loop that uses its buffers again does neither. What it costs shows as idle time
-        of the device, which bubbles counts.
+        Making a buffer and wiring its memory takes time of the loop that asks for it. A loop
+        that uses its buffers again does neither. What it costs shows as idle time of the device,
+        which bubbles counts.
 
     What to do:
         Preallocate, pool, and keep shapes the same.

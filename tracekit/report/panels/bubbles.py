@@ -14,10 +14,10 @@ from tracekit.analysis.idle import (
     idle_time,
     loaded_time,
 )
-from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import of_target, rows
+from tracekit.report.phases import steady_or_busy_window
+from tracekit.report.rows import rows
 from tracekit.report.sources import of_table
 from tracekit.units import percent
 
@@ -63,9 +63,7 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
 
 def _window(tables: Tables) -> str:
     """Return what the time is called in which idle time was looked for."""
-    phases = rows(tables, "phases").frame
-    own = of_target(tables, "gpu_intervals").frame
-    window = steady_window(phases, own)
+    window = steady_or_busy_window(tables)
     return window.name if window else "the steady window"
 
 

@@ -8,12 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, steady_window
 from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.result import Result
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.distribution import distribution
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.phases import marked_window
 from tracekit.report.rows import Rows, of_target, rows
 from tracekit.report.sources import of_table
 
@@ -111,11 +111,10 @@ def _of_column(tables: Tables, table: str, column: str, name: str, meant: str) -
 
 def _steady(found: Rows, tables: Tables) -> pd.DataFrame:
     """Return the rows of the steady window; all of them where nobody marked one."""
-    phases = rows(tables, "phases")
-    if phases.absence or found.absence:
+    window = marked_window(tables)
+    if window is None or found.absence:
         return found.frame
     times = found.frame["start" if "start" in found.frame else "committed"]
-    window = steady_window(phases.frame, phases.frame) or Window(0, 0)
     inside = (times >= window.start) & (times < window.end)
     return found.frame[inside.fillna(value=False).astype(bool)]
 

@@ -9,9 +9,10 @@ import pandas as pd
 from tracekit.analysis.result import Result
 from tracekit.report.charts.axis import binary
 from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.course import Level, Moment, levels
+from tracekit.report.charts.course import Level, levels
 from tracekit.report.naming import heading
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.phases import phase_begins
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.report.text import sentence
@@ -83,11 +84,7 @@ def _levels(tables: Tables) -> Iterator[Level]:
 
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
-    phases = rows(tables, "phases").frame
-    begins = [
-        Moment(float(at), str(name))
-        for name, at in zip(phases["name"], phases["start"], strict=True)
-    ]
+    begins = phase_begins(tables)
     told = ", ".join(
         f"{one.name} from {size(one.heights[0])} to {size(one.heights[-1])}, at most "
         f"{size(max(one.heights))}"

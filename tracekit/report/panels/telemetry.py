@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.intervals import Window
 from tracekit.analysis.monitored import readings
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.phases import marked_window
 from tracekit.report.rows import rows
 from tracekit.units import duration, quantity
 
@@ -37,8 +38,7 @@ def context(result: Result, tables: Tables) -> Context | None:  # noqa: ARG001  
     read = readings(found).dropna(subset=["source", "value"])
     if read.empty:
         return None
-    phases = rows(tables, "phases")
-    steady = None if phases.absence else steady_window(phases.frame, phases.frame.iloc[:0])
+    steady = marked_window(tables)
     run = Window(int(read["time"].min()), int(read["time"].max()))
     levels = [_level(name, own, run, steady) for name, own in _by_name(read)]
     drawn = [one for one in levels if one.name.startswith(_DRAWN)]

@@ -16,8 +16,9 @@ from tracekit.analysis.result import Result
 from tracekit.analysis.rhythm.beats import Beats, beats, spikes
 from tracekit.analysis.rules.step_spikes import step_spikes
 from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.course import Level, Moment, course
+from tracekit.report.charts.course import Level, course
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.phases import phase_begins
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.told import IDLE
@@ -110,7 +111,7 @@ def _rate(steps: pd.DataFrame, tables: Tables, spiked: list[Spike]) -> Iterator[
         summary,
         level,
         lambda value: quantity(value, "").strip(),
-        begins=_phases(tables),
+        begins=phase_begins(tables),
         marked=[float(one.start) for one in spiked],
     )
 
@@ -127,7 +128,7 @@ def _per_second(edges: Numbers, starts: Times, ends: Times, made: Numbers) -> Nu
 def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if own.empty:
         return
-    phases = _phases(tables)
+    phases = phase_begins(tables)
     until = min((one.at for one in phases if one.name == OVERHEAD), default=math.inf)
     starts, ends = spans(own[(own["start"] < until).to_numpy()])
     if not starts.size:
@@ -147,14 +148,6 @@ def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
         begins=phases,
         top=1.0,
     )
-
-
-def _phases(tables: Tables) -> list[Moment]:
-    phases = rows(tables, "phases").frame
-    return [
-        Moment(float(at), str(name))
-        for name, at in zip(phases["name"], phases["start"], strict=True)
-    ]
 
 
 def _parts(steps: pd.DataFrame) -> Iterator[Part]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.analysis.intervals import Times, union
+from tracekit.analysis.coverage import Coverage
 from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
 from tracekit.units import count, duration, moment, percent, quantity
 
@@ -76,7 +76,9 @@ def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
 
 def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
     edges = np.linspace(timeline.begin, timeline.end, bins + 1).astype(np.int64)
-    share = np.diff(covered(track.starts, track.ends, edges)) / np.maximum(1, np.diff(edges))
+    share = Coverage.of(track.starts, track.ends).within(edges[:-1], edges[1:]) / np.maximum(
+        1, np.diff(edges)
+    )
     inside, _ = np.histogram(track.starts, edges)
     shades = np.ceil(share * SHADES).astype(int).clip(0, SHADES)
     shades[(shades == 0) & (inside > 0)] = 1
@@ -110,15 +112,3 @@ def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
     last = (int(track.ends[-1]) - timeline.begin) * WIDTH / (timeline.end - timeline.begin)
     until = max(round(last, 1), int(across[-1]) + WIDTH // MOST_BINS)
     return f"M{across[0]:g} {HEIGHT}{steps}H{until:g}V{HEIGHT}Z"
-
-
-def covered(starts: Times, ends: Times, at: Times) -> Times:
-    """Return for each point of time how much the intervals cover up to it, in ns."""
-    starts, ends = union(starts, ends)
-    if not starts.size:
-        return np.zeros(at.size, np.int64)
-    before = np.concatenate(([0], np.cumsum(ends - starts)))
-    place = np.searchsorted(starts, at, side="right")
-    current = np.maximum(place - 1, 0)
-    overshoot = np.where(place > 0, np.maximum(ends[current] - at, 0), 0)
-    return before[place] - overshoot

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from tracekit.analysis.finding import Evidence, Finding
-from tracekit.analysis.intervals import Window, steady_window
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Tables
-from tracekit.report.rows import of_target, rows
+from tracekit.report.phases import steady_or_busy_window
 from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.device import compiles, device, drivers, others
 from tracekit.report.timeline.idle import idle
@@ -19,7 +18,7 @@ from tracekit.report.timeline.workload import phases, spans_told, steps
 
 def timeline(result: Result, tables: Tables) -> Timeline:
     """Lay all that the tables tell of a run on one axis."""
-    steady = _steady(tables)
+    steady = steady_or_busy_window(tables)
     found = (
         phases(tables),
         steps(tables),
@@ -45,12 +44,6 @@ def timeline(result: Result, tables: Tables) -> Timeline:
         absences=absences,
     )
     return thinned(whole)
-
-
-def _steady(tables: Tables) -> Window | None:
-    marked = rows(tables, "phases")
-    own = of_target(tables, "gpu_intervals").frame
-    return steady_window(None if marked.absence else marked.frame, own)
 
 
 def _evidence(findings: tuple[Finding, ...]) -> Track | None:
