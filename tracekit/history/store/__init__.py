@@ -1,0 +1,1 @@
+"""Nights in a database: append-only, SQLite or PostgreSQL."""

@@ -1,0 +1,1 @@
+"""A night: its plan carried out, judged, written down and told."""

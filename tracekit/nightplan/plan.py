@@ -1,0 +1,154 @@
+"""What a night is to do: captures, what each is measured against, and what counts as a change."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from tracekit.machine_state import StateLimits
+from tracekit.plan import METAL_SYSTEM_TRACE
+
+Scale = Literal["ratio", "difference"]
+
+
+class ReferenceKind(StrEnum):
+    """How the reference differs from the candidate."""
+
+    WORK = "work"  # other parameters, or another workload
+    INTERPRETER = "interpreter"  # another Python, as one with yesterday's MLX
+    REVISION = "revision"  # another commit of the repository
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a capture is measured against, in the same sitting.
+
+    Attributes:
+        workload: Another workload; empty for the candidate's.
+        parameters: Values that differ from the candidate's.
+        python: Another interpreter, which has tracekit; None for the one that runs the night.
+            Relative to the worktree where there is a revision.
+        revision: A commit, branch or tag of the repository that holds the plan; empty for none.
+            It is checked out in a worktree of its own.
+        setup: A command that makes the worktree's environment, run there once for each commit.
+        pythonpath: Folders of the worktree that are searched for modules before all others.
+    """
+
+    workload: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    python: Path | None = None
+    revision: str = ""
+    setup: tuple[str, ...] = ()
+    pythonpath: tuple[str, ...] = (".",)
+
+    @property
+    def kind(self) -> ReferenceKind:
+        """How it differs; work that differs goes before whose work it is."""
+        if self.workload or self.parameters:
+            return ReferenceKind.WORK
+        return ReferenceKind.REVISION if self.revision else ReferenceKind.INTERPRETER
+
+    @property
+    def same_work(self) -> bool:
+        """Whether it does what the candidate does, so that they are expected to be alike."""
+        return self.kind is not ReferenceKind.WORK
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A metric that is followed, and what counts as a change of it.
+
+    Attributes:
+        metric: Its name, of a metric or of a workload's own result.
+        threshold: The least change for the worse that matters: a ratio (0.03 is 3 %), or a
+            difference in the metric's unit.
+        scale: Whether changes are ratios or differences, as of shares and counts.
+        better: Which direction is good news; empty for what the metric says itself.
+        gate: Whether it decides; else it is followed only.
+    """
+
+    metric: str
+    threshold: float = 0.03
+    scale: Scale = "ratio"
+    better: Literal["", "lower", "higher"] = ""
+    gate: bool = True
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One piece of work of a night.
+
+    Attributes:
+        name: What the history calls it; unique in the plan.
+        workload: The workload's name.
+        workloads: A folder with workloads of one's own; None for those that come with tracekit.
+        parameters: Values of the workload's parameters.
+        reference: What it is measured against; None where it is followed over nights only.
+        pairs: How many pairs of processes a sitting has, candidate and reference.
+        turn: Seconds of one turn; a pair has four, a-b-b-a or b-a-a-b.
+        together: Whether both processes of a pair live at once, and take turns; else one runs
+            after the other, as two that do not fit into memory must.
+        warmup: Steps in a row without a new pipeline that end the warm-up.
+        traced: How many captures are traced for each side; 0 for none.
+        recorder: auto, xctrace or host: who traces.
+        templates: Templates of Instruments.
+        counters: auto, on or off.
+        telemetry: Who reads the machine's clock and heat.
+        time_limit: Seconds of a traced capture.
+        parity: What is checked first: the quick grid of `tracekit parity`, all of it, or nothing;
+            auto is quick for workloads of attention.
+        checks: Commands that must succeed first, as tests of one's own.
+        metrics: What is followed and what decides.
+        fail_on: Rules whose findings in the candidate's traces are a regression, where the
+            reference's do not have them.
+    """
+
+    name: str
+    workload: str
+    workloads: Path | None = None
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    reference: Reference | None = None
+    pairs: int = 10
+    turn: float = 0.3
+    together: bool = True
+    warmup: int = 5
+    traced: int = 1
+    recorder: Literal["auto", "xctrace", "host"] = "auto"
+    templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    counters: Literal["auto", "on", "off"] = "auto"
+    telemetry: Literal["auto", "macmon", "powermetrics", "ioreg", "off"] = "auto"
+    time_limit: float = 5.0
+    parity: Literal["auto", "quick", "full", "off"] = "auto"
+    checks: tuple[tuple[str, ...], ...] = ()
+    metrics: tuple[Gated, ...] = ()
+    fail_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NightPlan:
+    """A night: what runs, where its files go, and how long it may take.
+
+    Attributes:
+        name: What the history calls the plan.
+        file: The file that it was read from.
+        captures: What runs, in this order.
+        output: The folder that takes a folder for each night.
+        history: The URL of the history's database, as SQLAlchemy takes it.
+        budget: Seconds after which the night is stopped, and kept as partial.
+        machine: What the history calls this machine; empty for a name made of what it is.
+        state: What a machine must be like for a pair to count.
+        retries: How many contaminated pairs of a sitting are measured again, at most.
+        digest: A digest of all that decides what is measured; a plan of another digest starts
+            other series where its work differs.
+    """
+
+    name: str
+    file: Path
+    captures: tuple[Capture, ...]
+    output: Path
+    history: str
+    budget: float = 7200.0
+    machine: str = ""
+    state: StateLimits = field(default_factory=StateLimits)
+    retries: int = 5
+    digest: str = ""

@@ -1,0 +1,1 @@
+"""All series over the nights, on one page."""

@@ -1,0 +1,1 @@
+"""Nights at a fixed time of day: LaunchAgent, systemd timer, cron."""

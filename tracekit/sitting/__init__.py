@@ -1,0 +1,1 @@
+"""Candidate and reference, measured in turns in one sitting."""
