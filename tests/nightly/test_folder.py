@@ -1,0 +1,69 @@
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError, RecordingError
+from tracekit.history.night import Night
+from tracekit.nightly.folder import NightFolder, claim, night_id, nights_in
+
+BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
+
+
+def test_a_night_is_named_by_its_start_in_utc() -> None:
+    east = BEGUN.astimezone(timezone(timedelta(hours=9)))
+    for begun in (BEGUN, east):
+        start, tail = night_id(begun)[:19], night_id(begun)[20:]
+        assert start == "2026-11-20T02-30-00"
+        assert len(tail) == 4
+        assert tail.isalpha()
+
+
+def test_two_macs_that_begin_in_the_same_second_have_two_nights() -> None:
+    assert len({night_id(BEGUN) for _ in range(20)}) > 1
+
+
+def test_a_night_is_read_as_it_was_written(tmp_path: Path, night: Night) -> None:
+    folder = claim(tmp_path / "nights", night.id)
+    folder.save(night)
+    assert folder.load() == night
+    assert nights_in(tmp_path / "nights") == [folder]
+
+
+def test_nights_are_listed_oldest_first_and_other_folders_are_not(
+    tmp_path: Path, night: Night
+) -> None:
+    for name in ("2026-11-21T02-30-00-aaaa", "2026-11-20T02-30-00-zzzz"):
+        claim(tmp_path, name).save(night)
+    (tmp_path / "worktrees").mkdir()
+    assert [one.folder.name[:10] for one in nights_in(tmp_path)] == ["2026-11-20", "2026-11-21"]
+
+
+def test_a_folder_is_never_taken_twice(tmp_path: Path) -> None:
+    claim(tmp_path, "a")
+    with pytest.raises(RecordingError, match="cannot be made: File exists"):
+        claim(tmp_path, "a")
+
+
+def test_what_is_no_night_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"is not a night's folder: it has no night\.json"):
+        NightFolder(tmp_path).load()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "cannot be read"),
+        ('{"id": 3}', "cannot be read"),
+        (
+            '{"id": "a", "plan": "", "machine": "", "started": "", "format": 99}',
+            "has format 99; this tracekit reads up to 1",
+        ),
+    ],
+)
+def test_a_document_that_cannot_be_understood_is_told(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    (tmp_path / "night.json").write_text(content)
+    with pytest.raises(InputError, match=told):
+        NightFolder(tmp_path).load()

@@ -1,0 +1,53 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import RecordingError
+from tracekit.history.night import Described, Entry, Night, Pair
+from tracekit.nightly.folder import NightFolder
+from tracekit.nightly.keeper import Keeper
+
+EMPTY = Entry("decode", "00", Described("paged"))
+
+
+def test_every_pair_is_on_the_disk_as_soon_as_it_is_added(tmp_path: Path, night: Night) -> None:
+    keeper = Keeper(NightFolder(tmp_path), replace(night, entries=()))
+    keeper.begin(EMPTY)
+    for number in (1, 2, 3):
+        keeper.add(Pair(1, number, "abba"))
+        on_disk = NightFolder(tmp_path).load()
+        assert [one.number for one in on_disk.entries[0].pairs] == list(range(1, number + 1))
+        assert on_disk == keeper.night
+
+
+def test_the_last_capture_begun_is_the_one_that_grows(tmp_path: Path, night: Night) -> None:
+    keeper = Keeper(NightFolder(tmp_path), replace(night, entries=()))
+    keeper.begin(EMPTY)
+    keeper.begin(replace(EMPTY, capture="prefill"))
+    keeper.add(Pair(1, 1, "abba"))
+    keeper.update(replace(keeper.entry, parity="parity held."))
+    first, second = keeper.night.entries
+    assert (first.pairs, first.parity) == ((), "")
+    assert (len(second.pairs), second.parity) == (1, "parity held.")
+
+
+def test_a_warning_is_told_once(tmp_path: Path, night: Night) -> None:
+    keeper = Keeper(NightFolder(tmp_path), night)
+    keeper.warn("The plan is dirty.")
+    keeper.warn("The plan is dirty.", "There is no thermal state.")
+    assert keeper.night.warnings == ("The plan is dirty.", "There is no thermal state.")
+
+
+def test_what_could_not_be_written_is_not_taken_for_kept(tmp_path: Path, night: Night) -> None:
+    folder = tmp_path / "night"
+    folder.mkdir()
+    keeper = Keeper(NightFolder(folder), night)
+    before = keeper.night
+    for one in folder.iterdir():
+        one.unlink()
+    folder.rmdir()
+    folder.write_text("a file where the folder was")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        keeper.add(Pair(1, 1, "abba"))
+    assert keeper.night == before

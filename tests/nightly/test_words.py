@@ -1,0 +1,60 @@
+from dataclasses import replace
+
+from tracekit.history.night import Night, Outcome
+from tracekit.nightly import words
+from tracekit.recording import Overhead
+
+
+def test_the_heading_says_how_the_night_ended_and_why(night: Night) -> None:
+    assert words.heading(night) == "Regression: decode: tokens_per_second is worse."
+    assert words.heading(replace(night, outcome=None, reason="")) == "Not ended"
+
+
+def test_a_capture_is_a_table_of_its_metrics(night: Night) -> None:
+    metrics, findings = words.tables(night)
+    assert metrics[0] == "decode: paged against revision 1a2b3c4"
+    assert list(metrics[2]) == [
+        (
+            "tokens_per_second *",
+            "1,000 tokens/s",
+            "940 tokens/s",
+            "-6.0 %",
+            "-7.1 % … -5.2 %",
+            "regression: 6.0 % slower, and 5.8 % when it was repeated.",
+        ),
+        ("gpu_idle_ratio", "30.0 %", "31.0 %", "+1.0 points", "—", "followed"),
+    ]
+    assert list(findings[2]) == [("bubbles", "in 2 of 2", "in 0", "The GPU waited.")]
+
+
+def test_a_difference_is_told_in_the_unit(night: Night) -> None:
+    judged = replace(
+        night.entries[0].judged[1], unit="count", change=2.0, low=1.0, high=3.0, threshold=1
+    )
+    assert (words.shift(judged), words.bounds(judged)) == ("+2", "+1 … +3")
+    assert words.shift(replace(judged, change=None)) == "—"
+
+
+def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) -> None:
+    assert list(words.notes(night)) == [
+        "decode: tokens_per_second is worse.",
+        "decode: parity of 12 cases held.",
+        "decode: tracing changed the time of a step by +4.1 % ± 1.0 %.",
+    ]
+
+
+def test_an_unknown_cost_of_tracing_is_told_as_unknown(night: Night) -> None:
+    entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
+    assert words.overhead(entry) == "what tracing costs is not known, because nothing was traced."
+
+
+def test_a_quiet_night_has_neither_tables_nor_notes(quiet_night: Night) -> None:
+    assert list(words.tables(quiet_night)) == []
+    assert list(words.notes(quiet_night)) == []
+    assert words.heading(quiet_night) == "OK"
+    assert quiet_night.outcome is Outcome.OK
+
+
+def test_what_has_no_reference_is_followed(night: Night) -> None:
+    entry = replace(night.entries[0], reference=None)
+    assert words.title(entry) == "decode: paged, followed without a reference"

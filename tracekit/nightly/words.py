@@ -1,0 +1,108 @@
+"""A night in words: the lines and tables that a terminal shows."""
+
+from collections.abc import Iterator, Sequence
+
+from tracekit.history.night import Entry, Found, Judged, Night, Outcome
+from tracekit.units import percent, quantity
+
+Table = tuple[str, Sequence[str], list[Sequence[str]]]
+NOTHING = "—"
+LEADS = {
+    Outcome.OK: "OK",
+    Outcome.REGRESSION: "Regression",
+    Outcome.FAILED: "Failed",
+    Outcome.INCONCLUSIVE: "Inconclusive",
+}
+_COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "outcome")
+
+
+def heading(night: Night) -> str:
+    """Return how the night ended, in a line."""
+    lead = LEADS[night.outcome] if night.outcome else "Not ended"
+    return f"{lead}: {night.reason}" if night.reason else lead
+
+
+def tables(night: Night) -> Iterator[Table]:
+    """Yield a table of metrics for each capture, and one of what its traces have."""
+    for entry in night.entries:
+        if entry.judged:
+            yield title(entry), _COLUMNS, [_row(one) for one in entry.judged]
+        if entry.findings:
+            columns = ("finding", "candidate", "reference", "what")
+            yield f"{entry.capture}: findings", columns, [_found(one) for one in entry.findings]
+
+
+def notes(night: Night) -> Iterator[str]:
+    """Yield what is to be known beside the numbers, a sentence a line."""
+    for entry in night.entries:
+        if entry.outcome is not None and entry.outcome is not Outcome.OK and entry.reason:
+            yield f"{entry.capture}: {entry.reason}"
+        if entry.parity:
+            yield f"{entry.capture}: {entry.parity}"
+        if entry.overhead is not None:
+            yield f"{entry.capture}: {overhead(entry)}"
+
+
+def title(entry: Entry) -> str:
+    """Return what was measured against what."""
+    candidate = entry.candidate.words or entry.candidate.workload
+    if entry.reference is None:
+        return f"{entry.capture}: {candidate}, followed without a reference"
+    return f"{entry.capture}: {candidate} against {entry.reference.words}"
+
+
+def overhead(entry: Entry) -> str:
+    """Return what tracing cost, in a sentence."""
+    assert entry.overhead is not None
+    if entry.overhead.ratio is None:
+        return f"what tracing costs is not known, because {entry.overhead.reason}."
+    spread = "" if entry.overhead.spread is None else f" ± {percent(entry.overhead.spread)}"
+    return f"tracing changed the time of a step by {entry.overhead.ratio * 100:+.1f} %{spread}."
+
+
+def shift(judged: Judged) -> str:
+    """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
+    return _signed(judged.change, judged)
+
+
+def bounds(judged: Judged) -> str:
+    """Return the interval in words."""
+    if judged.low is None or judged.high is None:
+        return NOTHING
+    return f"{_signed(judged.low, judged)} … {_signed(judged.high, judged)}"
+
+
+def ruling(judged: Judged) -> str:
+    """Return how the metric ended, and why."""
+    lead = "followed" if judged.outcome is None else str(judged.outcome)
+    return f"{lead}: {judged.reason}" if judged.reason else lead
+
+
+def _row(one: Judged) -> Sequence[str]:
+    name = f"{one.metric} *" if one.gated else one.metric
+    return (
+        name,
+        _value(one.reference, one),
+        _value(one.candidate, one),
+        shift(one),
+        bounds(one),
+        ruling(one),
+    )
+
+
+def _found(one: Found) -> Sequence[str]:
+    return (one.rule, f"in {one.traces} of {one.of}", f"in {one.in_reference}", one.message)
+
+
+def _value(value: float | None, judged: Judged) -> str:
+    return NOTHING if value is None else quantity(value, judged.unit)
+
+
+def _signed(value: float | None, judged: Judged) -> str:
+    if value is None:
+        return NOTHING
+    if judged.scale == "ratio":
+        return f"{value * 100:+.1f} %"
+    if judged.unit == "ratio":
+        return f"{value * 100:+.1f} points"
+    return f"{'+' if value > 0 else ''}{quantity(value, judged.unit)}"
