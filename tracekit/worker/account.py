@@ -1,11 +1,25 @@
 """The worker's account of itself: a journal as it goes, a folded report now and then."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tracekit.journal import ClockAnchor, Journal, fold
 from tracekit.recording import save
+
+
+class Teller(Protocol):
+    """Takes what a worker's life tells, wherever it keeps it."""
+
+    @property
+    def mark(self) -> Callable[..., None]:
+        """Take a mark of a kind, with its values by name."""
+        ...
+
+    def enter(self, phase: str, state: str) -> None:
+        """Begin a phase."""
+        ...
 
 
 class Account:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tracekit.told import REFERENCE, Told
-from tracekit.worker.account import Account
+from tracekit.worker.account import Teller
 from tracekit.workload import Step
 
 FEWEST = 3  # steps that are made whatever the clock says
@@ -43,15 +43,18 @@ class Loop:
     """
 
     step: Step
-    account: Account
+    account: Teller
     stop: Stop
     known: set[str] = field(default_factory=set[str])
     last: int = 0
     between: Callable[["Loop"], None] | None = None
     referenced: bool = False
 
-    def run(self, phase: str, most: int, deadline: int) -> int:
-        """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many."""
+    def run(self, phase: str, most: int, deadline: int, fewest: int = FEWEST) -> int:
+        """Make and mark up to `most` steps until `deadline`, monotonic ns; return how many.
+
+        `fewest` are made whatever the clock says.
+        """
         clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
         tell, exhausted, stop = self._tell, self.step.exhausted, self.stop
         made = 0
@@ -59,7 +62,7 @@ class Loop:
             if self.between is not None:
                 self.between(self)
             start = clock()
-            if start >= deadline and made >= FEWEST:
+            if start >= deadline and made >= fewest:
                 break
             work = submit()
             submitted = clock()

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from tracekit.telemetry import vmmap
-from tracekit.worker.account import Account
+from tracekit.worker.account import Teller
 
 BASELINE = "baseline"
 
@@ -32,7 +32,7 @@ class Level:
     reason: str = ""
 
 
-def note(account: Account, phase: str, *, thorough: bool = False) -> None:
+def note(account: Teller, phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
     Args:

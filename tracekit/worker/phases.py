@@ -82,7 +82,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     account.enter("prepare", "preparing")
     workload = load(spec.file)
     step = workload.make(spec.parameters)
-    version, device = _mlx()
+    version, device = loaded_mlx()
     account.mark("about", backend=step.backend, mlx=version, device=device)
     tell_results(account, step.results)
     account.mark("model", **{one.name: getattr(step, one.name) for one in fields(Work)})
@@ -95,26 +95,30 @@ def prepare(spec: Spec, account: Account) -> Step:
 def warm_up(spec: Spec, loop: Loop, end: int) -> None:
     """Step until `warmup` steps in a row brought no new pipeline; bounded in steps and time."""
     loop.account.enter("warm-up", "warming")
-    _calm_down(spec, loop, end)
+    calm_down(loop, spec.warmup, end)
     note(loop.account, "warm-up")
 
 
-def _calm_down(spec: Spec, loop: Loop, end: int) -> None:
+def calm_down(loop: Loop, warmup: int, end: int = _NEVER) -> None:
+    """Step until `warmup` steps in a row brought no new pipeline; mark a warning where they do not.
+
+    It takes at most a minute, or half of what is left until `end`, in monotonic ns.
+    """
     now = time.monotonic_ns()
     deadline = now + min(_MOST_WARMUP, max(0, end - now) // 2)
-    calm, most = 0, max(64, 8 * spec.warmup)
+    calm, most = 0, max(64, 8 * warmup)
     for _ in range(most):
-        if calm >= spec.warmup or loop.stop.requested:
+        if calm >= warmup or loop.stop.requested:
             return
         before = len(loop.known)
         loop.run("warm-up", 1, _NEVER)
         calm = calm + 1 if len(loop.known) == before else 0
         if time.monotonic_ns() >= deadline:
             break
-    if calm < spec.warmup:
+    if calm < warmup:
         loop.account.mark(
             "warning",
-            text=f"The warm-up ended before {spec.warmup} steps in a row brought no new pipeline.",
+            text=f"The warm-up ended before {warmup} steps in a row brought no new pipeline.",
         )
 
 
@@ -167,7 +171,7 @@ def _deadline(spec: Spec, end: int) -> int:
     return end - (round(budget(spec) * SECOND) if spec.measure_overhead else 0)
 
 
-def _mlx() -> tuple[str, dict[str, Any]]:
+def loaded_mlx() -> tuple[str, dict[str, Any]]:
     """Say which MLX the workload has loaded, if any, and what device it runs on."""
     core: Any = sys.modules.get("mlx.core")
     return ("", {}) if core is None else (core.__version__, dict(core.device_info()))
