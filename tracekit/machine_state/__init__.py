@@ -1,5 +1,17 @@
 """Whether the machine was in a state in which a measurement counts."""
 
-from tracekit.machine_state.state import State, StateLimits
+from tracekit.machine_state.judging import contaminated, unknown
+from tracekit.machine_state.sources import Sources
+from tracekit.machine_state.state import JUDGED, State, StateLimits
+from tracekit.machine_state.watch import Watch, look
 
-__all__ = ["State", "StateLimits"]
+__all__ = [
+    "JUDGED",
+    "Sources",
+    "State",
+    "StateLimits",
+    "Watch",
+    "contaminated",
+    "look",
+    "unknown",
+]

@@ -2,6 +2,6 @@
 
 from tracekit.telemetry.monitors import MONITORS, Machine
 from tracekit.telemetry.reading import THERMAL_PRESSURES
-from tracekit.telemetry.sampler import Beside, beside
+from tracekit.telemetry.sampler import Beside, beside, following
 
-__all__ = ["MONITORS", "THERMAL_PRESSURES", "Beside", "Machine", "beside"]
+__all__ = ["MONITORS", "THERMAL_PRESSURES", "Beside", "Machine", "beside", "following"]

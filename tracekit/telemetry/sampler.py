@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,8 @@ _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample
 _GRACE = 2.0  # seconds for a monitor to end
 _LAST_WORDS = 300
+
+Each = Callable[[str, Taken], None]
 
 
 class Beside:
@@ -56,38 +58,51 @@ def beside(
         time_limit: Seconds that the recording may last, start-up and saving not counted.
         machine: What decides which monitors can be read; this machine by default.
     """
+    writer = _Writer(file)
+    try:
+        with following(wanted, writer.write, time_limit, machine) as told:
+            yield told
+    finally:
+        writer.close()
+
+
+@contextmanager
+def following(
+    wanted: str, each: Each, time_limit: float, machine: Machine | None = None
+) -> Generator[Beside]:
+    """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
+
+    Args:
+        wanted: One of `tracekit.telemetry.MONITORS`.
+        each: Is given the monitor's name and its sample; what it raises ends the reading.
+        time_limit: Seconds that the block may last.
+        machine: What decides which monitors can be read; this machine by default.
+    """
     told = Beside(choose(wanted, machine or Machine(), time_limit))
     if told.monitor is None:
         yield told
         return
-    taker = _Taker(told.monitor.name, file, told)
-    reader = _reader(told.monitor, taker)
+    reader = _reader(told.monitor, _Taker(told.monitor.name, told, each))
     reader.start()
     try:
         yield told
     finally:
         reader.stop()
-        taker.close()
 
 
-class _Taker:
-    """Writes what is taken of a monitor."""
+class _Writer:
+    """Writes gauges to a journal."""
 
-    def __init__(self, source: str, file: Path, told: Beside) -> None:
-        self.told = told
-        self.count = 0
-        self._source = source
+    def __init__(self, file: Path) -> None:
         self._file = file
         self._journal: Journal | None = None
 
-    def take(self, taken: Taken) -> None:
+    def write(self, source: str, taken: Taken) -> None:
         at = time.monotonic_ns()
-        self.told.remark(*taken.remarks)
         for one in taken.readings:
             self._open().write(
-                "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=self._source
+                "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=source
             )
-            self.count += 1
 
     def _open(self) -> Journal:
         """Make the file when there is something to write; it begins with the time of day."""
@@ -99,6 +114,21 @@ class _Taker:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
+
+
+class _Taker:
+    """Passes on what is taken of a monitor."""
+
+    def __init__(self, source: str, told: Beside, each: Each) -> None:
+        self.told = told
+        self.count = 0
+        self._source = source
+        self._each = each
+
+    def take(self, taken: Taken) -> None:
+        self.told.remark(*taken.remarks)
+        self._each(self._source, taken)
+        self.count += len(taken.readings)
 
 
 class _Polled:
