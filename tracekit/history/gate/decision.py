@@ -1,0 +1,104 @@
+"""The rule itself: what one or two sittings say of a change for the worse.
+
+All changes are turned so that those above 0 are for the worse, on a scale on which they add up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracekit.history.gate.policy import Policy
+from tracekit.history.gate.shift import middle, shift
+from tracekit.history.night import Outcome
+from tracekit.history.spread import Interval
+
+
+class Found(StrEnum):
+    """What was found, which decides how it ended and what is said of it."""
+
+    SAME = "same"
+    BETTER = "better"
+    UNREPEATED = "unrepeated"  # something to look at again, and one sitting so far
+    GONE = "gone"  # what the first sitting found is not there in both together
+    APART = "apart"  # both together are beyond the threshold, and one of them alone is not near
+    WIDE = "wide"
+    WORSE = "worse"
+
+    @property
+    def outcome(self) -> Outcome:
+        """How a metric of which this was found ended."""
+        if self is Found.WORSE:
+            return Outcome.REGRESSION
+        return Outcome.OK if self in _HARMLESS else Outcome.INCONCLUSIVE
+
+
+_HARMLESS = {Found.SAME, Found.BETTER, Found.GONE}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was found, and whether a second sitting found it too.
+
+    `reproduced` is None where no second sitting was needed, and False where one is needed and
+    was not had yet.
+    """
+
+    found: Found
+    reproduced: bool | None = None
+
+
+def decide(
+    sittings: Sequence[Sequence[float]],
+    expected: Sequence[float],
+    threshold: float,
+    policy: Policy,
+) -> Decision | None:
+    """Decide by an interval of what both sittings say together; None for too few changes.
+
+    Args:
+        sittings: The changes that each sitting found; a second one only where one was had.
+        expected: The changes of the accepted baseline; empty where none is expected.
+        threshold: The least change for the worse that matters, above 0.
+        policy: What it takes.
+    """
+    found = shift([one for each in sittings for one in each], expected, policy.confidence)
+    if found is None:
+        return None
+    if len(sittings) == 1:
+        return _first(found, threshold, policy)
+    reproduced = all(
+        len(each) >= policy.least and middle(each, expected) >= policy.agreement * threshold
+        for each in sittings
+    )
+    if found.low > 0 and found.middle >= threshold:
+        return Decision(Found.WORSE if reproduced else Found.APART, reproduced)
+    if found.middle >= threshold or _too_wide(found, threshold, policy):
+        return Decision(Found.WIDE, False)
+    before = shift(sittings[0], expected, policy.confidence)
+    if before is not None and _suspicious(before, threshold, policy):
+        return Decision(Found.GONE, False)
+    return Decision(_harmless(found, threshold))
+
+
+def _first(found: Interval, threshold: float, policy: Policy) -> Decision:
+    if _suspicious(found, threshold, policy):
+        return Decision(Found.UNREPEATED, False)
+    if _too_wide(found, threshold, policy):
+        return Decision(Found.WIDE, False)
+    return Decision(_harmless(found, threshold))
+
+
+def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
+    """Tell whether one sitting's change is one to look at again."""
+    significant = found.low > 0 and found.middle >= policy.agreement * threshold
+    return significant or found.middle >= threshold
+
+
+def _too_wide(found: Interval, threshold: float, policy: Policy) -> bool:
+    """Tell whether a change of the threshold's size could hide in the interval."""
+    return found.high - found.low > 2 * policy.spread * threshold
+
+
+def _harmless(found: Interval, threshold: float) -> Found:
+    better = found.high < 0 and found.middle <= -threshold
+    return Found.BETTER if better else Found.SAME

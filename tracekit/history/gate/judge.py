@@ -1,0 +1,157 @@
+"""What became of one metric in one night."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tracekit.analysis.result import Better
+from tracekit.history.gate.case import Case
+from tracekit.history.gate.changes import value
+from tracekit.history.gate.decision import Decision, decide
+from tracekit.history.gate.exact import decide_exactly, is_exact
+from tracekit.history.gate.policy import POLICY, Policy
+from tracekit.history.gate.words import reason
+from tracekit.history.night import Judged, Outcome, Pair
+from tracekit.nightplan import Gated
+
+NO_BASELINE = (
+    "No night was accepted as what to expect of work that differs from the reference's: "
+    "`tracekit baseline accept NIGHT --reason TEXT`."
+)
+_OVER_NIGHTS = "it is followed over nights"
+
+
+def judge(
+    gated: Gated,
+    pairs: Sequence[Pair],
+    *,
+    unit: str,
+    better: str,
+    expected: Sequence[float] | None = None,
+    same_work: bool | None = True,
+    wanted: int = 0,
+    policy: Policy = POLICY,
+) -> Judged:
+    """Judge one metric by all pairs that count, of one sitting or of both.
+
+    A change for the worse is a regression where it is beyond the threshold, significant and
+    reproduced by the second sitting. What one sitting leaves open is inconclusive, with
+    `reproduced` False: then a second one is needed.
+
+    Args:
+        gated: The metric, its threshold and its scale.
+        pairs: All pairs of the capture, those that do not count included.
+        unit: The metric's unit.
+        better: Which direction is good news, unless `gated` says so.
+        expected: The changes of the accepted baseline, as of `changes`; None without one.
+        same_work: Whether the reference does the same work, so that no change is expected where
+            no baseline was accepted; None where there is no reference.
+        wanted: How many pairs were asked for: where fewer are left, for the others were
+            contaminated, nothing is called harmless.
+        policy: What it takes to decide.
+
+    Raises:
+        ValueError: The threshold is not above 0.
+    """
+    if not gated.threshold > 0:
+        raise ValueError(f"A threshold lies above 0; that of {gated.metric} is {gated.threshold}.")
+    direction = Better(gated.better or better)
+    case = Case(gated, tuple(pairs), unit, direction, tuple(expected or ()), policy)
+    known = case.known()
+    if same_work is None:
+        if known.candidate is None:
+            return _open(known, _missing(case))
+        return _followed(known, f"There is no reference: {_OVER_NIGHTS}.")
+    if not case.changes:
+        return _open(known, _missing(case))
+    told = _told(case, known)
+    if expected is None and not same_work:
+        return _open(told, NO_BASELINE)
+    told = replace(told, expected=case.expectation())
+    if direction is Better.NEITHER:
+        return _followed(told, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+    return _settled(case, told, wanted) if gated.gate else told
+
+
+def _told(case: Case, known: Judged) -> Judged:
+    """Return it with the change in numbers and words."""
+    change, interval = case.middle(case.changes), case.interval()
+    words = f"{case.shown.whole(change, interval)}."
+    if interval is None:
+        return replace(known, change=change, reason=words)
+    return replace(known, change=change, low=interval.low, high=interval.high, reason=words)
+
+
+def _settled(case: Case, told: Judged, wanted: int) -> Judged:
+    """Return it with how it ended."""
+    turned, expected = [case.turned(one) for one in case.sittings], case.turned(case.expected)
+    least = case.policy.least
+    if case.planned < least and case.own[0].traced:
+        if case.gated.scale != "difference" or not is_exact(_all_values(case)):
+            few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
+            return _followed(told, f"{told.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
+        return _said(case, told, decide_exactly(turned, expected, case.threshold))
+    if 0 < len(expected) < least:
+        return _open(told, f"The accepted night has {len(expected)} pairs; it takes {least}.")
+    decision = (
+        decide(turned, expected, case.threshold, case.policy) if told.low is not None else None
+    )
+    if decision is None:
+        return _open(told, f"{_counted(case, least)}, and an interval takes {least}.")
+    if decision.found.outcome is Outcome.OK and case.contaminated and len(case.changes) < wanted:
+        return _open(told, f"{told.reason.rstrip('.')}: {_counted(case, wanted)}.")
+    return _said(case, told, decision)
+
+
+def _said(case: Case, told: Judged, decision: Decision) -> Judged:
+    shown = case.shown
+    change, interval = case.middle(case.changes), case.interval()
+    parts = [shown.change(case.middle(one)) if one else "nothing" for one in case.sittings]
+    words = reason(
+        decision.found, shown.whole(change, interval), parts, shown.amount(case.gated.threshold)
+    )
+    return replace(
+        told, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
+    )
+
+
+def _open(judged: Judged, why: str) -> Judged:
+    """Return it as inconclusive if it decides."""
+    return replace(judged, outcome=Outcome.INCONCLUSIVE if judged.gated else None, reason=why)
+
+
+def _followed(judged: Judged, why: str) -> Judged:
+    return replace(judged, gated=False, outcome=None, reason=why)
+
+
+def _all_values(case: Case) -> list[float]:
+    metric = case.gated.metric
+    turns = [one.get(metric, ()) for pair in case.own for one in (pair.candidate, pair.reference)]
+    return [*case.expected, *(value for each in turns for value in each)]
+
+
+def _counted(case: Case, wanted: int) -> str:
+    """Say how many pairs count, and why others do not."""
+    number = len(case.changes)
+    words = f"{number} of {max(wanted, number)} pairs count"
+    return f"{words}; others do not: {_why(case)}" if case.contaminated else words
+
+
+def _why(case: Case) -> str:
+    reasons = [why for pair in case.contaminated for why in pair.contaminated]
+    return max(set(reasons), key=lambda one: (reasons.count(one), one)).rstrip(".")
+
+
+def _missing(case: Case) -> str:
+    """Say why there is nothing to judge."""
+    metric = case.gated.metric
+    if not case.own:
+        return f"No pair measured {metric}."
+    if len(case.contaminated) == len(case.own):
+        return f"No pair counts: {_why(case)}."
+    good = [pair for pair in case.own if not pair.contaminated]
+    for side in ("candidate", "reference"):
+        if all(value(pair, metric, side) is None for pair in good):
+            return f"The {side} did not say its {metric}, or not as a number."
+    if case.gated.scale == "ratio":
+        return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."
+    return f"No pair knows {metric} of both sides."
