@@ -3,6 +3,7 @@
 from tracekit.analysis.metric import listed
 from tracekit.analysis.metrics.ceiling import kernel_ceiling
 from tracekit.analysis.metrics.counters import COUNTER_METRICS
+from tracekit.analysis.metrics.disturbances import other_process_share, steady_compiles
 from tracekit.analysis.metrics.gpu import (
     encoder_count,
     gpu_busy,
@@ -21,6 +22,7 @@ from tracekit.analysis.metrics.host import (
 )
 from tracekit.analysis.metrics.idle import IDLE_METRICS
 from tracekit.analysis.metrics.memory import memory_growth, mlx_memory_peak
+from tracekit.analysis.metrics.per_token import encoders_per_token, gpu_time_per_token
 from tracekit.analysis.metrics.requests import REQUEST_METRICS
 from tracekit.analysis.metrics.rhythm import RHYTHM_METRICS
 from tracekit.analysis.metrics.roofline import (
@@ -64,6 +66,10 @@ METRICS = listed(
     encoder_count,
     start_latency_p50,
     start_latency_p99,
+    gpu_time_per_token,
+    encoders_per_token,
+    steady_compiles,
+    other_process_share,
     *IDLE_METRICS,
     *RHYTHM_METRICS,
     memory_bandwidth,

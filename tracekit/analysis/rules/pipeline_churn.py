@@ -11,10 +11,15 @@ from tracekit.analysis.idle import Cause, by_cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
+from tracekit.analysis.late_pipelines import (
+    activity_inside,
+    first_used_inside,
+    of_the_service,
+    require_a_count,
+)
 from tracekit.analysis.rule import rule
 from tracekit.analysis.specialized import reasons
 from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.target import of_target
 from tracekit.told import COMPILE
 from tracekit.units import duration
 
@@ -24,7 +29,6 @@ _ADVICE = (
     "set of template values, input dtypes and input sizes below 8 elements (pad short inputs), "
     "and for each change of its source; a function of mx.compile for each new constant in it."
 )
-_SERVICE = "compiler"  # in the name of a process that compiles for others
 _NAMED = 3
 _LONGEST = 48  # letters of a name
 _SHOWN = 20
@@ -66,9 +70,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
         When compiler activity was not exported and the workload does not count its pipelines;
         on a CPU, where nothing else can tell, when the workload names none.
     """
-    own = of_target(gpu_intervals, targets)
-    if (own["clock"] == "host").any() and (specializations is None or specializations.empty):
-        raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
+    require_a_count(gpu_intervals, targets, specializations)
     new = _new_shaders(shaders, phases)
     if compiler_activity is None and specializations is None and new.empty:
         raise Unavailable(
@@ -99,9 +101,9 @@ def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Findi
 def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:
     if activity is None:
         return
-    inside = activity[(activity["start"] >= window.start) & (activity["start"] < window.end)]
+    inside = activity_inside(activity, window)
     own = inside[inside["target"]]
-    service = inside[inside["process"].fillna("").str.contains(_SERVICE, case=False)]
+    service = of_the_service(inside)
     if len(own) > limit:
         yield Finding(
             rule="pipeline-churn",
@@ -133,7 +135,7 @@ def _first_used(
 ) -> Iterator[Finding]:
     if made is None:
         return
-    late = made[(made["time"] >= window.start) & (made["time"] < window.end)]
+    late = first_used_inside(made, window)
     if len(late) <= limit:
         return
     before = list(made.loc[made["time"] < window.start, "name"].astype(str))
