@@ -1,0 +1,53 @@
+"""A digest of all that decides what a night measures."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracekit.nightplan.plan import Capture, NightPlan, Reference
+
+_LENGTH = 16  # hexadecimal digits
+
+
+def digested(plan: NightPlan) -> NightPlan:
+    """Return the plan with its digest.
+
+    It holds what is measured, on which terms a pair counts, and against what. It leaves out what
+    only names or judges: the plan's name, where files go, the budget, thresholds, rules, and what
+    is checked first. Paths count relative to the plan's file, so that a checkout elsewhere has
+    the same digest.
+    """
+    folder = plan.file.parent
+    measured = {
+        "captures": [_measured(one, folder) for one in plan.captures],
+        "state": plan.state,
+        "retries": plan.retries,
+    }
+    written = msgspec.json.encode(measured, enc_hook=str, order="sorted")
+    return replace(plan, digest=hashlib.sha256(written).hexdigest()[:_LENGTH])
+
+
+def _measured(capture: Capture, folder: Path) -> Any:
+    plain = replace(
+        capture,
+        workloads=_relative(capture.workloads, folder),
+        reference=_plain(capture.reference, folder),
+        metrics=(),
+        fail_on=(),
+        checks=(),
+        parity="auto",
+    )
+    return msgspec.to_builtins(plain, enc_hook=str)
+
+
+def _plain(reference: Reference | None, folder: Path) -> Reference | None:
+    return reference and replace(reference, python=_relative(reference.python, folder))
+
+
+def _relative(path: Path | None, folder: Path) -> Path | None:
+    if path is None or not path.is_relative_to(folder):
+        return path
+    return path.relative_to(folder)
