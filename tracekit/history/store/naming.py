@@ -1,0 +1,43 @@
+"""How people name a night: by its id, the beginning of one, its folder, or as the latest."""
+
+from pathlib import Path
+
+from sqlalchemy import Connection, select
+
+from tracekit.errors import UsageError
+from tracekit.history.store.document import DOCUMENT, night_in
+from tracekit.history.store.schema import NIGHTS
+
+LATEST = "latest"
+_SHOWN = 5
+
+
+def night_id(connection: Connection, name: str) -> str | None:
+    """Return the id of the night that a name means; None where there is none.
+
+    Raises:
+        UsageError: Several ids begin so.
+    """
+    if name == LATEST:
+        newest = select(NIGHTS.c.id).order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
+        return connection.scalar(newest.limit(1))
+    if connection.scalar(select(NIGHTS.c.number).where(NIGHTS.c.id == name)) is not None:
+        return name
+    folder = Path(name).parent if Path(name).name == DOCUMENT else Path(name)
+    held = night_in(folder)
+    if held is not None:
+        found = connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == held.id))
+        if found is not None:
+            return found
+    return _beginning(connection, name) if name else None
+
+
+def _beginning(connection: Connection, name: str) -> str | None:
+    like = NIGHTS.c.id.startswith(name, autoescape=True)
+    found = list(connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)))
+    if len(found) > 1:
+        shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        raise UsageError(
+            f"Several nights begin with {name!r}: {shown}.", hint="Write more of the id."
+        )
+    return found[0] if found else None
