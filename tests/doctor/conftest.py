@@ -9,6 +9,7 @@ import pytest
 
 from tracekit.doctor.surroundings import Surroundings
 from tracekit.errors import ToolError
+from tracekit.machine_state import State
 from tracekit.xctrace.command import Completed
 
 SW_VERS = "/usr/bin/sw_vers"
@@ -28,6 +29,32 @@ READY = {
     "/usr/bin/id -Gn": "staff everyone _developer admin\n",
     "python": '["0.32.1", true, {"device_name": "Apple M1", "architecture": "applegpu_g13g"}]\n',
 }
+QUIET_MAC = State(
+    "2026-11-20T10:15:03+00:00",
+    {
+        "load": 0.03,
+        "memory_free": 2.0**34,
+        "mains": 1.0,
+        "battery": 1.0,
+        "thermal_pressure": 0.0,
+        "gpu_others": 0.01,
+        "low_power": 0.0,
+    },
+    {"canary": "no fixed work was done.", "gpu_clock": "ioreg does not tell it."},
+)
+QUIET_LINUX = State(
+    "2026-11-20T10:15:03+00:00",
+    {"load": 0.03, "memory_free": 2.0**34},
+    {
+        "canary": "no fixed work was done.",
+        "gpu_clock": "no monitor that tells it can be read here.",
+        "mains": "the system tells of no battery.",
+        "battery": "the system tells of no battery.",
+        "thermal_pressure": "Linux has no thermal pressure.",
+        "gpu_others": "Linux does not say whose work a GPU does.",
+        "low_power": "this Linux has no platform profile.",
+    },
+)
 LINUX = {"python": '["0.32.1", false, {"device_name": "Some CPU", "architecture": "x86_64"}]\n'}
 
 
@@ -81,6 +108,7 @@ def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
             runs=tmp_path / "runs",
             temporary=tmp_path,
             executable=str(executable),
+            state=lambda: QUIET_MAC,
         )
         return replace(described, **more)
 
@@ -98,6 +126,7 @@ def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., S
             architecture="x86_64",
             release="6.1.0",
             run=Machine(LINUX, str(executable)),
+            state=lambda: QUIET_LINUX,
             **more,
         )
 

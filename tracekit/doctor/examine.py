@@ -11,6 +11,7 @@ from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.fact import Fact, warning
 from tracekit.doctor.host_probe import probe_host
 from tracekit.doctor.identity import identify
+from tracekit.doctor.nightly import nightly_facts
 from tracekit.doctor.own import own_facts
 from tracekit.doctor.permission import permission_facts
 from tracekit.doctor.probe import DOSE, Dose, probe
@@ -102,4 +103,5 @@ def _facts(
     yield from tools.facts
     yield from permission_facts(surroundings)
     yield from room_facts(surroundings, for_xctrace=has_xctrace or surroundings.on_mac)
+    yield from nightly_facts(surroundings)
     yield from shown(capabilities, has_xctrace=has_xctrace)

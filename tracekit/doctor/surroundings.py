@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.errors import TracekitError
+from tracekit.machine_state import State, look
 from tracekit.plan import TRACES
 from tracekit.xctrace.command import Run, run
 from tracekit.xctrace.disk import Free, free_bytes
@@ -32,6 +33,7 @@ class Surroundings:
         runs: The folder in which runs land.
         temporary: The folder for temporary files, where xctrace stages recordings.
         executable: This Python, as it calls itself.
+        state: Looks at what a night would want to know of the machine.
     """
 
     system: str = field(default_factory=platform.system)
@@ -45,6 +47,7 @@ class Surroundings:
     runs: Path = TRACES
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     executable: str = sys.executable
+    state: Callable[[], State] = look
 
     @property
     def on_mac(self) -> bool:

@@ -1,5 +1,6 @@
 """Whether the machine was in a state in which a measurement counts."""
 
+from tracekit.machine_state.environment import environment, machine_name
 from tracekit.machine_state.judging import contaminated, unknown
 from tracekit.machine_state.sources import Sources
 from tracekit.machine_state.state import JUDGED, State, StateLimits
@@ -12,6 +13,8 @@ __all__ = [
     "StateLimits",
     "Watch",
     "contaminated",
+    "environment",
     "look",
+    "machine_name",
     "unknown",
 ]

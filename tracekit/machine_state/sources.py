@@ -15,16 +15,17 @@ from tracekit.machine_state.known import Known, absent, joined
 from tracekit.machine_state.processors import Spent, spent
 from tracekit.telemetry import Machine
 
-_PATIENCE = 5.0
+PATIENCE = 5.0  # seconds for a command of the system to answer
+
 _NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, afterwards."
 _NO_PRESSURE = "Linux has no thermal pressure."
 
 
-def answer(command: tuple[str, ...]) -> bytes:
+def answer(command: tuple[str, ...], patience: float = PATIENCE) -> bytes:
     """Return what a command prints; nothing where it cannot be started, fails or hangs."""
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL
+            command, capture_output=True, timeout=patience, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
         return b""
@@ -45,7 +46,7 @@ class Sources:
 
     Attributes:
         system: "Darwin", "Linux" …
-        answer: Returns what a command prints; nothing where it fails.
+        answer: Returns what a command prints within so many seconds; nothing where it fails.
         battery: Asks for the battery, as psutil does; None where there is none.
         memory: Asks for the memory that can be had without swapping, in bytes.
         spent: Asks for CPU time.
@@ -55,7 +56,7 @@ class Sources:
     """
 
     system: str = field(default_factory=platform.system)
-    answer: Callable[[tuple[str, ...]], bytes] = answer
+    answer: Callable[[tuple[str, ...], float], bytes] = answer
     battery: Callable[[], Any] = _battery
     memory: Callable[[], int] = _memory
     spent: Callable[[Iterable[int]], Spent] = spent
@@ -73,13 +74,13 @@ class Sources:
         at = time.monotonic()
         if not self.on_mac:
             return gpu_clients.Clients(at, why=_NOT_LINUX)
-        return gpu_clients.read(self.answer(gpu_clients.COMMAND), at)
+        return gpu_clients.read(self.answer(gpu_clients.COMMAND, PATIENCE), at)
 
     def now(self) -> Known:
         """Ask for all that needs no second look: memory, power, thermal pressure."""
         parts = [Known({"memory_free": float(self.memory())}), power.source(self.battery)]
         if self.on_mac:
-            printed = self.answer(power.COMMAND).decode(errors="replace")
+            printed = self.answer(power.COMMAND, PATIENCE).decode(errors="replace")
             parts += [thermal.pressure(self.pressure()), power.low_power_of_mac(printed)]
         else:
             parts += [
