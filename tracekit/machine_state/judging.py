@@ -85,8 +85,9 @@ def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> I
 
 def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge where the power comes from, and whether heat or thrift holds the machine back."""
-    if any(one.readings.get("mains") == 0 for one in states):
-        charge = min(_readings("battery", states), default=None)
+    unplugged = [one for one in states if one.readings.get("mains") == 0]
+    if unplugged:
+        charge = min(_readings("battery", unplugged), default=None)
         at = "" if charge is None else f" at {percent(charge)}"
         if limits.battery is None:
             yield f"The machine ran on battery{at}; only mains is allowed."
