@@ -88,6 +88,7 @@ class Guardian:
         env: Mapping[str, str],
         stdout: Output,
         stderr: Output,
+        cwd: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a program in a session of its own, with nothing to read, and watch it.
 
@@ -106,6 +107,7 @@ class Guardian:
                 stdout=stdout,
                 stderr=stderr,
                 env=env,
+                cwd=cwd,
                 pass_fds=(wait.fileno(), say.fileno()),
                 start_new_session=True,
             )

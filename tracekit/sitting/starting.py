@@ -1,0 +1,89 @@
+"""Starts a side's process, and ends it and all that it started on every way out."""
+
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tracekit.errors import RecordingError, ToolError
+from tracekit.sitting.child import PATIENCE, Child, Patience
+from tracekit.sitting.program import sweep
+from tracekit.sitting.side import Side
+from tracekit.turns import command
+
+
+@contextmanager
+def started(
+    name: str,
+    side: Side,
+    log: Path,
+    deadline: float | None = None,
+    patience: Patience = PATIENCE,
+) -> Generator[Child]:
+    """Start a child, wait for its first words, and end it and all it started afterwards.
+
+    It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
+    are gone, for its standard input ends then.
+
+    Args:
+        name: What messages call it.
+        side: Whose interpreter, environment and folder it has.
+        log: What it says on standard error is added to this file.
+        deadline: When the night's time is spent, in monotonic seconds; None for never.
+        patience: How long to wait for what.
+
+    Raises:
+        ToolError: It cannot be started, or is none that can take turns.
+        RecordingError: What it says cannot be kept.
+    """
+    process, since = _start(side, log)
+    try:
+        child = Child(name, process, log, since, deadline, patience)
+        child.greet(side.python)
+        yield child
+    finally:
+        _end(process, patience)
+
+
+def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        said = log.open("ab")
+    except OSError as error:
+        raise RecordingError(f"{log} cannot be written: {error.strerror}.") from error
+    with said:
+        since = said.tell()
+        try:
+            process = subprocess.Popen(
+                command(side.python),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env=side.env,
+                cwd=side.cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ToolError(f"{side.python} cannot be started: {error.strerror}.") from error
+    return process, since
+
+
+def _end(process: subprocess.Popen[bytes], patience: Patience) -> None:
+    """End it: nobody asks any more, then SIGTERM, then SIGKILL for all that it started."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        with suppress(OSError):
+            process.stdin.close()
+        for _ in range(2):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(patience.leave)
+                break
+            process.send_signal(signal.SIGTERM)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        sweep(process)
+        process.wait()
+        process.stdout.close()
