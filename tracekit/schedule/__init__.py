@@ -1,1 +1,41 @@
-"""Nights at a fixed time of day: LaunchAgent, systemd timer, cron."""
+"""Nights at a fixed time of day: LaunchAgent, systemd timer, cron; one at a time."""
+
+from tracekit.schedule.awake import awake
+from tracekit.schedule.budget import Budget, enforced
+from tracekit.schedule.due import late, next_due, passed, time_of_day
+from tracekit.schedule.log_file import bound_log
+from tracekit.schedule.nights import NightSeen
+from tracekit.schedule.only_one import only_one, runs_in
+from tracekit.schedule.schedule import (
+    Installation,
+    Scheduled,
+    install,
+    missed,
+    preview,
+    status,
+    uninstall,
+)
+from tracekit.schedule.scheduler import Installed, Standing
+
+__all__ = [
+    "Budget",
+    "Installation",
+    "Installed",
+    "NightSeen",
+    "Scheduled",
+    "Standing",
+    "awake",
+    "bound_log",
+    "enforced",
+    "install",
+    "late",
+    "missed",
+    "next_due",
+    "only_one",
+    "passed",
+    "preview",
+    "runs_in",
+    "status",
+    "time_of_day",
+    "uninstall",
+]

@@ -1,0 +1,46 @@
+"""A Mac stays awake for a night, and no longer."""
+
+import logging
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tracekit.schedule.awake import awake
+
+
+def script(folder: Path, text: str) -> Path:
+    program = folder / "caffeinate"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
+    program = script(tmp_path, f'echo "$@" > {tmp_path}/said; exec sleep 600')
+    with awake(program, "darwin"):
+        [child] = psutil.Process().children()
+        while not (tmp_path / "said").exists() or not (tmp_path / "said").read_text():
+            assert child.is_running()
+        assert (tmp_path / "said").read_text() == f"-i -s -w {os.getpid()}\n"
+    assert psutil.Process().children() == []
+
+
+def test_elsewhere_nothing_is_started(tmp_path: Path) -> None:
+    program = script(tmp_path, f"touch {tmp_path}/ran; exec sleep 600")
+    with awake(program, "linux"):
+        assert psutil.Process().children() == []
+    with awake(tmp_path / "absent", "darwin"):
+        assert psutil.Process().children() == []
+    assert not (tmp_path / "ran").exists()
+
+
+def test_one_that_cannot_be_started_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = tmp_path / "caffeinate"
+    program.write_text("no program")
+    with caplog.at_level(logging.WARNING), awake(program, "darwin"):
+        pass
+    assert "may fall asleep" in caplog.text
