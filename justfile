@@ -31,3 +31,8 @@ format:
 # rewrite golden files and generated reference pages from what the code says now
 update:
     uv run pytest --update-goldens
+
+# fetch the published schemas that reports are checked against; tests that need them are skipped else
+schemas:
+    uvx --quiet pip download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
+    npm pack --silent --pack-destination .schemas @microsoft/jest-sarif@1.0.0-beta.0

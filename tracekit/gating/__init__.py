@@ -1,0 +1,1 @@
+"""A gate on nights: which night, where its reports go, and who is told."""

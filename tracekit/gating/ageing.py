@@ -1,0 +1,52 @@
+"""A night that is too old says nothing of today."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tracekit.errors import UsageError
+from tracekit.history.night import Outcome
+from tracekit.plan import seconds
+from tracekit.report.gate import GateReport, Suite
+from tracekit.report.gate.model import explained
+
+
+def longest_age(text: str) -> float:
+    """Return how old a night may be, in seconds.
+
+    Raises:
+        UsageError: The text is no length of time.
+    """
+    try:
+        return seconds(text)
+    except UsageError:
+        raise UsageError(f"{text!r} is no length of time.", hint="Write 36h, or 90m.") from None
+
+
+def aged(report: GateReport, longest: float, now: datetime | None = None) -> GateReport:
+    """Return the report; a good one that is older than `longest` seconds is inconclusive.
+
+    So a gate does not stay green because nights have stopped.
+    """
+    if report.outcome is not Outcome.OK:
+        return report
+    try:
+        begun = datetime.fromisoformat(report.started)
+        begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
+    except ValueError:
+        return _inconclusive(report, "When it began is not known.")
+    age = ((now or datetime.now(UTC)) - begun).total_seconds()
+    if age <= longest:
+        return report
+    return _inconclusive(
+        report, f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
+    )
+
+
+def _inconclusive(report: GateReport, reason: str) -> GateReport:
+    suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
+    return replace(
+        report,
+        outcome=Outcome.INCONCLUSIVE,
+        reason=reason,
+        suites=(*report.suites, suite),
+    )

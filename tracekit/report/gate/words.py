@@ -1,0 +1,102 @@
+"""A gate's report in words: what the terminal and Markdown show."""
+
+from collections.abc import Iterator, Sequence
+
+from tracekit.history.night import Outcome
+from tracekit.report.gate.model import Case, GateReport, Suite
+from tracekit.report.text import line, sentence, visible
+from tracekit.units import quantity
+
+Table = tuple[str, Sequence[str], list[Sequence[str]]]
+NOTHING = "—"
+LEADS = {
+    Outcome.OK: "OK",
+    Outcome.REGRESSION: "Regression",
+    Outcome.FAILED: "Failed",
+    Outcome.INCONCLUSIVE: "Inconclusive",
+}
+COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "threshold", "outcome")
+_FINDINGS = ("finding", "severity", "outcome", "what it says")
+
+
+def heading(report: GateReport) -> str:
+    """Return the verdict in a line."""
+    reason = said(report.reason)
+    return f"{LEADS[report.outcome]}: {reason}" if reason else LEADS[report.outcome]
+
+
+def tables(report: GateReport) -> Iterator[Table]:
+    """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
+    for suite in report.suites:
+        rows = [row(one) for one in suite.cases if one.kind != "finding"]
+        if rows:
+            yield titled(suite), COLUMNS, rows
+        found = [_finding(one) for one in suite.cases if one.kind == "finding"]
+        if found:
+            yield f"{said(suite.name)}: findings", _FINDINGS, found
+
+
+def titled(suite: Suite) -> str:
+    """Return what was measured against what."""
+    candidate, reference = (suite.labels.get(one, "") for one in ("candidate", "reference"))
+    against = f": {candidate} against {reference}" if candidate and reference else ""
+    return said(suite.name + against)
+
+
+def row(case: Case) -> Sequence[str]:
+    """Return the cells of a metric, in the order of `COLUMNS`."""
+    return (
+        said(case.name),
+        _value(case.reference, case),
+        _value(case.candidate, case),
+        shift(case.change, case),
+        bounds(case),
+        shift(case.threshold, case, signed=False),
+        ruling(case),
+    )
+
+
+def said(text: str) -> str:
+    """Return a text on one line: what somebody else wrote breaks no table and no log."""
+    return line(text, longest=1000)
+
+
+def sentences(case: Case) -> str:
+    """Return what became of a case, in words that stand alone: its name, then why."""
+    message = sentence(said(case.message or str(case.outcome or "")))
+    return message if case.kind == "capture" else f"{said(case.name)}: {message}"
+
+
+def bounds(case: Case) -> str:
+    """Return the interval in words."""
+    if case.low is None or case.high is None:
+        return NOTHING
+    return f"{shift(case.low, case)} … {shift(case.high, case)}"
+
+
+def ruling(case: Case) -> str:
+    """Return how a case ended, and why."""
+    lead = "followed" if case.outcome is None else str(case.outcome)
+    told = said(case.message)
+    return f"{lead}: {told}" if told and told != lead else lead
+
+
+def shift(value: float | None, case: Case, *, signed: bool = True) -> str:
+    """Return a change in words: "+9.8 %", or a difference in the metric's unit."""
+    if value is None:
+        return NOTHING
+    sign = "+" if signed else ""
+    if case.scale == "ratio":
+        return f"{value * 100:{sign}.1f} %"
+    if case.unit == "ratio":
+        return f"{value * 100:{sign}.1f} points"
+    return f"{sign if value > 0 else ''}{visible(quantity(value, case.unit))}"
+
+
+def _finding(case: Case) -> Sequence[str]:
+    lead = "followed" if case.outcome is None else str(case.outcome)
+    return (said(case.name), case.severity, lead, said(case.message))
+
+
+def _value(value: float | None, case: Case) -> str:
+    return NOTHING if value is None else said(quantity(value, case.unit))
