@@ -1,0 +1,127 @@
+"""Nights as a history keeps them, made of literal values, and processes that write them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
+from tracekit.history.store import Store
+from tracekit.machine_state import State
+from tracekit.recording import Overhead
+
+ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
+PARAMETERS = {"batch": 8, "dtype": "float16"}
+
+
+def pair_of(
+    number: int = 1,
+    candidate: float = 110.0,
+    reference: float = 100.0,
+    *,
+    sitting: int = 1,
+    contaminated: tuple[str, ...] = (),
+    metric: str = "step_p50",
+    traced: bool = False,
+) -> Pair:
+    """Make a pair whose sides had two turns each, a bit below and above the value."""
+    return Pair(
+        sitting,
+        number,
+        "abba",
+        traced=traced,
+        candidate={metric: (candidate - 1, candidate + 1)},
+        reference={metric: (reference - 1, reference + 1)},
+        before=State("2026-03-01T02:31:00+00:00", {"load": 0.1}, {"battery": "no battery"}),
+        after=State("2026-03-01T02:32:00+00:00", {"load": 0.2}),
+        contaminated=contaminated,
+    )
+
+
+def judged_of(metric: str = "step_p50", **more: object) -> Judged:
+    """Make a judgement of a time that got worse by a tenth."""
+    known: dict[str, object] = {
+        "unit": "ns",
+        "better": "lower",
+        "outcome": Outcome.REGRESSION,
+        "candidate": 110.0,
+        "reference": 100.0,
+        "change": 0.1,
+        "low": 0.08,
+        "high": 0.12,
+        "expected": 0.0,
+        "pairs": 2,
+        "reproduced": True,
+        "reason": "It is slower.",
+    }
+    return Judged(metric, **(known | more))  # type: ignore[arg-type]
+
+
+def entry_of(
+    capture: str = "decode",
+    pairs: Sequence[Pair] = (pair_of(1), pair_of(2, 111.0)),
+    judged: Sequence[Judged] = (judged_of(),),
+    **more: object,
+) -> Entry:
+    """Make a capture of one night."""
+    made = Entry(
+        capture,
+        "w1",
+        Described("paged", PARAMETERS, "3.11", "0.32.0", "0.1.0", "1a2b3c4", "paged"),
+        Described("sdpa", PARAMETERS, words="sdpa"),
+        tuple(pairs),
+        tuple(judged),
+        (Found("small-work", "Work is small.", "warning", 1, 1, 0, 12.5, 800.0),),
+        Outcome.REGRESSION,
+        "step_p50 is slower.",
+        Overhead(0.02, 0.01, 20, 20),
+        "The quick grid agrees.",
+        "gpu",
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def night_of(
+    day: int = 1, entries: Sequence[Entry] = (entry_of(),), *, tail: str = "abcd", **more: object
+) -> Night:
+    """Make the night of a day of March 2026."""
+    made = Night(
+        f"2026-03-{day:02d}T02-30-00-{tail}",
+        "nightly",
+        "mini",
+        f"2026-03-{day:02d}T02:30:00.000+00:00",
+        "d1",
+        ENVIRONMENT,
+        f"2026-03-{day:02d}T02:55:00.000+00:00",
+        "1a2b3c4",
+        tuple(entries),
+        Outcome.REGRESSION,
+        "decode: step_p50 is slower.",
+        folder=f"2026-03-{day:02d}T02-30-00-{tail}",
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def numbered(number: int) -> Night:
+    """Make one of many nights, each with values of its own."""
+    entry = entry_of(pairs=[pair_of(place, 100.0 + number) for place in range(1, 4)])
+    day, tail = number % 28 + 1, f"n{number:04d}"
+    return night_of(day, (entry,), tail=tail)
+
+
+def append_all(url: str, numbers: Sequence[int], acknowledged: Path, patience: float = 30) -> None:
+    """Add nights, and write a line for each that was acknowledged: its number, and if it was new.
+
+    Runs in a process of its own, which others may kill at any moment.
+    """
+    log = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    with Store.open(url, patience=patience) as store:
+        for number in numbers:
+            new = store.append(numbered(number))
+            os.write(log, f"{number} {int(new)}\n".encode())
+
+
+def open_once(url: str) -> None:
+    """Open a history, so that it is made where there is none."""
+    with Store.open(url):
+        pass
