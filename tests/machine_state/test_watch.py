@@ -102,7 +102,7 @@ def test_a_look_tells_when_and_takes_its_time() -> None:
     assert abs((datetime.now(UTC) - datetime.fromisoformat(state.at)).total_seconds()) < 10
 
 
-def test_the_look_after_is_of_all_the_time_since(tmp_path: Path) -> None:
+def test_the_look_after_is_of_all_the_time_since() -> None:
     mac = Mac()
     with Watch("off", sources=mac.sources()) as watch:
         watch.before([7, 8])
@@ -118,19 +118,30 @@ def test_the_look_after_is_of_all_the_time_since(tmp_path: Path) -> None:
         assert after.readings["gpu_others"] < 0.001 / LOOK
 
 
-def test_a_look_right_after_another_waits(tmp_path: Path) -> None:
+def test_a_look_right_after_another_waits() -> None:
     with Watch("off", sources=Mac().sources()) as watch:
-        watch.before()
+        watch.before([7])
         began = time.monotonic()
         watch.after()
         assert time.monotonic() - began >= 0.9 * LOOK
 
 
-def test_after_without_before_is_a_look(tmp_path: Path) -> None:
+def test_after_without_before_is_a_look() -> None:
     mac = Mac()
     with Watch("off", sources=mac.sources()) as watch:
         assert watch.after().absences["canary"] == "no fixed work was done."
     assert mac.looks == 2
+
+
+def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> None:
+    mac = Mac()
+    with Watch("off", sources=mac.sources()) as watch:
+        watch.before()
+        time.sleep(2 * LOOK)
+        began = time.monotonic()
+        watch.after()
+        assert time.monotonic() - began >= 0.9 * LOOK
+    assert mac.looks == 4
 
 
 def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fake_macmon import FOREVER, install_macmon
 from tracekit.journal import fold
-from tracekit.telemetry import Machine, beside
+from tracekit.telemetry import Machine, beside, following
 from tracekit.telemetry.reading import Reading, Taken
 
 PATIENCE = 10.0
@@ -169,3 +169,19 @@ def test_off_starts_nothing(tmp_path: Path) -> None:
         pass
     assert told.monitor is None
     assert [one.name for one in tmp_path.iterdir()] == ["macmon"]
+
+
+def test_samples_can_be_followed_without_a_file(tmp_path: Path) -> None:
+    taken: list[tuple[str, Taken]] = []
+    with following("auto", lambda *one: taken.append(one), 10, with_macmon(tmp_path)) as told:
+        until(lambda: len(taken) >= 2)
+    assert told.remarks == ()
+    assert {source for source, _ in taken} == {"macmon"}
+    assert Reading("gpu_clock", 1.398e9, "Hz") in taken[0][1].readings
+    assert gone(pid_of(tmp_path))
+
+
+def test_nothing_is_followed_where_nothing_can_be_read() -> None:
+    nowhere = Machine("Linux", lambda _: None, root=False, sensors=Taken)
+    with following("auto", lambda *_: pytest.fail("nothing was taken"), 10, nowhere) as told:
+        assert told.monitor is None

@@ -103,7 +103,7 @@ def _kept_id() -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"This machine has no name of its own, and none can be kept in {file}: {error}.",
-            hint='Name it in the plan: machine = "…".',
+            hint='Name it in the plan, in its table [nightly]: machine = "…".',
         ) from error
 
 

@@ -97,9 +97,13 @@ class Watch:
         return self._state(canary)
 
     def after(self, canary: float | None = None) -> State:
-        """Tell what the machine was like since the last look; at least `LOOK` seconds."""
-        if self._last is None:
-            return self.before(canary=canary)
+        """Tell what the machine was like since the last look; at least `LOOK` seconds.
+
+        Where no processes were named as ours, as those of a traced capture cannot be, what others
+        took in between is not known; then it is told of `LOOK` seconds from now.
+        """
+        if self._last is None or not self._ours:
+            self._last = self._moment()
         time.sleep(max(0.0, self._last.spent.at + LOOK - time.monotonic()))
         return self._state(canary)
 
