@@ -43,6 +43,27 @@ def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) 
     ]
 
 
+def test_what_is_followed_and_not_known_here_is_told_in_one_line(night: Night) -> None:
+    entry = night.entries[0]
+    unknown = tuple(
+        replace(entry.judged[1], metric=name, candidate=None, reference=None, change=None)
+        for name in ("gpu_clock_p50", "start_latency_p99")
+    )
+    told = replace(night, entries=(replace(entry, judged=(*entry.judged, *unknown)),))
+    assert len(next(iter(words.tables(told)))[2]) == 2
+    assert (
+        "decode: not known of this work on this machine: gpu_clock_p50, start_latency_p99."
+        in words.notes(told)
+    )
+
+
+def test_what_decides_is_told_though_nothing_is_known_of_it(night: Night) -> None:
+    entry = night.entries[0]
+    lost = replace(entry.judged[0], candidate=None, reference=None, change=None, low=None)
+    told = replace(night, entries=(replace(entry, judged=(lost,)),))
+    assert next(iter(words.tables(told)))[2][0][:4] == ("tokens_per_second *", "—", "—", "—")
+
+
 def test_an_unknown_cost_of_tracing_is_told_as_unknown(night: Night) -> None:
     entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
     assert words.overhead(entry) == "what tracing costs is not known, because nothing was traced."

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
-from tracekit.errors import InputError, RecordingError
-from tracekit.history.night import FORMAT, Night
+from tracekit.errors import RecordingError
+from tracekit.history.night import Night
+from tracekit.history.store.document import DOCUMENT, night_in
 from tracekit.recording import save
 
-DOCUMENT = "night.json"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
 
 
@@ -28,12 +26,8 @@ class NightFolder:
 
     @property
     def page(self) -> Path:
-        """All series up to this night, on one page beside the nights."""
+        """All series up to the last night, on one page beside the nights."""
         return self.folder.parent / "trend.html"
-
-    def capture(self, name: str) -> Path:
-        """Return the folder that takes the traced runs of one capture."""
-        return self.folder / name
 
     def save(self, night: Night) -> None:
         """Write the document, whole or not at all; raise RecordingError where that fails."""
@@ -46,19 +40,11 @@ class NightFolder:
             RecordingError: There is none.
             InputError: It cannot be understood, or a newer tracekit wrote it.
         """
-        try:
-            night = msgspec.json.decode(self.document.read_bytes(), type=Night)
-        except FileNotFoundError:
+        night = night_in(self.folder)
+        if night is None:
             raise RecordingError(
                 f"{self.folder} is not a night's folder: it has no {DOCUMENT}.",
                 hint="`tracekit nightly` makes one.",
-            ) from None
-        except msgspec.MsgspecError as error:
-            raise InputError(f"{self.document} cannot be read: {error}") from error
-        if night.format > FORMAT:
-            raise InputError(
-                f"{self.document} has format {night.format}; this tracekit reads up to {FORMAT}.",
-                hint="Use the tracekit that wrote it, or a newer one.",
             )
         return night
 

@@ -25,8 +25,8 @@ def heading(night: Night) -> str:
 def tables(night: Night) -> Iterator[Table]:
     """Yield a table of metrics for each capture, and one of what its traces have."""
     for entry in night.entries:
-        if entry.judged:
-            yield title(entry), _COLUMNS, [_row(one) for one in entry.judged]
+        if rows := [_row(one) for one in entry.judged if one.gated or _measured(one)]:
+            yield title(entry), _COLUMNS, rows
         if entry.findings:
             columns = ("finding", "candidate", "reference", "what")
             yield f"{entry.capture}: findings", columns, [_found(one) for one in entry.findings]
@@ -37,6 +37,8 @@ def notes(night: Night) -> Iterator[str]:
     for entry in night.entries:
         if entry.outcome is not None and entry.outcome is not Outcome.OK and entry.reason:
             yield f"{entry.capture}: {entry.reason}"
+        if unknown := [one.metric for one in entry.judged if not one.gated and not _measured(one)]:
+            yield f"{entry.capture}: not known of this work on this machine: {', '.join(unknown)}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:
@@ -88,6 +90,11 @@ def _row(one: Judged) -> Sequence[str]:
         bounds(one),
         ruling(one),
     )
+
+
+def _measured(one: Judged) -> bool:
+    """Tell whether a value of any pair is known."""
+    return one.candidate is not None or one.reference is not None
 
 
 def _found(one: Found) -> Sequence[str]:

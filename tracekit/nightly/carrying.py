@@ -1,0 +1,119 @@
+"""All captures of a night: made ready, checked before anything is measured, then measured."""
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from tracekit.errors import InterruptedRunError, TracekitError
+from tracekit.history.night import Described, Entry, Outcome
+from tracekit.machine_state import Watch
+from tracekit.nightly.sitter import Sitter
+from tracekit.nightly.terms import Terms
+from tracekit.nightly.work import work_of
+from tracekit.nightplan import Capture
+from tracekit.sitting import BudgetSpentError, ParityError, Prepared, check, prepared
+
+_SPENT = "The night's time was spent before it was through."
+_STOPPED = "It was interrupted."
+_NOT_BEGUN = "It was not measured, for what was checked first does not hold."
+
+
+class Carrier:
+    """Carries out the captures of a plan, one after the other.
+
+    `partial` tells that some were not measured, or not to their end; `interrupted` that somebody
+    asked to stop.
+    """
+
+    def __init__(self, terms: Terms, captures: Sequence[Capture]) -> None:
+        self._terms, self._captures = terms, captures
+        self._keeper = terms.keeper
+        self.partial = False
+        self.interrupted = False
+        self._unsound = False
+
+    def carry_out(self) -> None:
+        """Make all captures ready and check them; measure them if all that was checked holds."""
+        with ExitStack() as stack:
+            ready = [one for one in (self._ready(stack, one) for one in self._captures) if one]
+            for one in ready:
+                if self.partial:
+                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _SPENT)
+                elif self._unsound:
+                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
+                else:
+                    self._measure(one)
+        self.partial |= self._unsound or len(self._keeper.night.entries) < len(self._captures)
+
+    def _ready(self, stack: ExitStack, capture: Capture) -> Prepared | None:
+        """Make a capture ready and check it; None where it is not to be measured."""
+        if self.partial:
+            return None
+        self._terms.progress(f"{capture.name}: making ready")
+        work = work_of(capture, self._terms.plan.file.parent)
+        planned = Described(capture.workload, capture.parameters, words=capture.workload)
+        self._keeper.put(Entry(capture.name, work, planned))
+        with self._ending(capture.name):
+            one = stack.enter_context(
+                prepared(
+                    capture,
+                    self._terms.plan,
+                    self._keeper.folder.folder,
+                    deadline=self._terms.deadline,
+                )
+            )
+            self._describe(one)
+            self._terms.progress(f"{capture.name}: checking")
+            parity = check(one, deadline=self._terms.deadline)
+            self._keeper.put(replace(self._keeper.entry(capture.name), parity=parity))
+            return one
+        return None
+
+    def _describe(self, one: Prepared) -> None:
+        entry = self._keeper.entry(one.capture.name)
+        described = one.described
+        self._keeper.put(
+            replace(
+                entry,
+                candidate=described["candidate"],
+                reference=described.get("reference"),
+            )
+        )
+
+    def _measure(self, one: Prepared) -> None:
+        entry = self._keeper.entry(one.capture.name)
+        accepted = self._terms.memory.accepted(
+            self._keeper.night.machine, entry.capture, entry.work
+        )
+        with self._ending(entry.capture), Watch(one.capture.telemetry) as watch:
+            sitter = Sitter(one, self._terms, accepted, watch)
+            try:
+                sitter.sit()
+            except (BudgetSpentError, KeyboardInterrupt):
+                sitter.judge()
+                raise
+
+    @contextmanager
+    def _ending(self, capture: str) -> Generator[None]:
+        """Write down how a capture ended where it did not come to its end."""
+        try:
+            yield
+        except BudgetSpentError:
+            self.partial = True
+            self._end(capture, Outcome.INCONCLUSIVE, _SPENT)
+        except (KeyboardInterrupt, InterruptedRunError):
+            self.partial = self.interrupted = True
+            self._end(capture, Outcome.INCONCLUSIVE, _STOPPED)
+        except ParityError as error:
+            self._unsound = True
+            self._end(capture, Outcome.FAILED, _told(error))
+        except TracekitError as error:
+            self._end(capture, Outcome.FAILED, _told(error))
+
+    def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
+        entry = self._keeper.entry(capture)
+        self._keeper.put(replace(entry, outcome=outcome, reason=reason))
+
+
+def _told(error: TracekitError) -> str:
+    return f"{error.message} {error.hint}".strip()

@@ -1,0 +1,124 @@
+"""What a night knows of other nights, and what they will know of it."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from tracekit.errors import RecordingError, TracekitError
+from tracekit.history.accepted import Accepted
+from tracekit.history.night import Night
+from tracekit.history.store import Store
+from tracekit.history.store.place import place
+from tracekit.nightly.folder import NightFolder, nights_in
+from tracekit.nightplan import NightPlan
+from tracekit.recording import write_whole
+from tracekit.redaction import redaction
+from tracekit.report.trend import links_from, render_trend
+from tracekit.schedule import missed
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A plan's history; `store` is None where there is none and nothing is to be kept."""
+
+    plan: NightPlan
+    store: Store | None
+    keeps: bool
+
+    @classmethod
+    @contextmanager
+    def of(cls, plan: NightPlan, *, keep: bool) -> Generator[Self]:
+        """Open a plan's history; what is not to keep anything can do without one.
+
+        Raises:
+            TracekitError: It cannot be opened; see `tracekit.history.store`.
+        """
+        opened = Store.open(plan.history, migrate=keep)
+        try:
+            store = opened.__enter__()
+        except RecordingError:
+            if keep:
+                raise
+            yield cls(plan, None, keeps=False)
+            return
+        try:
+            yield cls(plan, store, keeps=keep)
+        finally:
+            opened.__exit__(None, None, None)
+
+    def accepted(self, machine: str, capture: str, work: str) -> Accepted | None:
+        """Return what is expected of a capture; None where nothing was accepted."""
+        return self.store.accepted(machine, capture, work) if self.store else None
+
+    def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
+        """Add what earlier processes left, and note nights that did not run; say so."""
+        if self.store is None or not self.keeps:
+            return ()
+        return (*self._left(self.store), *self._missed(self.store, machine, begun))
+
+    def place_of(self, folder: NightFolder) -> str:
+        """Return a night's folder, relative to the history's where it lies in that."""
+        whole, own = folder.folder.resolve(), self._own_folder
+        return str(whole.relative_to(own) if own and whole.is_relative_to(own) else whole)
+
+    @property
+    def _own_folder(self) -> Path | None:
+        """The folder that holds the history; None where it is on a server."""
+        url = place(self.plan.history)
+        if url.get_backend_name() != "sqlite" or url.database is None:
+            return None
+        return Path(url.database).parent.resolve()
+
+    def keep(self, night: Night) -> None:
+        """Add a night to the history.
+
+        Raises:
+            TracekitError: It cannot be added; its folder has it, and the next night adds it.
+        """
+        if self.store is not None and self.keeps:
+            self.store.append(night)
+
+    def draw(self, folder: NightFolder, now: datetime) -> None:
+        """Write the page of all series of the plan beside its nights.
+
+        Raises:
+            TracekitError: The history cannot be read, or the page not be written.
+        """
+        if self.store is None or not self.keeps:
+            return
+        nights = self.store.nights(plan=self.plan.name)
+        page = render_trend(
+            self.store.series(plan=self.plan.name),
+            nights,
+            self.store.acceptances(),
+            missed=[one for one in self.store.missed_nights() if one.plan == self.plan.name],
+            now=now.isoformat(),
+            redact=redaction(),
+            links=links_from(folder.page.parent, self._own_folder or folder.page.parent),
+        )
+        write_whole(folder.page, page.encode())
+
+    def _left(self, store: Store) -> Iterator[str]:
+        """Add nights that were ended from outside, and yield a sentence for each."""
+        known = {one.id for one in store.nights(plan=self.plan.name)}
+        for one in nights_in(self.plan.output):
+            if one.folder.name in known:
+                continue
+            try:
+                night = store.recover(one.folder)
+            except TracekitError as error:
+                yield f"The night {one.folder.name} could not be added: {error.message}"
+                continue
+            if night is not None:
+                yield f"The night {night.id} had not been added to the history; now it is."
+
+    def _missed(self, store: Store, machine: str, begun: datetime) -> Iterator[str]:
+        """Note nights that were due and did not run, and yield a sentence for each."""
+        nights = store.nights(plan=self.plan.name, machine=machine, limit=1)
+        last = datetime.fromisoformat(nights[-1].started) if nights else None
+        for due in missed(self.plan, last, begun.astimezone(UTC)):
+            if store.missed(self.plan.name, machine, due.isoformat(), "no night began"):
+                yield f"The night that was due at {due:%Y-%m-%d %H:%M} UTC did not run."
