@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 from tracekit.analysis.result import Result, Status
 from tracekit.errors import InconclusiveError, InputError
+from tracekit.history.night import Outcome
 from tracekit.recording import Recording
 
 _GATE = "capture-empty"
+_CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3, Outcome.INCONCLUSIVE: 4}
+_STOP = 128
 
 
 def require_rows(result: Result) -> None:
@@ -41,3 +44,20 @@ def require_whole(damage: Sequence[str]) -> None:
     """Raise InputError if the export was damaged; what could be read has been written."""
     if damage:
         raise InputError(" ".join(damage), hint="The rows before the damage were written.")
+
+
+def night_code(outcome: Outcome | None) -> int:
+    """Return the exit code of how a night ended; one that did not end has failed."""
+    return _CODES[outcome or Outcome.FAILED]
+
+
+def bisect_code(code: int) -> int:
+    """Return what `git bisect run` is to be told for an exit code of tracekit.
+
+    Git takes 0 for good, 1 to 127 for bad, 125 for a commit to skip, and stops at all from 128 on
+    (git-bisect(1)). So 0 and 1 stay; what failed (3) or is inconclusive (4) is skipped; whatever
+    is no word on the commit, as a wrong command line (2) or a bug of ours (70), stops it.
+    """
+    if code in {3, 4}:
+        return 125
+    return code if code in {0, 1, 125} or code >= _STOP else _STOP + code % _STOP

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tracekit.analysis.rules import RULES
 from tracekit.nearest import nearest
-from tracekit.nightplan.given import Given, Table, entries, fields, read
+from tracekit.nightplan.given import Given, Table, entries, fields, is_table, read
 from tracekit.nightplan.keys import CAPTURE, REFERENCE
 from tracekit.nightplan.metrics import read_metrics
 from tracekit.nightplan.mistakes import Mistakes
@@ -54,7 +54,8 @@ def read_capture(given: Given, defaults: Table, reading: Reading) -> Capture | N
     values.setdefault("name", values["workload"])
     if reading.work:
         parameters = _both("parameters", defaults, own, mistakes)
-        check_work(table["workload"], parameters, values.get("workloads"), mistakes)
+        fit = {key: one for key, one in parameters.items() if key in values["parameters"]}
+        check_work(table["workload"], fit, values.get("workloads"), mistakes)
     capture = Capture(**values)
     if "reference" in table and table["reference"].value is not False:
         capture = replace(capture, reference=_reference(table["reference"], capture, reading))
@@ -63,8 +64,10 @@ def read_capture(given: Given, defaults: Table, reading: Reading) -> Capture | N
     return replace(capture, metrics=read_metrics(named, table, given.route, capture, mistakes))
 
 
-def _reference(given: Given, capture: Capture, reading: Reading) -> Reference:
+def _reference(given: Given, capture: Capture, reading: Reading) -> Reference | None:
     mistakes = reading.mistakes
+    if not is_table(given, mistakes):
+        return None
     table = fields(given, REFERENCE, mistakes)
     values = read(table, REFERENCE, mistakes)
     if not {"workload", "parameters", "python", "revision"} & table.keys():

@@ -57,7 +57,7 @@ def open_document(path: Path | None) -> Document:
     for folder in (here := Path.cwd(), *here.parents):
         if (own := folder / OWN).exists():
             return _read(own)
-        if _has_plan(folder / SHARED):
+        if has_plan(folder / SHARED):
             return _read(folder / SHARED)
     raise UsageError(
         f"There is no {OWN} in {here} or above, and no {SHARED} with [tool.tracekit.nightly].",
@@ -65,7 +65,7 @@ def open_document(path: Path | None) -> Document:
     )
 
 
-def _has_plan(file: Path) -> bool:
+def has_plan(file: Path) -> bool:
     """Tell whether a shared file speaks of a night; one that cannot be read does not."""
     try:
         return re.search(r"tracekit\s*\.\s*nightly", file.read_text(errors="replace")) is not None

@@ -45,8 +45,7 @@ def usual(metric: str, scale: Scale | None = None) -> tuple[Scale, float]:
     """
     unit = METRICS[metric].unit if metric in METRICS else ""
     if scale is None:
-        counted = unit in {"count", "level"} and "_per_" not in metric
-        scale = "difference" if unit == "ratio" or counted else "ratio"
+        scale = "difference" if unit == "ratio" or counted(metric) else "ratio"
     if scale == "difference" and unit == "ratio":
         return scale, _POINTS
     return scale, THRESHOLDS[scale]
@@ -66,6 +65,12 @@ def followed(named: Sequence[Gated], dropped: frozenset[str], capture: Capture) 
     )
     taken = {one.metric for one in named} | dropped
     return [*named, *(one for one in usual_ones if one.metric not in taken)]
+
+
+def counted(metric: str) -> bool:
+    """Tell whether a metric is a whole number, which a few traces can show to differ."""
+    known = METRICS.get(metric)
+    return known is not None and known.unit in {"count", "level"} and "_per_" not in metric
 
 
 def from_traces(metric: str) -> bool:

@@ -25,14 +25,21 @@ class Given:
 Table = dict[str, Given]
 
 
-def entries(given: Given, mistakes: Mistakes) -> Table:
-    """Return what a table gives by key; nothing where it is no table, which is a mistake."""
+def is_table(given: Given, mistakes: Mistakes) -> bool:
+    """Tell whether it is a table; if not, that is a mistake."""
     try:
-        table = as_table(given.value)
+        as_table(given.value)
     except UnfitError as error:
         mistakes.unfit(given.route, error)
+        return False
+    return True
+
+
+def entries(given: Given, mistakes: Mistakes) -> Table:
+    """Return what a table gives by key; nothing where it is no table, which is a mistake."""
+    if not is_table(given, mistakes):
         return {}
-    return {key: Given(given.at(key), value) for key, value in table.items()}
+    return {key: Given(given.at(key), value) for key, value in given.value.items()}
 
 
 def fields(given: Given, keys: Keys, mistakes: Mistakes) -> Table:

@@ -4,7 +4,7 @@ import difflib
 from typing import Any
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.nightplan.following import followed, from_traces, has_direction, usual
+from tracekit.nightplan.following import counted, followed, from_traces, has_direction, usual
 from tracekit.nightplan.given import Given, Table, fields, read
 from tracekit.nightplan.keys import METRIC
 from tracekit.nightplan.mistakes import Mistakes
@@ -87,6 +87,7 @@ def _check(given: Given, gated: Gated, capture: Capture, mistakes: Mistakes) -> 
     if not has_direction(gated):
         words = "cannot decide: neither direction is good news by itself."
         mistakes.add(given.route, words, 'Say better = "lower" or "higher", or let gate be false.')
-    if from_traces(name) and gated.scale == "ratio" and 0 < capture.traced < least:
-        words = f"cannot decide by a ratio with fewer than {least} traces: there is no interval."
+    exact = gated.scale == "difference" and counted(name)
+    if from_traces(name) and 0 < capture.traced < least and not exact:
+        words = f"cannot decide by fewer than {least} traces: they have no 95 % interval."
         mistakes.add(given.route, words, f"Let traced be {least}, or let gate be false.")

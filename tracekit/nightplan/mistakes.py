@@ -26,7 +26,7 @@ class Mistake:
     line: int
     column: int
     words: str
-    hint: str = ""
+    hint: str = field(default="", compare=False)
 
 
 @dataclass

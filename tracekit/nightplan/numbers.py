@@ -30,7 +30,7 @@ def number(least: float, most: float) -> Kind:
     """A number within bounds."""
 
     def read(value: Any) -> float:
-        return float(bounded(_number(value), least, most))
+        return bounded(_number(value), least, most)
 
     return Kind(f"number, {least:g} to {most:g}", read)
 
@@ -39,9 +39,10 @@ def above_zero() -> Kind:
     """A finite number above 0."""
 
     def read(value: Any) -> float:
-        if not 0 < _number(value) < math.inf:
+        found = _number(value)
+        if not 0 < found < math.inf:
             raise UnfitError(f"must be above 0; it is {value}.")
-        return float(value)
+        return found
 
     return Kind("number above 0", read)
 
@@ -53,14 +54,13 @@ def duration(least: float, most: float) -> Kind:
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise refused("a length of time", value, _TIMES)
-        if isinstance(value, str):
-            try:
-                value = plan.seconds(value)
-            except UsageError:
-                raise refused("a length of time", value, _TIMES) from None
-        if not least <= value <= most:
-            raise UnfitError(f"must be {bounds}; it is {value:g} seconds.")
-        return float(value)
+        try:
+            found = plan.seconds(value) if isinstance(value, str) else _number(value)
+        except UsageError:
+            raise refused("a length of time", value, _TIMES) from None
+        if not least <= found <= most:
+            raise UnfitError(f"must be {bounds}; it is {found:g} seconds.")
+        return found
 
     return Kind(f'time such as "5s", {bounds}', read)
 
@@ -95,10 +95,13 @@ def place_in(names: Sequence[str]) -> Kind:
     return Kind(f"one of {', '.join(names)}, or its place from 0", read)
 
 
-def _number(value: Any) -> int | float:
+def _number(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise refused("a number", value)
-    return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _time(seconds: float) -> str:

@@ -11,7 +11,7 @@ from tracekit.nightplan.address import history_of
 from tracekit.nightplan.captures import Reading, read_capture, read_defaults
 from tracekit.nightplan.digest import digested
 from tracekit.nightplan.document import MINIMAL, SHARED, Document, open_document
-from tracekit.nightplan.given import Given, Table, entries, fields, read
+from tracekit.nightplan.given import Given, Table, entries, fields, is_table, read
 from tracekit.nightplan.keys import NIGHT, STATE
 from tracekit.nightplan.kind import shown
 from tracekit.nightplan.mistakes import Mistakes
@@ -61,6 +61,8 @@ def _night_of(document: Document, mistakes: Mistakes) -> Given:
             mistakes.add(given.route, words, f"The least is:\n{MINIMAL}")
             mistakes.end()
         given = inner[key]
+    if not is_table(given, mistakes):
+        mistakes.end()
     return given
 
 
@@ -81,7 +83,8 @@ def _captures(table: Table, reading: Reading, document: Document) -> tuple[Captu
     if not given.value:
         mistakes.add(given.route, "has no capture.", f"The least is:\n{MINIMAL}")
     several = [Given(given.at(place), one) for place, one in enumerate(given.value)]
-    attempts = [(one, read_capture(one, defaults, reading)) for one in several]
+    tables = [one for one in several if is_table(one, mistakes)]
+    attempts = [(one, read_capture(one, defaults, reading)) for one in tables]
     captures = [(one, capture) for one, capture in attempts if capture is not None]
     _check_names(captures, mistakes)
     return tuple(capture for _, capture in captures)
