@@ -57,21 +57,25 @@ def restless(course: Course) -> tuple[str, ...]:
 
 def changed_at(course: Course, at: str) -> str:
     """Return all that changed with one night, for who asks what made a step; may be empty."""
-    return "; ".join(words for when, one in _changed(course) if when == at for words in _told(one))
+    pairs = ((old, new) for old, new in pairwise(_known(course)) if new.at == at)
+    return "; ".join(words for old, new in pairs for words in _told(_differences(old, new)))
 
 
 def _changed(course: Course) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
     """Yield each night before which facts changed: fact to (from, to)."""
     for old, new in pairwise(_known(course)):
-        before, after = _facts(old), _facts(new)
-        names = dict.fromkeys([*before, *after])
-        found = {
-            name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
-            for name in names
-            if before.get(name) != after.get(name)
-        }
+        found = _differences(old, new)
         if found:
             yield new.at, found
+
+
+def _differences(old: Fared, new: Fared) -> dict[str, tuple[str, str]]:
+    before, after = _facts(old), _facts(new)
+    return {
+        name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name) != after.get(name)
+    }
 
 
 def _known(course: Course) -> list[Fared]:

@@ -33,7 +33,7 @@ from tracekit.report.trend.standing import (
     verdict_of,
 )
 from tracekit.report.trend.table import Table, table_of
-from tracekit.report.trend.words import SIGNS, TONES, day, days_of, several
+from tracekit.report.trend.words import SIGNS, TONES, cost_of, day, days_of, several
 
 Steps = Callable[[Series], Sequence[Step]]
 _Stepped = Sequence[tuple[Series, Sequence[Step]]]
@@ -59,6 +59,8 @@ class Section:
     course: Course
     candidate: str
     reference: str
+    checked: str
+    cost: str
     large: tuple[Figure, ...]
     small: tuple[Figure, ...]
     happened: tuple[Happening, ...]
@@ -156,6 +158,8 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         course=course,
         candidate=_described(last.candidate) if last else "",
         reference=_described(last.reference) if last and last.reference else "",
+        checked=text.sentence(last.parity) if last else "",
+        cost=cost_of(last.overhead) if last else "",
         large=tuple(one for one in figures if one.series.gated),
         small=tuple(one for one in figures if not one.series.gated),
         happened=happened,

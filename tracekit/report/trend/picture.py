@@ -10,7 +10,7 @@ from tracekit.report.charts.shapes import Plane, Shape
 from tracekit.report.trend.words import date_of
 
 _STEPS = (1, 2, 7, 14)  # days between ticks, before it is months
-_MONTHS = (1, 2, 3, 6, 12)
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
 _APART = 66.0  # the least room of a date
 _CHARACTER = 6.0
 
@@ -124,7 +124,7 @@ def day_marks(x: Axis, width: float) -> tuple[tuple[float, str], ...]:
     else:
         months = [one for one in days if one.day == 1]
         apart = next((one for one in _MONTHS if len(months) <= most * one), _MONTHS[-1])
-        chosen = [one for one in months if (one.month - 1) % apart == 0]
+        chosen = [one for one in months if (one.year * 12 + one.month - 1) % apart == 0]
     years: set[int] = set()
     marks: list[tuple[float, str]] = []
     for one in chosen:
@@ -160,7 +160,7 @@ def _dates(picture: Picture, bottom: float, height: float) -> Iterator[ET.Elemen
         x = size.left + picture.x.project(at, 0, size.across)
         yield ET.Element("path", {"class": "grid", "d": f"M{x:.1f} {bottom:.1f}v{size.lane:g}"})
         room = len(words) * _CHARACTER / 2
-        place = min(max(x, size.left + room - 8), size.width - room)
+        place = min(max(x, room + 1), size.width - room)
         yield _text(place, height - 5, words, "mid")
 
 

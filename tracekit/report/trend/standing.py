@@ -107,7 +107,8 @@ def _turn(course: Course, series: Series, step: Step) -> Turn:
     words = shift(step.change, series.scale, series.unit)
     return Turn(
         at, course, series, words, way, WAYS[way],
-        levels=" → ".join(_level(series, step, one) for one in (step.before, step.after)),
+        levels=" → ".join(_level(series, step, one) for one in (step.before, step.after))
+        + " from the reference" * (step.of == "change"),
         doubt=doubt_of(series, step),
         with_it=changed_at(course, at),
     )  # fmt: skip

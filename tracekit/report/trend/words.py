@@ -7,7 +7,8 @@ from typing import Literal
 from tracekit.errors import InputError
 from tracekit.history.night import Outcome
 from tracekit.nightplan import Scale
-from tracekit.units import NOT_AVAILABLE, quantity
+from tracekit.recording import Overhead
+from tracekit.units import NOT_AVAILABLE, percent, quantity
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
@@ -122,6 +123,17 @@ def direction(change: float, better: Better) -> Literal["worse", "better", "chan
     if better == "neither" or change == 0:
         return "changed"
     return "better" if (change < 0) is (better == "lower") else "worse"
+
+
+def cost_of(overhead: Overhead | None) -> str:
+    """Return what tracing cost in a night, in a sentence; empty where nobody looked."""
+    if overhead is None:
+        return ""
+    if overhead.ratio is None:
+        reason = overhead.reason.rstrip(".")
+        return f"What tracing costs is not known{f', because {reason}' if reason else ''}."
+    doubt = "" if overhead.spread is None else f" ± {percent(overhead.spread)}"
+    return f"Tracing costs {percent(overhead.ratio)}{doubt} of a step's time."
 
 
 WAYS: dict[str, Tone] = {"worse": "error", "better": "good", "changed": "plain"}
