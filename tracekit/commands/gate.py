@@ -99,7 +99,7 @@ def _require_none(**options: object) -> None:
     from tracekit.errors import UsageError
 
     for name, value in options.items():
-        if value not in (None, "", False):
+        if value is not None and value is not False and value != "":
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} has no meaning for what is judged here.", hint=_MEANT)
 

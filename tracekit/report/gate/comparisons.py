@@ -56,15 +56,18 @@ def of_comparison(
 
 
 def _metric(one: Change, compared: Comparison) -> Case:
-    outcome = None
+    outcome, message = None, _words(one)
     if one.deciding:
         outcome = _OUTCOMES[one.verdict] if one.verdict else Outcome.INCONCLUSIVE
+    if outcome is Outcome.REGRESSION and compared.verdict is not Verdict.WORSE:
+        # What the machine did may be all that it is: the whole says so, and a part says no more.
+        outcome, message = Outcome.INCONCLUSIVE, f"{message} {compared.reason}"
     return Case(
         suite=SUITE,
         name=one.metric,
         kind="metric",
         outcome=outcome,
-        message=_words(one),
+        message=message,
         unit=one.unit,
         better=one.better.value,
         scale="ratio" if one.relative else "difference",

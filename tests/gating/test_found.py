@@ -1,0 +1,92 @@
+"""Which night is meant, and by which plan it was judged."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gate_night import NIGHT
+from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.gating.found import find_night
+from tracekit.history.store import Store
+
+Keep = Callable[..., Path]
+EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"
+
+
+def test_the_latest_night_is_the_last_one_of_the_plan(keep: Keep) -> None:
+    keep(id=LATER)
+    keep(id=EARLIER)
+    found = find_night()
+    assert found.night.id == LATER
+    assert found.plan is not None
+    assert found.plan.captures[0].fail_on == ("pipeline-churn",)
+
+
+@pytest.mark.parametrize("name", [EARLIER, EARLIER[:10]], ids=["id", "beginning"])
+def test_a_night_is_named_by_its_id_or_the_beginning_of_it(name: str, keep: Keep) -> None:
+    keep(id=LATER)
+    folder = keep(id=EARLIER)
+    assert find_night(name).folder == folder
+
+
+def test_a_beginning_of_two_nights_is_refused(keep: Keep) -> None:
+    keep(id=LATER)
+    keep(id=EARLIER)
+    with pytest.raises(UsageError, match="2 nights begin with '2026-11'") as error:
+        find_night("2026-11")
+    assert EARLIER in error.value.hint
+
+
+@pytest.mark.parametrize("file", ["", "night.json"], ids=["folder", "document"])
+def test_a_folder_needs_no_plan(file: str, keep: Keep, project: Path) -> None:
+    folder = keep()
+    (project / "tracekit.toml").unlink()
+    found = find_night(str(folder / file))
+    assert (found.night, found.folder, found.plan) == (NIGHT, folder, None)
+
+
+def test_a_plan_of_another_name_is_not_the_nights(keep: Keep) -> None:
+    folder = keep(plan="other")
+    assert find_night(str(folder)).plan is None
+    assert find_night().plan is None
+
+
+def test_a_night_that_is_in_the_history_only_is_found_there(project: Path) -> None:
+    with Store.open(str(project / "history.db")) as store:
+        store.append(replace(NIGHT, id=EARLIER))
+        store.append(replace(NIGHT, id=LATER, started="2026-11-20T02:31:00+00:00"))
+        store.append(replace(NIGHT, id="2026-11-21T00-00-00-cccc", plan="other"))
+    assert find_night().night.id == LATER
+    assert find_night(EARLIER[:10]).night.id == EARLIER
+    assert find_night(EARLIER).folder is None
+    named = find_night(EARLIER, history=str(project / "history.db"))
+    assert named.night.id == EARLIER
+
+
+def test_no_night_at_all_is_told(project: Path) -> None:
+    with Store.open(str(project / "history.db")):
+        pass
+    with pytest.raises(UsageError, match="no night yet"):
+        find_night()
+    with pytest.raises(UsageError, match="has no night 'x'"):
+        find_night("x")
+
+
+def test_no_history_and_no_plan_are_told(project: Path) -> None:
+    with pytest.raises(RecordingError) as error:
+        find_night()
+    assert "tracekit nightly" in error.value.hint
+    (project / "tracekit.toml").unlink()
+    with pytest.raises(UsageError, match=r"no tracekit\.toml"):
+        find_night()
+
+
+def test_a_document_that_cannot_be_read_is_told(keep: Keep) -> None:
+    folder = keep()
+    (folder / "night.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        find_night(str(folder))
+    with pytest.raises(RecordingError, match=r"has no night\.json"):
+        find_night(str(folder.parent / "night.json"))

@@ -1,0 +1,102 @@
+"""Reports on the disk: whole or not at all, and nothing of others' is harmed."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gate_night import NIGHT
+from tracekit.errors import RecordingError, UsageError
+from tracekit.gating.writing import (
+    Destinations,
+    append_summary,
+    require_places,
+    write_reports,
+)
+from tracekit.report.gate import markdown, of_night
+from tracekit.report.gate.markdown import MOST
+
+REPORT = of_night(NIGHT)
+
+
+def test_each_report_is_written_to_its_file(tmp_path: Path) -> None:
+    names = ("gate.xml", "gate.sarif", "gate.prom", "gate.md")
+    destinations = Destinations(*(tmp_path / "new" / one for one in names))
+    require_places(destinations)
+    assert write_reports(REPORT, destinations) == []
+    begins = [(tmp_path / "new" / one).read_text()[:9] for one in names]
+    assert begins == ["<?xml ver", '{\n  "$sch', "# HELP tr", "## 💥 Fail"]
+
+
+def test_nothing_is_written_that_nobody_asked_for(tmp_path: Path) -> None:
+    assert write_reports(REPORT, Destinations()) == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scraper_never_sees_half_a_file(tmp_path: Path) -> None:
+    """The new text takes the old one's place: who reads the old one reads all of it."""
+    file = tmp_path / "gate.prom"
+    write_reports(REPORT, Destinations(openmetrics=file))
+    with file.open("rb") as reader:
+        first = reader.read(10)
+        write_reports(replace(REPORT, plan="other"), Destinations(openmetrics=file))
+        assert (first + reader.read()).endswith(b"# EOF\n")
+    assert 'plan="other"' in file.read_text()
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_report_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    destinations = Destinations(junit=tmp_path / "file" / "gate.xml", markdown=tmp_path / "gate.md")
+    (error,) = write_reports(REPORT, destinations)
+    assert isinstance(error, RecordingError)
+    assert (tmp_path / "gate.md").exists()
+
+
+def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
+    one = tmp_path / "gate"
+    with pytest.raises(UsageError, match="Two reports"):
+        require_places(Destinations(junit=one, sarif=tmp_path / "." / "gate"))
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="is no file"):
+        require_places(Destinations(junit=pipe))
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="is a folder"):
+        require_places(Destinations(junit=tmp_path))
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("old")
+    (tmp_path / "link.md").symlink_to("real.md")
+    write_reports(REPORT, Destinations(markdown=tmp_path / "link.md"))
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "real.md").read_text() == markdown(REPORT)
+
+
+def test_a_summary_is_added_to_what_others_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("before\n")
+    assert append_summary(REPORT, file) == ""
+    assert file.read_text() == "before\n" + markdown(REPORT)
+
+
+def test_a_summary_stays_within_what_github_takes(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_bytes(b"x" * (MOST - 1000))
+    assert append_summary(REPORT, file) == ""
+    assert MOST - 500 < file.stat().st_size <= MOST
+    file.write_bytes(b"x" * MOST)
+    assert "is full" in append_summary(REPORT, file)
+    assert file.stat().st_size == MOST
+
+
+def test_a_summary_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    assert "could not be written" in append_summary(REPORT, tmp_path / "no" / "summary.md")

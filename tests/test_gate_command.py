@@ -1,0 +1,300 @@
+"""`tracekit gate`: what it prints, writes and ends with; and git, which asks it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
+from tracekit import pipeline
+from tracekit.history.night import Entry, Night, Outcome
+from tracekit.recording import Recording, save
+
+Command = Callable[..., Any]
+OK = Outcome.OK
+
+
+def night_of(entry: Entry, name: str = "n1", **changes: Any) -> Night:
+    """A night of one capture, which ended as the capture did."""
+    known = {"outcome": entry.outcome, "reason": entry.reason, "warnings": ()}
+    return replace(NIGHT, id=name, entries=(entry,), **(known | changes))
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a plan, outside of GitHub Actions, with a night for each outcome."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    for name, entry in {"good": FINE, "worse": DECODE, "failed": BROKEN, "open": PREFILL}.items():
+        keep(tmp_path / name, night_of(entry, name))
+    keep(tmp_path / "running", night_of(FINE, "running", outcome=None, ended=""))
+    keep(tmp_path / "empty", replace(NIGHT, entries=(), outcome=OK))
+    return tmp_path
+
+
+def keep(folder: Path, night: Night) -> None:
+    folder.mkdir()
+    save(folder / "night.json", night)
+
+
+@pytest.mark.parametrize(
+    ("night", "codes", "said"),
+    [
+        ("good", (0, 0), "OK: Nothing is worse."),
+        ("worse", (1, 1), "Regression: step_p50 is worse."),
+        ("failed", (3, 125), "Failed: Parity failed: 3 of 8."),
+        ("open", (4, 125), "Inconclusive: Too wide."),
+        ("running", (4, 125), "Inconclusive: It has not ended"),
+        ("empty", (4, 125), "Inconclusive: It has no capture"),
+    ],
+)
+def test_the_exit_code_is_the_outcome(
+    night: str, codes: tuple[int, int], said: str, outside: Path, tracekit: Command
+) -> None:
+    shown = tracekit("gate", night)
+    assert (shown.code, shown.out.splitlines()[0][: len(said)]) == (codes[0], said)
+    assert "Traceback" not in shown.err
+    assert tracekit("gate", night, "--bisect").code == codes[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["nowhere"], id="no-such-night"),
+        pytest.param(["good", "--metric", "step_p50"], id="metric-of-a-night"),
+        pytest.param(["good", "--threshold", "0"], id="threshold-of-a-night"),
+        pytest.param(["a", "b", "--max-age", "36h"], id="age-of-runs"),
+        pytest.param(["good", "--max-age", "soon"], id="age"),
+        pytest.param(["good", "--json", "--markdown", "-"], id="two-documents"),
+        pytest.param(["good", "--junit", "x", "--sarif", "x"], id="one-file-twice"),
+        pytest.param(["good", "--summary"], id="summary-elsewhere"),
+        pytest.param(["good", "--on-regression", "mail 'x"], id="quotes"),
+        pytest.param(["good", "--on-regression", " "], id="no-command"),
+        pytest.param(["good", "--nothing"], id="no-such-option"),
+        pytest.param(["a", "b", "c"], id="three-runs"),
+    ],
+)
+def test_wrong_usage_stops_a_bisection_instead_of_judging_a_commit(
+    arguments: list[str], outside: Path, tracekit: Command
+) -> None:
+    shown = tracekit("gate", *arguments)
+    assert (shown.code, shown.out) == (2, "")
+    assert "Traceback" not in shown.err
+    assert tracekit("gate", "--bisect", *arguments).code >= 128
+    assert not (outside / "x").exists()
+
+
+def test_the_numbers_stand_in_a_table(outside: Path, tracekit: Command) -> None:
+    lines = tracekit("gate", "worse").out.splitlines()
+    assert lines[1] == "# decode: this tree against revision main"
+    assert lines[3].split("\t")[:6] == [
+        *("step_p50", "1 ms", "1.10 ms", "+9.8 %", "+8.1 % … +11.7 %", "3.0 %")
+    ]
+
+
+def test_json_is_the_report_and_nothing_else(outside: Path, tracekit: Command) -> None:
+    told = json.loads(tracekit("gate", "worse", "--json", "--annotations").out)
+    assert (told["outcome"], told["subject"], told["format"]) == ("regression", "worse", 1)
+    assert told["suites"][0]["cases"][0]["reproduced"] is True
+
+
+def test_markdown_can_be_printed(outside: Path, tracekit: Command) -> None:
+    shown = tracekit("gate", "worse", "--markdown", "-")
+    assert shown.out.startswith("## ❌ Regression: step\\_p50 is worse.\n")
+    assert shown.code == 1
+
+
+def test_all_reports_are_written_whatever_the_outcome(outside: Path, tracekit: Command) -> None:
+    for night, code in (("good", 0), ("worse", 1), ("failed", 3), ("open", 4)):
+        files = [outside / f"{night}.{end}" for end in ("xml", "sarif", "prom", "md")]
+        options = ("--junit", "--sarif", "--openmetrics", "--markdown")
+        pairs = [one for pair in zip(options, files, strict=True) for one in pair]
+        assert tracekit("gate", night, *pairs).code == code
+        assert all(one.stat().st_size > 200 for one in files)
+
+
+def test_a_place_that_takes_no_file_is_told_before_anything_is_judged(
+    outside: Path, tracekit: Command
+) -> None:
+    shown = tracekit("gate", "good", "--junit", outside / "good")
+    assert (shown.code, shown.out) == (3, "")
+    assert "is a folder" in shown.err
+
+
+def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Command) -> None:
+    shown = tracekit("gate", "good", "--max-age", "36h")
+    assert shown.code == 4
+    assert "--max-age allows 36.0 h" in shown.out
+
+
+def test_in_github_actions_it_annotates_and_summarises_by_itself(
+    outside: Path, tracekit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(outside / "summary.md"))
+    shown = tracekit("gate", "worse")
+    assert "\n::error title=Regression%3A decode%2C step_p50::step_p50: +9.8 %25" in shown.out
+    assert (outside / "summary.md").read_text().startswith("## ❌")
+    again = tracekit("gate", "worse", "--json")
+    assert "::error" in again.err
+    assert (outside / "summary.md").read_text().count("\n## ❌") == 1
+    silent = tracekit("gate", "worse", "--no-summary", "--no-annotations")
+    assert "::error" not in silent.out + silent.err
+    assert (outside / "summary.md").read_text().count("\n## ❌") == 1
+
+
+def test_somebody_is_told_of_a_regression_only(
+    outside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = outside / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read()[:1]); print('sent')"
+    hook = f'{sys.executable} -c "{program}"'
+    argv = [sys.executable, "-m", "tracekit", "gate", "--json", "--on-regression", hook]
+    codes = {
+        one: subprocess.run([*argv, one], check=False, cwd=outside).returncode
+        for one in ("good", "worse")
+    }
+    assert codes == {"good": 0, "worse": 1}
+    assert told.read_text() == "{"
+    printed = capfd.readouterr()
+    assert "sent" in printed.err
+    assert "sent" not in printed.out
+
+
+def test_a_hook_that_fails_does_not_change_the_verdict(
+    outside: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    argv = [sys.executable, "-m", "tracekit", "gate", "worse", "--on-regression"]
+    done = subprocess.run([*argv, "/nowhere/mail it"], check=False, cwd=outside)
+    assert done.returncode == 1
+    assert "/nowhere/mail could not be run" in capfd.readouterr().err
+
+
+@pytest.fixture
+def runs(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """One small trace, analyzed, under two names."""
+    pipeline.analyze(Recording(imported))
+    other = tmp_path / "other"
+    shutil.copytree(imported, other)
+    monkeypatch.chdir(tmp_path)
+    return imported, other
+
+
+def slower(run: Path, metric: str, value: float) -> None:
+    """Change a metric that a run's result holds."""
+    recording = Recording(run)
+    result = json.loads(recording.result_file.read_bytes())
+    for one in result["metrics"]:
+        if one["name"] == metric:
+            one["value"] = value
+    save(recording.result_file, result)
+
+
+def test_two_runs_end_as_their_comparison_does(runs: tuple[Path, Path], tracekit: Command) -> None:
+    same = tracekit("gate", *runs, "--junit", "gate.xml")
+    assert same.code == tracekit("compare", *runs, "--exit-code").code == 0
+    assert same.out.startswith("OK: gpu_idle_ratio and start_latency_p50 are the same.\n")
+    slower(runs[1], "start_latency_p50", 1200.0)
+    unclear = tracekit("gate", *runs, "--junit", "gate.xml")
+    assert unclear.code == tracekit("compare", *runs, "--exit-code").code == 4
+    assert 'tests="2" failures="0" errors="0"' in Path("gate.xml").read_text()
+    assert '<skipped type="inconclusive"' in Path("gate.xml").read_text()
+
+
+def test_several_runs_that_are_worse_are_a_regression(
+    runs: tuple[Path, Path], tmp_path: Path, tracekit: Command
+) -> None:
+    sides: list[Path] = []
+    for side, value in (("before", 1000.0), ("after", 2000.0)):
+        for number in range(6):
+            copy = tmp_path / f"{side}-{number}"
+            shutil.copytree(runs[0], copy)
+            slower(copy, "start_latency_p50", value + number)
+            sides.append(copy)
+    words = [*sides[:6], "vs", *sides[6:]]
+    options = ["--metric", "start_latency_p50", "--sarif", tmp_path / "gate.sarif"]
+    shown = tracekit("gate", *words, *options)
+    assert shown.code == 1, shown.out
+    (run,) = json.loads((tmp_path / "gate.sarif").read_bytes())["runs"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "after-0/result.json"
+    back = tracekit("gate", *sides[6:], "vs", *sides[:6], "--metric", "start_latency_p50")
+    assert back.code == 0
+    lenient = tracekit("gate", *words, "--metric", "start_latency_p50", "--threshold", "2")
+    assert lenient.code != 1
+
+
+def test_unlike_runs_are_refused(runs: tuple[Path, Path], tracekit: Command) -> None:
+    recording = Recording(runs[1])
+    result = json.loads(recording.result_file.read_bytes())
+    result["provenance"]["recorder"] = "host"
+    save(recording.result_file, result)
+    assert tracekit("gate", *runs).code == 2
+    assert tracekit("gate", *runs, "--force").code in {0, 1, 4}
+
+
+def test_git_bisect_finds_the_commit_and_skips_what_is_inconclusive(tmp_path: Path) -> None:
+    """Eight commits: the fourth one's night is inconclusive, the sixth is slower."""
+    if shutil.which("git") is None:
+        pytest.skip("no git")
+    for number in range(1, 9):
+        entry = {4: PREFILL}.get(number, FINE if number < 6 else DECODE)
+        keep(tmp_path / f"night-{number}", night_of(entry, f"night-{number}"))
+    repository = tmp_path / "repository"
+    commits = history(repository, 8)
+    git(repository, "bisect", "start", commits[8], commits[1])
+    judge = f'exec "{sys.executable}" -m tracekit gate --bisect "../night-$(cat number)"'
+    told = git(repository, "bisect", "run", "sh", "-c", judge)
+    assert f"{commits[6]} is the first bad commit" in told
+    log = git(repository, "bisect", "log")
+    assert f"git bisect skip {commits[4]}" in log
+    assert f"git bisect bad {commits[6]}" in log
+
+
+def test_git_bisect_stops_where_the_command_line_is_wrong(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("no git")
+    repository = tmp_path / "repository"
+    commits = history(repository, 3)
+    git(repository, "bisect", "start", commits[3], commits[1])
+    judge = f'exec "{sys.executable}" -m tracekit gate --bisect --no-such-option'
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        git(repository, "bisect", "run", "sh", "-c", judge)
+    assert "130" in error.value.stderr or "128" in error.value.stderr
+    log = git(repository, "bisect", "log")
+    assert commits[2] not in log, "no commit was judged"
+
+
+def history(repository: Path, count: int) -> dict[int, str]:
+    """Make a repository with commits that differ in a file `number`; return them by number."""
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    commits: dict[int, str] = {}
+    for number in range(1, count + 1):
+        (repository / "number").write_text(str(number))
+        git(repository, "add", "number")
+        git(repository, "commit", "--quiet", "--message", f"Number {number}")
+        commits[number] = git(repository, "rev-parse", "HEAD").strip()
+    return commits
+
+
+def git(repository: Path, *arguments: str) -> str:
+    """Run git as nobody in particular, untouched by what the machine has set up."""
+    person = {"NAME": "tracekit", "EMAIL": "tracekit@example.invalid"}
+    known = {
+        f"GIT_{who}_{key}": one for who in ("AUTHOR", "COMMITTER") for key, one in person.items()
+    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= known | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    argv = ["git", "-C", str(repository), *arguments]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, env=env, timeout=120)
+    return done.stdout
