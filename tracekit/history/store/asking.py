@@ -130,7 +130,8 @@ def ended_nights(connection: Connection, wanted: Wanted) -> list[Ended]:
 def judgements(connection: Connection, wanted: Wanted) -> Sequence[Any]:
     """Return what was judged in the nights that are wanted, oldest first."""
     query = select(JUDGEMENTS, ENTRIES.c.capture, ENTRIES.c.work)
-    query = query.join(ENTRIES).join(NIGHTS).where(*_all(wanted, JUDGEMENTS.c.metric))
+    query = query.select_from(JUDGEMENTS.join(ENTRIES).join(NIGHTS))
+    query = query.where(*_all(wanted, JUDGEMENTS.c.metric))
     query = query.order_by(NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry)
     # A judgement's metrics come in the plan's order, which the rows do not keep.
     return connection.execute(query.order_by(JUDGEMENTS.c.metric)).mappings().all()
