@@ -66,12 +66,12 @@ def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
         program = Program(argv, side.env, side.cwd, log, output)
         status = run(program, prepared.guardian, _LIMIT, deadline)
         told = _read(output) if status in {0, _BREACH} else None
-        if told is None:
+        if told is None or (status == _BREACH) != bool(told.breaches):
             raise ParityError(
                 f"tracekit parity could not be run: it ended with {ending(status)}."
                 f"{last_words(log)}"
             )
-        if status == _BREACH:
+        if told.breaches:
             raise ParityError(
                 f"Parity failed: {told.breaches} of {len(told.outcomes)} results exceed their "
                 "bound, so that times would say nothing.",

@@ -7,6 +7,15 @@ from pathlib import Path
 
 from tracekit.errors import ToolError, UsageError
 
+REPOSITORY_VARIABLES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        *("DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "COMMON_DIR", "NAMESPACE", "SHALLOW_FILE"),
+        *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "GRAFT_FILE", "REPLACE_REF_BASE"),
+        *("CONFIG", "CONFIG_PARAMETERS", "CONFIG_COUNT", "IMPLICIT_WORK_TREE"),
+    )
+)
+"""What points git to a repository, whatever folder it is in; hooks set them."""
 _SECONDS = 300.0
 _QUOTED = 1000
 
@@ -67,13 +76,13 @@ def repository(folder: Path) -> Repository:
 def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, in English, and let it ask nobody anything.
 
-    Variables that point it to another repository are left out: hooks set them.
+    Variables that point it to another repository are left out.
 
     Raises:
         ToolError: There is no git, or it did not end in time.
     """
     argv = ("git", "-C", str(folder), *arguments)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     env = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(

@@ -22,14 +22,14 @@ from tracekit.guardian import Guardian
 from tracekit.notes import notes_folder
 from tracekit.recording import now, save
 from tracekit.sitting.errors import BudgetSpentError
-from tracekit.sitting.git import Repository, done, git
+from tracekit.sitting.git import REPOSITORY_VARIABLES, Repository, done, git
 from tracekit.sitting.program import Program, ending, last_words, run
 
 KEPT = 4
 """Work trees of a repository that are kept when another one is made, the last used ones."""
 _SETUP = 3600.0
 _POLL = 0.1
-_LEFT_OUT = ("GIT_", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH")
+_OURS = {"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"}
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def _make(worktree: Worktree, guardian: Guardian, deadline: float | None) -> Non
 
 
 def _set_up(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
-    env = {name: one for name, one in os.environ.items() if not name.startswith(_LEFT_OUT)}
+    left_out = REPOSITORY_VARIABLES | _OURS
+    env = {name: one for name, one in os.environ.items() if name not in left_out}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
     status = run(program, guardian, _SETUP, deadline)
