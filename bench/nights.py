@@ -14,7 +14,6 @@ nights are counted and told with their reasons: they are no alarm. The trend pag
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from month.repository import CAPTURE, Planned, begin, commit
 from tracekit.history.night import Judged, Night, Outcome
 from tracekit.history.steps import Step, steps_of
 from tracekit.history.store import Store
@@ -33,48 +33,6 @@ from tracekit.units import percent
 
 METRIC = "step_p50"
 _FIRST = datetime(2026, 10, 1, 2, 30, tzinfo=UTC)
-_WORKLOAD = '''"""Fixed work on one core: roots of an array, over and over."""
-
-import numpy as np
-
-from tracekit.workload import Step, workload
-
-ROUNDS = {rounds}
-
-
-@workload
-def roots() -> Step:
-    """Take the roots of 16,384 numbers {rounds} times."""
-    numbers = np.linspace(1, 2, 16_384, dtype=np.float32)
-    found = np.empty_like(numbers)
-
-    def work() -> None:
-        for _ in range(ROUNDS):
-            np.sqrt(numbers, out=found)
-
-    return Step(submit=work, wait=lambda _: None, backend="cpu")
-'''
-_PLAN = """[nightly]
-name = "month"
-output = "nights"
-history = "sqlite:///nights/history.db"
-
-[[nightly.capture]]
-name = "roots"
-workloads = "workloads"
-workload = "roots"
-pairs = {pairs}
-turn = "{turn:g}s"
-traced = {traced}
-recorder = "host"
-time-limit = "1s"
-
-[nightly.capture.reference]
-revision = "pinned"
-
-[nightly.capture.metrics]
-step_p50 = 0.03
-"""
 
 
 @dataclass(frozen=True)
@@ -84,10 +42,7 @@ class Month:
     nights: int
     slow_on: int
     slow: float
-    pairs: int
-    turn: float
-    traced: int
-    rounds: int
+    each: Planned
 
 
 @dataclass(frozen=True)
@@ -135,10 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen.nights,
         chosen.slow_on,
         chosen.slow,
-        chosen.pairs,
-        chosen.turn,
-        chosen.traced,
-        chosen.rounds,
+        Planned(chosen.pairs, chosen.turn, chosen.traced, chosen.rounds),
     )
     with _place(chosen.output) as folder:
         ended = lived(month, folder, _told)
@@ -148,11 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def lived(month: Month, folder: Path, tell: Callable[[int, Night, float], None]) -> Ended:
     """Live through a month in a new folder; `tell` hears of each night and the seconds it took."""
-    _begin(month, folder)
+    begin(folder, month.each)
     nights: list[Night] = []
     for number in range(1, month.nights + 1):
         if number == month.slow_on:
-            _commit(folder, round(month.rounds * (1 + month.slow)), "Do more")
+            commit(folder, round(month.each.rounds * (1 + month.slow)), "Do more")
         begun = _FIRST + timedelta(days=number - 1)
         started = time.monotonic()
         night = run_night(read_plan(folder / "tracekit.toml"), now=_clock(begun))
@@ -197,37 +149,9 @@ def _judged(night: Night) -> list[Judged]:
     return [one for one in found if None not in {one.change, one.low, one.high}]
 
 
-def _begin(month: Month, folder: Path) -> None:
-    (folder / "workloads").mkdir(parents=True)
-    plan = _PLAN.format(pairs=month.pairs, turn=month.turn, traced=month.traced)
-    (folder / "tracekit.toml").write_text(plan)
-    (folder / ".gitignore").write_text("nights/\n")
-    _git(folder, "init", "--quiet")
-    _commit(folder, month.rounds, "Begin")
-    _git(folder, "tag", "pinned")
-
-
-def _commit(folder: Path, rounds: int, message: str) -> None:
-    (folder / "workloads" / "roots.py").write_text(_WORKLOAD.format(rounds=rounds))
-    _git(folder, "add", "--all")
-    _git(folder, "commit", "--quiet", "--message", message)
-
-
-def _git(folder: Path, *arguments: str) -> None:
-    named = (
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@localhost",
-        "-c",
-        "commit.gpgsign=false",
-    )
-    subprocess.run(["git", "-C", str(folder), *named, *arguments], check=True)
-
-
 def _accept(folder: Path, night: Night, at: datetime) -> None:
     with Store.open(f"sqlite:///{folder / 'nights' / 'history.db'}") as store:
-        store.accept(night.id, ["roots"], reason="more work, on purpose", at=at.isoformat())
+        store.accept(night.id, [CAPTURE], reason="more work, on purpose", at=at.isoformat())
 
 
 def _clock(begun: datetime) -> Callable[[], datetime]:
