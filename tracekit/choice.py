@@ -9,6 +9,7 @@ from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
 from tracekit.recording import Recording, quoted
 from tracekit.report.panels import PANELS
+from tracekit.tables.put_away import NOTE
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import first_sources, needed_schemas
 from tracekit.xctrace.exporting import Choose
@@ -62,6 +63,11 @@ def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
         return HostRecorder()
     if recording.bundle.exists():
         return choose("xctrace", tables)
+    if pruned := recording.provenance().pruned:
+        raise RecordingError(
+            f"{recording.folder} has no bundle to export any more: it was pruned ({pruned}).",
+            hint="Its tables are what was exported before; go on with `tracekit analyze`.",
+        )
     raise RecordingError(
         f"{recording.folder} has no bundle to export.",
         hint="An imported run has its exports already: go on with `tracekit analyze`."
@@ -83,7 +89,8 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
-    if not any(recording.exports.glob("*.xml")):
+    there = any(recording.exports.glob("*.xml")) or (recording.exports / NOTE).exists()
+    if not there:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
             hint=f"Run `tracekit export {quoted(recording.folder)}` first.",

@@ -69,11 +69,7 @@ def _existing(recording: Recording, what: What) -> Path:
     path, lacking, hint = {
         "page": (recording.report_file, "page yet", _way_to_a_page(recording)),
         "trace": (recording.bundle, "bundle of xctrace", _why_no_bundle(recording)),
-        "gputrace": (
-            recording.gputrace,
-            "GPU frame capture",
-            "`tracekit capture --gputrace` makes one.",
-        ),
+        "gputrace": (recording.gputrace, "GPU frame capture", _why_no_capture(recording)),
     }[what]
     if not path.exists():
         raise RecordingError(f"{recording.folder} has no {lacking}.", hint=hint)
@@ -90,7 +86,19 @@ def _way_to_a_page(recording: Recording) -> str:
     return "Nothing was recorded; record again."
 
 
+def _why_no_capture(recording: Recording) -> str:
+    return _pruned(recording) or "`tracekit capture --gputrace` makes one."
+
+
+def _pruned(recording: Recording) -> str:
+    """Say what was removed to make room; empty where nothing was."""
+    pruned = recording.provenance().pruned
+    return f"It was pruned: {pruned}. Pin a run to keep it whole." if pruned else ""
+
+
 def _why_no_bundle(recording: Recording) -> str:
+    if pruned := _pruned(recording):
+        return pruned
     if recording.host_bundle.exists():
         return "The host recorder's samples are nothing that Instruments reads; open the page."
     if recording.exports.is_dir():

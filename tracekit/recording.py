@@ -96,6 +96,11 @@ class Provenance:
         stages = self.stages.items()
         return {name: one for name, one in stages if one.state != "done" and name != "report"}
 
+    @property
+    def pruned(self) -> str:
+        """What was removed to make room, and when; empty where nothing was."""
+        return self.stages["prune"].message if "prune" in self.stages else ""
+
 
 @dataclass(frozen=True)
 class Recording:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Config = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[CONFIG]", help="The plan's file.  [default: tracekit.toml or pyproject.toml]"
+        metavar="CONFIG", help="The plan's file.  [default: the nearest]", show_default=False
     ),
 ]
 At = Annotated[str, typer.Option(metavar="HH:MM", help="When, on this machine's clock.")]
@@ -50,26 +50,35 @@ def install(
 
 
 def status(config: Config = None, *, json: Json = False) -> None:
-    """Tell when the next night is due, how the last one ended, and which were missed."""
+    """Tell of the next night, the last one and missed ones.
+
+    Whether a night that is due really begins is the scheduler's business: this says what it was
+    given, what it says of itself, and what nights there are in the plan's output.
+    """
+    from msgspec import to_builtins
+
     from tracekit import console, schedule
     from tracekit.nightplan import read_plan
 
-    plan = read_plan(config)
+    plan = read_plan(config, work=False)
     known = schedule.status(plan)
     if json:
-        console.show_json(known)
+        console.show_json(to_builtins(known, enc_hook=str))
     else:
         _show_status(plan, known)
 
 
 def uninstall(config: Config = None) -> None:
-    """Let a plan's nights begin no more by themselves; nights and history stay."""
+    """Let a plan's nights begin no more by themselves.
+
+    The nights there are, their log and the history stay.
+    """
     from tracekit import console, schedule
     from tracekit.errors import TracekitError
     from tracekit.nightplan import read_plan
 
     try:
-        file = read_plan(config).file
+        file = read_plan(config, work=False).file
     except TracekitError:
         if config is None:
             raise

@@ -1,1 +1,17 @@
 """Room on the disk: what of old runs may go, and what may not."""
+
+from tracekit.pruning.amounts import age, size_of
+from tracekit.pruning.decide import Limits
+from tracekit.pruning.protection import Protection, protection
+from tracekit.pruning.prune import Pruned, Removed, prune
+
+__all__ = [
+    "Limits",
+    "Protection",
+    "Pruned",
+    "Removed",
+    "age",
+    "protection",
+    "prune",
+    "size_of",
+]

@@ -3,9 +3,10 @@
 A table is written into the folder while it is read, and its columns are then loaded from there,
 those that are asked for. A file's name holds the digest of the export's content and the
 reader's version, so that a changed export or a new reader never meets an old table; older
-files of the same table are dropped when a new one is written. Beside each stands a note: what
-the reader had to say, the digest of the Parquet file, and the stamps of both files. While a
-stamp lasts, a file is not hashed again; where it differs, the digest decides.
+files of the same table are dropped when a new one is written, unless they are all that is left of
+an export that was put away. Beside each stands a note: what the reader had to say, the digest of
+the Parquet file, and the stamps of both files. While a stamp lasts, a file is not hashed again;
+where it differs, the digest decides.
 
 Every file appears whole, so that two processes may fill one folder at once: the last one wins,
 and both read what they wrote or the same. A damaged file is read again from the export; a
@@ -28,6 +29,7 @@ from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.kept import Kept, Note, digest
 from tracekit.tables.place import OPEN, Choice
+from tracekit.tables.put_away import PutAway, gone, put_away
 from tracekit.tables.stamp import Stamp, lasting, stamp
 from tracekit.toc import Toc
 
@@ -47,11 +49,16 @@ class Cache:
         """Return a table as it was kept, or read it and keep it.
 
         Raises:
-            InputError: As `read_flat`.
+            InputError: As `read_flat`; of an export that was put away, nothing is left.
         """
+        removed = None if export.exists() else put_away(export.parent).get(export)
         if self.folder is None:
+            if removed is not None:
+                raise gone(export, removed, "no folder of kept tables was named")
             return read_flat(export, schema, toc, choice)
         place = _Place(self.folder, export, schema, choice, toc)
+        if removed is not None:
+            return place.remaining(removed)
         try:
             stamped = place.stamp()
             file = place.file(stamped)
@@ -79,7 +86,7 @@ class _Place:
     def file(self, stamped: Stamp) -> Path:
         """Return the file of the export's content, which is hashed only if its stamp is new."""
         found = self._known_digest(stamped) or digest(self.export)
-        return self.folder / f"{self._stem}.{found}.{READER_VERSION}.parquet"
+        return self._named(found, READER_VERSION)
 
     def kept(self, file: Path, stamped: Stamp) -> Kept | None:
         """Return the table that is there, if it is whole."""
@@ -93,6 +100,19 @@ class _Place:
         if known != note:
             _save_note(file, known)
         return self._reading(file, note)
+
+    def remaining(self, removed: PutAway) -> Kept:
+        """Return the table that was kept of an export that is no more."""
+        file = self._named(removed.digest, removed.reader)
+        error = gone(self.export, removed, f"{file} is not what was kept of it")
+        note = _note(file)
+        if note is None or (note.file != stamp(file) and note.digest != digest(file)):
+            raise error
+
+        def again() -> Flat:
+            raise error
+
+        return Kept(file, note, again)
 
     def keep(self, file: Path, stamped: Stamp) -> Kept | Flat:
         """Read the table into the folder."""
@@ -125,6 +145,9 @@ class _Place:
         told = f"{self.schema} {self.choice}".strip()
         return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in told)
 
+    def _named(self, content: str, reader: int) -> Path:
+        return self.folder / f"{self._stem}.{content}.{reader}.parquet"
+
     def _all(self) -> Iterator[tuple[Path, str, int]]:
         name = re.compile(re.escape(self._stem) + r"\.([0-9a-f]{32})\.(\d+)\.parquet")
         for file in sorted(self.folder.glob("*.parquet")):
@@ -133,8 +156,9 @@ class _Place:
                 yield file, found[1], int(found[2])
 
     def _drop_others(self, file: Path) -> None:
-        for other, _, _ in self._all():
-            if other != file:
+        only = {one.digest for one in put_away(self.export.parent).values()}
+        for other, found, _ in self._all():
+            if other != file and found not in only:
                 for one in (other.with_suffix(".json"), other, *symbol_files(other)):
                     one.unlink(missing_ok=True)
 

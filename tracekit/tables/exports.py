@@ -10,6 +10,7 @@ from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
 from tracekit.tables.headers import Header, headers
 from tracekit.tables.place import Place, attributes_of, described, place_of, schema_at
+from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
 from tracekit.toc import Toc, read_toc
@@ -45,13 +46,15 @@ class Listed:
 class ExportIndex:
     """The exports of a folder: the tables of each schema, and the tables of contents.
 
-    `toc` is the table of contents if there is exactly one. `strange` files are neither.
+    `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
+    are those of each export, as they stand in it.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
     tocs: tuple[Path, ...] = ()
     strange: tuple[Path, ...] = ()
     toc: Toc | None = None
+    headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
 
     @property
     def schemas(self) -> dict[str, tuple[Path, ...]]:
@@ -85,7 +88,9 @@ def refusal(path: Path) -> InputError:
 
 
 def index(folder: Path, memory: Path | None = None) -> ExportIndex:
-    """List what the `.xml` files of a folder hold; of an absent folder, nothing.
+    """List what the `.xml` files of a folder hold, and held that were put away.
+
+    Of an absent folder, nothing.
 
     Args:
         folder: The folder with the exports of one trace.
@@ -95,6 +100,8 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
     found = {path: remembered(path, memory, identify, Content) for path in files}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
     strange = tuple(path for path, content in found.items() if content.kind == "unknown")
+    for path, one in put_away(folder).items():
+        found[path] = Content("tables", (), one.headers)
     toc = contents(tocs)
     tables: dict[str, tuple[Listed, ...]] = {}
     for path, content in found.items():
@@ -102,7 +109,8 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
             listed = _listed(path, header, toc)
             if listed.schema:
                 tables[listed.schema] = (*tables.get(listed.schema, ()), listed)
-    return ExportIndex(tables, tocs, strange, toc)
+    held = {path: content.headers for path, content in found.items() if content.headers}
+    return ExportIndex(tables, tocs, strange, toc, held)
 
 
 def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:

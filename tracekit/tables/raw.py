@@ -78,8 +78,7 @@ class RawTables:
             InputError: The export cannot be read, or it is not clear which table is meant.
         """
         one = self._chosen(schema, choice)
-        alone = sum(other.file == one.file for other in self._index.tables[schema]) == 1
-        place = OPEN if alone else Choice(one.place.run, one.place.index)
+        place = kept_as(one, self._index.tables[schema])
         key = (one.file, schema, place.run, place.table)
         if key not in self._read:
             self._read[key] = self._cache.table(one.file, schema, place, self._index.toc)
@@ -116,6 +115,18 @@ class RawTables:
             for other in self._index.tables[one.schema]
             if other != one and choice.allows(other.place, other.attributes)
         ]
+
+
+def kept_as(one: Listed, tables: Sequence[Listed]) -> Choice:
+    """Return by which choice a table of a schema is read and kept, among all of that schema.
+
+    Where there are several it is the table's place, even if each has a file of its own, so that
+    what is kept of one never takes the place of what is kept of another.
+    """
+    in_file = sum(other.file == one.file for other in tables)
+    if len(tables) == 1 or (in_file == 1 and one.place.index is None):
+        return OPEN
+    return Choice(one.place.run, one.place.index)
 
 
 def _named(tables: Sequence[Listed]) -> str:

@@ -1,0 +1,75 @@
+"""Which exports can be removed because all of their tables are kept, whole, as Parquet."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracekit.errors import InputError
+from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables.exports import ExportIndex, Listed, index
+from tracekit.tables.kept import Kept, digest
+from tracekit.tables.place import Choice
+from tracekit.tables.put_away import PutAway
+from tracekit.tables.raw import kept_as
+
+
+def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
+    """Keep every table of every export that is there, and return what may be removed then.
+
+    Args:
+        exports: The folder of exports; its table of contents is none of them.
+        cache: The folder of kept tables.
+        at: When they are removed, ISO 8601.
+
+    Returns:
+        What may be removed, and why others must stay, by path: files that are no exports or are
+        links, damaged ones, and those whose tables could not be kept.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    stems = Counter(_stem(found, one) for one in _all(found) if one.file.exists())
+    away: list[PutAway] = []
+    stays = dict.fromkeys(found.strange, "it is no export")
+    for path in dict.fromkeys(one.file for one in _all(found) if one.file.exists()):
+        tables = [one for one in _all(found) if one.file == path]
+        reason = _reason(found, tables, stems, cache)
+        if reason:
+            stays[path] = reason
+        else:
+            headers = found.headers[path]
+            size = path.stat().st_size
+            away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
+    return away, stays
+
+
+def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:
+    """Say why an export with these tables must stay; empty where it may go."""
+    if tables[0].file.is_symlink():
+        return "it is a link"
+    if any(stems[_stem(found, one)] > 1 for one in tables):
+        return "another file holds a table that cannot be told from one of its own"
+    for one in tables:
+        try:
+            kept = Cache(cache).table(one.file, one.schema, _choice(found, one), found.toc)
+        except InputError as error:
+            return f"it cannot be read: {error.message}"
+        if not isinstance(kept, Kept):
+            return "its tables could not be kept"
+        if kept.damage:
+            return "it is damaged, and rows are missing"
+    return ""
+
+
+def _all(found: ExportIndex) -> Iterator[Listed]:
+    for listed in found.tables.values():
+        yield from listed
+
+
+def _choice(found: ExportIndex, one: Listed) -> Choice:
+    return kept_as(one, found.tables[one.schema])
+
+
+def _stem(found: ExportIndex, one: Listed) -> str:
+    return f"{one.schema} {_choice(found, one)}"
