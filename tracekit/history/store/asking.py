@@ -128,13 +128,12 @@ def ended_nights(connection: Connection, wanted: Wanted) -> list[Ended]:
 
 
 def judgements(connection: Connection, wanted: Wanted) -> Sequence[Any]:
-    """Return what was judged in the nights that are wanted, oldest first."""
+    """Return what was judged in the nights that are wanted, oldest first, in the plan's order."""
     query = select(JUDGEMENTS, ENTRIES.c.capture, ENTRIES.c.work)
     query = query.select_from(JUDGEMENTS.join(ENTRIES).join(NIGHTS))
     query = query.where(*_all(wanted, JUDGEMENTS.c.metric))
-    query = query.order_by(NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry)
-    # A judgement's metrics come in the plan's order, which the rows do not keep.
-    return connection.execute(query.order_by(JUDGEMENTS.c.metric)).mappings().all()
+    order = (NIGHTS.c.started, NIGHTS.c.number, JUDGEMENTS.c.entry, JUDGEMENTS.c.position)
+    return connection.execute(query.order_by(*order)).mappings().all()
 
 
 def values(connection: Connection, wanted: Wanted) -> Iterator[Value]:

@@ -47,3 +47,14 @@ def shown(url: URL) -> str:
         return str(url.database)
     port = f":{url.port}" if url.port else ""
     return f"postgresql://{url.host or ''}{port}/{url.database or ''}"
+
+
+def folder_of(text: str) -> Path | None:
+    """Return the folder that holds a history, which folders of nights are relative to.
+
+    It is None where a server holds it.
+    """
+    url = place(text)
+    if url.get_backend_name() != "sqlite":
+        return None
+    return Path(str(url.database)).expanduser().absolute().parent

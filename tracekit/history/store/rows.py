@@ -130,8 +130,9 @@ def state_rows(entry: Entry) -> Iterator[Row]:
 
 def judgement_rows(entry: Entry) -> Iterator[Row]:
     """Yield what became of each metric, and what was measured before anything was expected."""
-    for judged in entry.judged:
+    for place, judged in enumerate(entry.judged):
         yield {
+            "position": place,
             "metric": plain(judged.metric),
             "unit": plain(judged.unit),
             "baseline": plain(judged.baseline),

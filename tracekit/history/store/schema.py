@@ -137,6 +137,7 @@ JUDGEMENTS = Table(
     "judgements",
     METADATA,
     *_entry_key(_word("metric")),
+    Column("position", SmallInteger, nullable=False),
     *(_text(name) for name in ("unit", "better", "scale")),
     Column("threshold", Double, nullable=False),
     _flag("gated"),

@@ -173,10 +173,21 @@ class Store:
             found = all_accepted(connection, machine=machine, capture=capture, work=work)
         return found[-1] if found else None
 
-    def acceptances(self) -> list[Accepted]:
-        """Return all that was ever accepted, oldest first; the last one of a capture holds."""
+    def acceptances(self, machine: str | None = None) -> list[Accepted]:
+        """Return all that was ever accepted, oldest first; a machine's last of a capture holds."""
+        of = {} if machine is None else {"machine": machine}
         with self.database.reading() as connection:
-            return all_accepted(connection)
+            return all_accepted(connection, **of)
+
+    def machines(self) -> list[str]:
+        """Return what the machines are called that nights ran on."""
+        with self.database.reading() as connection:
+            return sorted(connection.scalars(select(NIGHTS.c.machine).distinct()))
+
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all nights."""
+        with self.database.reading() as connection:
+            return frozenset(connection.scalars(select(NIGHTS.c.id)))
 
     def pin(self, name: str, reason: str, *, at: str | None = None) -> str:
         """Keep a night or a folder of runs from being pruned; return what is pinned."""

@@ -150,6 +150,7 @@ def _judgements() -> None:
         "judgements",
         *_key("entry"),
         *_words("metric"),
+        sa.Column("position", sa.SmallInteger, nullable=False),
         *_text("unit", "better", "scale"),
         sa.Column("threshold", sa.Double, nullable=False),
         sa.Column("gated", sa.Boolean, nullable=False),

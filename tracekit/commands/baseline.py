@@ -1,0 +1,85 @@
+"""`baseline`: what is expected of a capture from now on, said by a person, with a reason."""
+
+from typing import Annotated
+
+import typer
+
+from tracekit.commands import histories
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Night = Annotated[
+    str,
+    typer.Argument(metavar="NIGHT", help="A night: its id, its beginning, latest, or its folder."),
+]
+Named = Annotated[
+    list[str] | None,
+    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
+]
+
+
+@app.callback()
+def baseline() -> None:
+    """Say what to expect of captures from now on."""
+
+
+@app.command("accept")
+def accept(
+    night: Night,
+    *,
+    reason: histories.Reason,
+    capture: Named = None,
+    config: histories.Config = None,
+    history: histories.History = "",
+) -> None:
+    """Expect from now on what a night found.
+
+    Changes are judged from there on: a slowdown that was accepted is no regression any more, and
+    what comes on top of it is one. Nothing is ever accepted silently, and the reason is kept.
+    """
+    from tracekit import console
+    from tracekit.history.listing import expected_words
+    from tracekit.history.store import Store
+
+    with Store.open(histories.history_url(history, config), migrate=False) as store:
+        accepted, refused = store.accept(night, capture or (), reason)
+        found = store.night(accepted[0].night)
+    columns = ("capture", "metric", "expected from now on")
+    rows = [
+        (one.capture, metric, expected_words(found, one, metric))
+        for one in accepted
+        for metric in one.changes
+    ]
+    console.measurements(f"Accepted: {found.id} on {found.machine}", columns, rows)
+    console.show_warnings([f"Not accepted: {one.capture}: {one.reason}" for one in refused])
+    console.show_hint("It holds for captures of the same work, from the next night on.")
+
+
+@app.command("list")
+def list_(
+    *,
+    config: histories.Config = None,
+    history: histories.History = "",
+    json: histories.Json = False,
+) -> None:
+    """List what was accepted, when and why; the last one of a capture holds."""
+    from tracekit import console
+    from tracekit.history.listing import held_on
+    from tracekit.history.store import Store
+    from tracekit.units import stamp
+
+    with Store.open(histories.history_url(history, config), migrate=False) as store:
+        held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]
+    held.sort(key=lambda one: one.accepted.at)
+    if json:
+        console.show_json(held)
+        return
+    columns = ("accepted", "night", "machine", "capture", "holds", "reason")
+    rows = [
+        (
+            *(stamp(one.accepted.at), one.accepted.night, one.machine, one.accepted.capture),
+            *("yes" if one.holds else "no", one.accepted.reason),
+        )
+        for one in held
+    ]
+    console.measurements(f"{len(held)} accepted", columns, rows)

@@ -1,0 +1,35 @@
+"""Which history a command is about, and the options that say so."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The plan's file, which names its history.  [default: near]"),
+]
+History = Annotated[
+    str,
+    typer.Option(metavar="URL|FILE", help="The history, if no plan names it.", show_default=False),
+]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+
+def history_url(history: str, config: Path | None) -> str:
+    """Return the URL of the history that is named, else of the plan's.
+
+    Raises:
+        UsageError: None is named, and there is no plan that can be read.
+    """
+    from tracekit.errors import UsageError
+    from tracekit.nightplan import read_plan
+
+    if history:
+        return history
+    try:
+        return read_plan(config, work=False).history
+    except UsageError as error:
+        hint = f"{error.hint} Or name the history: --history URL".strip()
+        raise UsageError(error.message, hint=hint) from error

@@ -1,0 +1,174 @@
+"""`history`: nights and series, listed, drawn and exported; `history pin` and `unpin`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tracekit.commands import exporting, histories
+
+if TYPE_CHECKING:
+    from tracekit.history.store import Store
+
+app = typer.Typer(rich_markup_mode=None)
+
+Plan = Annotated[str | None, typer.Option(metavar="NAME", help="Only this plan.")]
+Machine = Annotated[str | None, typer.Option(metavar="NAME", help="Only this machine.")]
+Capture = Annotated[str | None, typer.Option(metavar="NAME", help="Only series of this capture.")]
+Metric = Annotated[
+    str | None, typer.Option(metavar="NAME|all", help="Show this metric in each night.")
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Nights from then on: 30d, 12w, 2026-03-01.")
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Nights before then.")]
+Ended = Annotated[
+    Literal["ok", "regression", "failed", "inconclusive"] | None,
+    typer.Option("--outcome", help="List only nights that ended so."),
+]
+Limit = Annotated[int, typer.Option(min=1, metavar="N", help="List the last N nights.")]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trend page.")]
+What = Annotated[
+    str,
+    typer.Argument(metavar="NIGHT|DIR", help="A night, by its id or folder; or a run's folder."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def history(
+    context: typer.Context,
+    *,
+    config: histories.Config = None,
+    history: histories.History = "",
+    plan: Plan = None,
+    machine: Machine = None,
+    capture: Capture = None,
+    metric: Metric = None,
+    since: Since = None,
+    until: Until = None,
+    ended: Ended = None,
+    limit: Limit = 30,
+    export: exporting.Export = None,
+    kind: exporting.FormatName = "csv",
+    samples: exporting.Samples = False,
+    better: exporting.Better = "lower",
+    html: Html = None,
+    json: histories.Json = False,
+) -> None:
+    """List nights, and metrics over nights.
+
+    A line a night: how it ended, and the change that says most of it. With --metric its value in
+    each night, beside the reference's of that night. --export and --html take all nights that are
+    chosen, not only --limit of them.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from tracekit.history.store import Store
+    from tracekit.history.times import time_of
+
+    of: dict[str, Any] = {
+        "plan": plan,
+        "machine": machine,
+        "since": time_of(since) if since else None,
+        "until": time_of(until) if until else None,
+    }
+    named = {"capture": capture, "metric": None if metric == "all" else metric}
+    chosen = exporting.Chosen(kind, better, samples=samples)
+    exporting.require_sense(chosen, export)
+    url = histories.history_url(history, config)
+    with Store.open(url, migrate=False) as store:
+        if export is not None:
+            exporting.write(store, of | named, export, chosen)
+        if html is not None:
+            _draw(store, url, of, named, html)
+        if metric is not None and export is None and html is None:
+            _show_series(store, of | named, json=json)
+        elif export is None and html is None:
+            _show_nights(store, of, ended, limit, json=json)
+
+
+@app.command("pin")
+def pin(
+    what: What,
+    *,
+    reason: histories.Reason,
+    config: histories.Config = None,
+    history: histories.History = "",
+) -> None:
+    """Keep a night, or a run, from being pruned."""
+    from tracekit import console
+    from tracekit.history.store import Store
+
+    with Store.open(histories.history_url(history, config)) as store:
+        console.show_line(store.pin(what, reason))
+
+
+@app.command("unpin")
+def unpin(
+    what: What,
+    *,
+    reason: histories.Reason = "",
+    config: histories.Config = None,
+    history: histories.History = "",
+) -> None:
+    """Let a night, or a run, be pruned again."""
+    from tracekit import console
+    from tracekit.errors import UsageError
+    from tracekit.history.store import Store
+
+    with Store.open(histories.history_url(history, config), migrate=False) as store:
+        before = store.pinned()
+        found = store.unpin(what, reason)
+    if found not in before:
+        raise UsageError(f"{found} was not pinned.", hint="Nothing is different now.")
+    console.show_line(found)
+
+
+def _show_nights(
+    store: "Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
+) -> None:
+    from tracekit import console
+    from tracekit.history.listing import line, missed_among, table_of
+    from tracekit.history.night import Outcome
+
+    outcome = Outcome(ended) if ended else None
+    lines = [line(one) for one in store.nights(**of, outcome=outcome, limit=limit)]
+    missed = [] if ended else missed_among(store.missed_nights(), lines, limit, **of)
+    if json:
+        console.show_json({"nights": lines, "missed": missed})
+        return
+    console.measurements(f"{len(lines)} nights", *table_of(lines, missed, store.pinned()))
+
+
+def _show_series(store: "Store", of: dict[str, Any], *, json: bool) -> None:
+    from tracekit import console
+    from tracekit.history.listing import series_table
+
+    found = exporting.known_series(store, of)
+    if json:
+        console.show_json(found)
+        return
+    for one in found:
+        console.measurements(*series_table(one))
+
+
+def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path) -> None:
+    from tracekit import console
+    from tracekit.history.store.place import folder_of
+    from tracekit.recording import now, write_whole
+    from tracekit.redaction import redaction
+    from tracekit.report.trend import links_from, render_trend
+
+    # A server's history has folders of any machine; those that are not here are not linked.
+    folder = folder_of(url) or Path()
+    html = render_trend(
+        exporting.known_series(store, of | named),
+        store.nights(**of),
+        store.acceptances(),
+        missed=[one for one in store.missed_nights() if of["plan"] in {None, one.plan}],
+        now=now(),
+        redact=redaction(),
+        links=links_from(page.resolve().parent, folder),
+    )
+    write_whole(page, html.encode())
+    console.show_written(page)
