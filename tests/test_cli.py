@@ -47,7 +47,9 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "tables",
         "convert",
         "compare",
+        "gate",
         "index",
+        "prune",
         "workloads",
         "rules",
         "doctor",
@@ -57,6 +59,9 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "parity",
         "verify-kernel",
         "templates",
+        "nightly",
+        "history",
+        "baseline",
     ]
     assert "..." not in shown.out.split("Commands:")[1]
 

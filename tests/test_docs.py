@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer.testing
 
+from plan_page import plan_page
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
@@ -43,6 +44,7 @@ SUBCOMMANDS = [
 def test_every_command_is_known() -> None:
     assert COMMANDS == [
         "analyze",
+        "baseline",
         "bench",
         "capture",
         "chip",
@@ -50,10 +52,14 @@ def test_every_command_is_known() -> None:
         "convert",
         "doctor",
         "export",
+        "gate",
+        "history",
         "import",
         "index",
+        "nightly",
         "open",
         "parity",
+        "prune",
         "record",
         "report",
         "rules",
@@ -157,6 +163,7 @@ def _origin(schema: Schema) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "metrics.md": metrics_page,
+    "night-plan.md": plan_page,
     "rules.md": rules_page,
     "tables.md": tables_page,
 }

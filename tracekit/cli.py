@@ -14,23 +14,29 @@ from typing import Any, NoReturn
 import typer
 
 from tracekit.commands import (
+    baseline,
     bench,
     chip,
     converting,
     doctor,
     indexing,
+    nightly,
     parity,
+    pruning,
     reading,
     stages,
     templates,
     verification,
 )
 from tracekit.commands import compare as compare_command
+from tracekit.commands import gate as gate_command
+from tracekit.commands import history as history_command
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
 from tracekit.errors import RecordingError, TracekitError, UsageError
 
 _OUR_BUG = 70
+_JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
     *(errno.ENAMETOOLONG, errno.ELOOP),
@@ -57,7 +63,9 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("tables")(reading.tables)
     app.command("convert")(converting.convert)
     app.command("compare")(compare_command.compare)
+    app.command("gate")(gate_command.gate)
     app.command("index")(indexing.index)
+    app.command("prune")(pruning.prune)
     app.command("workloads")(reading.workloads)
     app.command("rules")(reading.rules)
     app.add_typer(templates.app, name="templates")
@@ -66,6 +74,9 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("open")(open_command.open_)
     app.command("bench")(bench.bench)
     app.command("parity")(parity.parity)
+    app.add_typer(nightly.app, name="nightly")
+    app.add_typer(history_command.app, name="history")
+    app.add_typer(baseline.app, name="baseline")
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
     app.command("verify-kernel")(verification.with_parameters(judged))
     app.callback()(_global_options)
@@ -75,6 +86,18 @@ def application(arguments: Sequence[str]) -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what a user can act on is told in words, not in a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        _run(arguments)
+    except SystemExit as end:
+        bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
+        if not bisecting or not isinstance(end.code, int):
+            raise
+        from tracekit.outcome import bisect_code
+
+        sys.exit(bisect_code(end.code))
+
+
+def _run(arguments: Sequence[str]) -> None:
     _make_printable()
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     try:

@@ -101,7 +101,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,7 @@
-"""What a night is to do: captures, what each is measured against, and what counts as a change."""
+"""What a night is to do: captures, what each is measured against, and what counts as a change.
+
+The reference of the plan's file, docs/reference/night-plan.md, is made of the docstrings.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,12 +27,12 @@ class Reference:
     """What a capture is measured against, in the same sitting.
 
     Attributes:
-        workload: Another workload; empty for the candidate's.
+        workload: Another workload, where it is not the candidate's.
         parameters: Values that differ from the candidate's.
-        python: Another interpreter, which has tracekit; None for the one that runs the night.
+        python: Another interpreter, which has tracekit; without one it is what runs the night.
             Relative to the worktree where there is a revision.
-        revision: A commit, branch or tag of the repository that holds the plan; empty for none.
-            It is checked out in a worktree of its own.
+        revision: A commit, branch or tag of the repository that holds the plan. It is checked out
+            in a worktree of its own.
         setup: A command that makes the worktree's environment, run there once for each commit.
         pythonpath: Folders of the worktree that are searched for modules before all others.
     """
@@ -63,7 +66,7 @@ class Gated:
         threshold: The least change for the worse that matters: a ratio (0.03 is 3 %), or a
             difference in the metric's unit.
         scale: Whether changes are ratios or differences, as of shares and counts.
-        better: Which direction is good news; empty for what the metric says itself.
+        better: Which direction is good news, where it is not what the metric says itself.
         gate: Whether it decides; else it is followed only.
     """
 
@@ -81,18 +84,18 @@ class Capture:
     Attributes:
         name: What the history calls it; unique in the plan.
         workload: The workload's name.
-        workloads: A folder with workloads of one's own; None for those that come with tracekit.
+        workloads: A folder with workloads of one's own, besides those that come with tracekit.
         parameters: Values of the workload's parameters.
-        reference: What it is measured against; None where it is followed over nights only.
+        reference: What it is measured against; without one it is followed over nights only.
         pairs: How many pairs of processes a sitting has, candidate and reference.
         turn: Seconds of one turn; a pair has four, a-b-b-a or b-a-a-b.
         together: Whether both processes of a pair live at once, and take turns; else one runs
             after the other, as two that do not fit into memory must.
         warmup: Steps in a row without a new pipeline that end the warm-up.
         traced: How many captures are traced for each side; 0 for none.
-        recorder: auto, xctrace or host: who traces.
+        recorder: Who traces; auto is xctrace where it is, else host.
         templates: Templates of Instruments.
-        counters: auto, on or off.
+        counters: Whether GPU counters are asked for.
         telemetry: Who reads the machine's clock and heat.
         time_limit: Seconds of a traced capture.
         parity: What is checked first: the quick grid of `tracekit parity`, all of it, or nothing;
@@ -133,9 +136,10 @@ class NightPlan:
         file: The file that it was read from.
         captures: What runs, in this order.
         output: The folder that takes a folder for each night.
-        history: The URL of the history's database, as SQLAlchemy takes it.
+        history: The URL of the history's database, as SQLAlchemy takes it: of SQLite or of
+            PostgreSQL.
         budget: Seconds after which the night is stopped, and kept as partial.
-        machine: What the history calls this machine; empty for a name made of what it is.
+        machine: What the history calls this machine; without one a name made of what it is.
         state: What a machine must be like for a pair to count.
         retries: How many contaminated pairs of a sitting are measured again, at most.
         digest: A digest of all that decides what is measured; a plan of another digest starts

@@ -1,0 +1,178 @@
+"""What a night would do, and whether it could: looked at without touching anything."""
+
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy.engine import make_url
+
+from tracekit.analysis.metrics import METRICS
+from tracekit.errors import TracekitError, UsageError
+from tracekit.history.night import Entry, Night
+from tracekit.nearest import nearest
+from tracekit.nightly.folder import nights_in
+from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
+from tracekit.sitting.git import repository
+from tracekit.units import percent, quantity
+
+_NIGHTS = 5
+COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a night would do.
+
+    Attributes:
+        plan: What its file says, as plain data; the history's URL without a password.
+        estimate: How long it takes.
+        remarks: What is worth knowing before it.
+        obstacles: What would keep it from being measured; empty where nothing was found.
+    """
+
+    plan: dict[str, Any]
+    estimate: Estimate
+    remarks: tuple[str, ...]
+    obstacles: tuple[str, ...]
+
+
+def rehearse(plan: NightPlan) -> Rehearsal:
+    """Look at what a night would do: nothing runs, and no file is written."""
+    url = make_url(plan.history).render_as_string(hide_password=True)
+    return Rehearsal(
+        plan=msgspec.to_builtins(replace(plan, history=url), enc_hook=str),
+        estimate=estimate(plan, earlier(plan)),
+        remarks=remarks(plan),
+        obstacles=obstacles(plan),
+    )
+
+
+def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
+    """Return the plan with the named captures alone; raise UsageError if it lacks one."""
+    known = [one.name for one in plan.captures]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{plan.file} has no capture {name!r}.", hint=nearest(name, known))
+    return replace(plan, captures=tuple(one for one in plan.captures if one.name in names))
+
+
+def obstacles(plan: NightPlan) -> tuple[str, ...]:
+    """Return why references cannot be prepared, as far as a glance tells, a sentence each."""
+    told = [
+        f"{one.name}: {words}"
+        for one in plan.captures
+        if one.reference is not None
+        for words in _in_the_way(one.reference, plan.file.parent)
+    ]
+    return tuple(dict.fromkeys(told))
+
+
+def _in_the_way(reference: Reference, folder: Path) -> list[str]:
+    if reference.revision:
+        try:
+            repository(folder).commit(reference.revision)
+        except TracekitError as error:
+            return [f"{error.message} {error.hint}".rstrip()]
+        return []
+    python = reference.python
+    if python is None:
+        return []
+    if not python.is_file():
+        return [f"There is no interpreter {python}."]
+    return [] if os.access(python, os.X_OK) else [f"{python} cannot be run: it is no program."]
+
+
+def earlier(plan: NightPlan) -> Mapping[str, float]:
+    """Return how many seconds each capture took, in the median of the last nights of this plan.
+
+    Nights in which it was measured twice, or not to its end, are left out.
+    """
+    took: dict[str, list[float]] = {}
+    for folder in reversed(nights_in(plan.output)[-_NIGHTS:]):
+        try:
+            night = folder.load()
+        except (TracekitError, OSError):
+            continue
+        for name, seconds in _took(night, plan).items():
+            took.setdefault(name, []).append(seconds)
+    return {name: statistics.median(each) for name, each in took.items()}
+
+
+def _took(night: Night, plan: NightPlan) -> Mapping[str, float]:
+    if (night.plan, night.digest) != (plan.name, plan.digest):
+        return {}
+    lasted = {one.capture: _lasted(one) for one in night.entries}
+    return {name: seconds for name, seconds in lasted.items() if seconds is not None}
+
+
+def _lasted(entry: Entry) -> float | None:
+    """Return the seconds from before the first pair to after the last, of one sitting."""
+    if entry.outcome is None or any(one.sitting > 1 for one in entry.pairs):
+        return None
+    times = [
+        datetime.fromisoformat(state.at)
+        for pair in entry.pairs
+        for state in (pair.before, pair.after)
+        if state is not None
+    ]
+    return (max(times) - min(times)).total_seconds() if times else None
+
+
+def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
+    """Return what would run, a row for each capture, under `COLUMNS`."""
+    return [
+        (
+            one.name,
+            _work(one.workload, one.parameters),
+            _reference(one),
+            str(one.pairs),
+            str(one.traced),
+            _deciding(one),
+            f"{spell(timed.seconds)} … {spell(timed.most)}",
+        )
+        for one, timed in zip(plan.captures, estimated.captures, strict=True)
+    ]
+
+
+def spell(seconds: float) -> str:
+    """Return a time as people say it: "45 s", "3 min", "2 h 5 min"."""
+    if seconds < 60:  # noqa: PLR2004  a minute
+        return f"{round(seconds)} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _work(workload: str, parameters: Mapping[str, Any]) -> str:
+    return ", ".join([workload, *(f"{name} {value}" for name, value in parameters.items())])
+
+
+def _reference(capture: Capture) -> str:
+    reference = capture.reference
+    if reference is None:
+        return "none"
+    parts = [f"revision {reference.revision}"] if reference.revision else []
+    parts += [f"python {reference.python}"] if reference.python else []
+    if not reference.same_work:
+        parts.append(_work(reference.workload or capture.workload, reference.parameters))
+    return ", ".join(parts)
+
+
+def _deciding(capture: Capture) -> str:
+    words = [
+        f"{one.metric} {percent(one.threshold)}"
+        if one.scale == "ratio"
+        else f"{one.metric} {_by(one.metric, one.threshold)}"
+        for one in capture.metrics
+        if one.gate
+    ]
+    return ", ".join([*words, *capture.fail_on]) or "nothing"
+
+
+def _by(metric: str, threshold: float) -> str:
+    unit = METRICS[metric].unit if metric in METRICS else ""
+    return f"{threshold * 100:g} points" if unit == "ratio" else quantity(threshold, unit)
