@@ -75,9 +75,11 @@ def test_no_night_at_all_is_told(project: Path) -> None:
 
 
 def test_no_history_and_no_plan_are_told(project: Path) -> None:
-    with pytest.raises(RecordingError) as error:
+    with pytest.raises(UsageError, match=r"no night yet, and no history at .*history\.db"):
         find_night()
-    assert "tracekit nightly" in error.value.hint
+    with pytest.raises(UsageError, match="no night '2026', and no history"):
+        find_night("2026")
+    assert not (project / "history.db").exists(), "who only asks makes nothing"
     (project / "tracekit.toml").unlink()
     with pytest.raises(UsageError, match=r"no tracekit\.toml"):
         find_night()
@@ -90,3 +92,7 @@ def test_a_document_that_cannot_be_read_is_told(keep: Keep) -> None:
         find_night(str(folder))
     with pytest.raises(RecordingError, match=r"has no night\.json"):
         find_night(str(folder.parent / "night.json"))
+    with pytest.raises(RecordingError, match=r"nights has no night\.json"):
+        find_night("nights")
+    with pytest.raises(UsageError, match="no night at nights/2027"):
+        find_night("nights/2027")

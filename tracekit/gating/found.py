@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import RecordingError, TracekitError, UsageError
+from tracekit.errors import RecordingError, UsageError
 from tracekit.history.night import Night
 from tracekit.history.store import Store
 from tracekit.history.store.document import DOCUMENT, night_in
+from tracekit.history.store.place import place, shown
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import NightPlan, read_plan
 
@@ -38,8 +39,8 @@ def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") 
         TracekitError: It cannot be read.
     """
     path = Path(name)
-    if path.name == DOCUMENT or (path / DOCUMENT).exists():
-        folder = path if path.is_dir() else path.parent
+    if name != LATEST and (len(path.parts) > 1 or path.exists()):
+        folder = path.parent if path.name == DOCUMENT else path
         night = _read(folder)
         return FoundNight(night, folder, _plan_of(night, plan))
     if history:
@@ -54,6 +55,8 @@ def find_night(name: str = LATEST, plan: Path | None = None, history: str = "") 
 
 
 def _read(folder: Path) -> Night:
+    if not folder.exists():
+        raise UsageError(f"There is no night at {folder}.", hint=_HINT)
     night = night_in(folder)
     if night is None:
         raise RecordingError(f"{folder} has no {DOCUMENT}.", hint=_HINT)
@@ -86,15 +89,14 @@ def _on_disk(output: Path, name: str) -> Path | None:
 
 
 def _in_history(url: str, name: str, plan: str | None) -> Night:
-    try:
-        with Store.open(url, migrate=False) as store:
-            if name != LATEST:
-                return store.night(name)
-            nights = store.nights(plan=plan, limit=1)
-    except UsageError:
-        raise
-    except TracekitError as error:
-        raise type(error)(error.message, hint=error.hint or _HINT) from error
+    where = place(url)
+    if where.get_backend_name() == "sqlite" and not Path(str(where.database)).exists():
+        told = "yet" if name == LATEST else repr(name)
+        raise UsageError(f"There is no night {told}, and no history at {shown(where)}.", hint=_HINT)
+    with Store.open(url, migrate=False) as store:
+        if name != LATEST:
+            return store.night(name)
+        nights = store.nights(plan=plan, limit=1)
     if not nights:
         raise UsageError("There is no night yet.", hint=_HINT)
     return nights[-1]

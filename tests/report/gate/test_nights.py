@@ -136,6 +136,8 @@ def test_traced_runs_are_linked_by_side() -> None:
     ]
     assert links[1].words == "decode, reference, sitting 1, trace 2"
     assert of_night(replace(NIGHT, folder="")).links[0].target == "decode/c-1/report.html"
+    whole = of_night(replace(NIGHT, folder="/Users/ada/nights/n1")).links[0].target
+    assert whole == "n1/decode/c-1/report.html", "no folders of a person"
 
 
 def test_times_that_are_none_count_as_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any
 
 from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome
@@ -163,9 +164,12 @@ def _facts(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _links(night: Night) -> Iterator[Link]:
+    # A whole path would name a person's folders to all who read the report.
+    whole = PurePath(night.folder)
+    folder = whole.name if whole.is_absolute() else night.folder
     for entry in night.entries:
         for pair in entry.pairs:
             sides = ("candidate", "reference") if pair.traced else ()
             for side, run in zip(sides, pair.runs, strict=False):
                 words = f"{entry.capture}, {side}, sitting {pair.sitting}, trace {pair.number}"
-                yield Link(words, "/".join(one for one in (night.folder, run, PAGE) if one))
+                yield Link(words, "/".join(one for one in (folder, run, PAGE) if one))
