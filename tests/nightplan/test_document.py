@@ -85,6 +85,15 @@ def test_without_a_plan_anywhere_both_names_are_told(
         read_plan()
 
 
+def test_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="The folder you stand in is gone"):
+        read_plan()
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(UsageError, match="is a pipe, not a file"):

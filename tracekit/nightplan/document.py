@@ -54,7 +54,8 @@ def open_document(path: Path | None) -> Document:
     """
     if path is not None:
         return _read(path)
-    for folder in (here := Path.cwd(), *here.parents):
+    here = _here()
+    for folder in (here, *here.parents):
         if (own := folder / OWN).exists():
             return _read(own)
         if has_plan(folder / SHARED):
@@ -63,6 +64,15 @@ def open_document(path: Path | None) -> Document:
         f"There is no {OWN} in {here} or above, and no {SHARED} with [tool.tracekit.nightly].",
         hint=f"`tracekit nightly --init` writes one. The least is:\n{MINIMAL}",
     )
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+        ) from None
 
 
 def has_plan(file: Path) -> bool:
