@@ -67,6 +67,27 @@ def browse(page_file: Path, turns: int = 60) -> Browsed:
     return measured
 
 
+def painted(page_file: Path) -> tuple[float, float, int]:
+    """Open a page without a timeline: its first paint and its end in ms, and its elements.
+
+    Raises:
+        ImportError: playwright is not installed.
+        FileNotFoundError: There is no Chromium.
+    """
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        page = browser.new_page(viewport=_WIDE)
+        page.goto(page_file.as_uri())
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        complete = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
+        elements = page.evaluate("document.querySelectorAll('*').length")
+        browser.close()
+    return paint, complete, elements
+
+
 def chromium() -> str:
     """Return where Chromium is: as TRACEKIT_CHROMIUM says, or the first on the path."""
     named = os.environ.get("TRACEKIT_CHROMIUM")

@@ -83,7 +83,7 @@ def test_a_series_without_a_reference_has_its_values_only(made: Any) -> None:
 
 
 def test_a_series_that_is_followed_only_is_small(made: Any) -> None:
-    series = made.series(made.point(1, 2 * MS, change=0.1, reference=1.0), gated=False)
+    series = made.series(made.point(1, 2 * MS, change=0.0, reference=2 * MS), gated=False)
     picture, _ = drawn(made.course(nights(made, 0.0), series), series)
     assert picture.size.width < 480
     assert [one.title for one in picture.panels] == ["in ms"]

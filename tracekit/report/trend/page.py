@@ -27,6 +27,7 @@ from tracekit.report.trend.standing import (
     MOST_CHANGES,
     MOST_LOST,
     lost_of,
+    stale_of,
     stand_of,
     tally_of,
     turns_of,
@@ -114,6 +115,7 @@ def render_trend(
         scripts=(),
         title=_title(courses),
         verdict=verdict_of(stands, now),
+        stale=stale_of(nights, missed, now),
         tally=tally_of(nights, missed),
         stands=[one for one in stands if one.course.current],
         day=day,
@@ -144,7 +146,7 @@ def _title(courses: Sequence[Course]) -> str:
     plans = list(dict.fromkeys(one.plan for one in courses))
     machines = list(dict.fromkeys(one.machine for one in courses))
     if not courses:
-        return "no nights"
+        return "an empty history"
     of = plans[0] if len(plans) == 1 else several(len(plans), "plan")
     on = machines[0] if len(machines) == 1 else several(len(machines), "machine")
     return f"{of} on {on}"

@@ -17,7 +17,7 @@ def beside(path: str) -> str:
 
     A whole path names a person's folders, and is right on one machine only.
     """
-    return "" if path.startswith(("/", "\\")) or path[1:2] == ":" else quote(path)
+    return "" if path.startswith(("/", "\\")) or path[1:2] == ":" else quote(path, errors="replace")
 
 
 def links_from(page: Path, history: Path) -> Links:
@@ -32,7 +32,7 @@ def links_from(page: Path, history: Path) -> Links:
         file = history / path
         if not file.is_file():
             return ""
-        return quote(Path(os.path.relpath(file, page)).as_posix())
+        return quote(Path(os.path.relpath(file, page)).as_posix(), errors="replace")
 
     return link
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tracekit.history.night import Judged, Night, Outcome
 from tracekit.history.series import Series
@@ -28,6 +29,7 @@ from tracekit.report.trend.words import (
 )
 from tracekit.units import quantity
 
+_FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
 
 
@@ -150,6 +152,18 @@ def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[s
         if ended[one]
     ]
     return tuple(told)
+
+
+def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
+    """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
+    if not nights:
+        return ""
+    last = max((one.started for one in nights), key=moment_of)
+    since = sum(moment_of(one.due) > moment_of(last) for one in missed)
+    if not since and moment_of(now) - moment_of(last) < _FRESH:
+        return ""
+    told = f"No night has run since {day(last)}, {ago(last, now)}"
+    return f"{told}; {several(since, 'was', 'were')} missed." if since else f"{told}."
 
 
 _TALLIED = {State.REGRESSION: "with a regression", State.UNFINISHED: "not ended"}
