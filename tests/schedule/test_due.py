@@ -29,7 +29,9 @@ def test_a_time_of_the_day_is_read(text: str, meant: time) -> None:
     assert time_of_day(text) == meant
 
 
-@pytest.mark.parametrize("text", ["24:00", "2:60", "2", "half past two", "02:30:00", "-1:00", ""])
+@pytest.mark.parametrize(
+    "text", ["24:00", "2:60", "2", "half past two", "02:30:00", "-1:00", "", "٢:30"]
+)
 def test_no_time_of_the_day_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="no time of the day") as caught:
         time_of_day(text)

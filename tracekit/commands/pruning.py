@@ -43,9 +43,10 @@ def prune(
     dry_run: DryRun = False,
     json: histories.Json = False,
 ) -> None:
-    """Make room: remove bundles of old runs, then the XML of their exports.
+    """Remove from old runs what can be missed best.
 
-    Tables that were exported stay as Parquet, and results, pages, journals and nights' documents
+    Bundles go first, then the XML of exports, of each the oldest first. Tables that were exported
+    stay as Parquet, and results, pages, journals and nights' documents
     stay as they are: a pruned run can still be analyzed, reported and compared, but not be opened
     in Instruments or exported again. What is pinned, was accepted as a baseline or lies at a
     change point is left alone, and so is what is being recorded.

@@ -18,7 +18,7 @@ _MOST = 400  # days; who was away for years needs no list of nights
 
 def time_of_day(text: str) -> time:
     """Turn "02:30" into a time of the local clock; raise UsageError for anything else."""
-    found = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
+    found = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII)
     if found is None or int(found[1]) > 23 or int(found[2]) > 59:  # noqa: PLR2004  a clock
         raise UsageError(
             f"{text!r} is no time of the day.", hint="Write hours and minutes, such as 02:30."

@@ -1,0 +1,181 @@
+"""Exports that were removed: what was kept of them stands for them, and nothing is made up."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables.exports import index
+from tracekit.tables.headers import Header
+from tracekit.tables.place import Choice
+from tracekit.tables.put_away import NOTE, PutAway, note_put_away, put_away
+from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.raw import MissingTableError, RawTables
+
+AT = "2026-11-22T02:30:00+00:00"
+COLUMNS = "start:start-time name:string"
+Export = Callable[..., Path]
+
+
+def row(start: int, name: str) -> str:
+    return f"<row><start-time>{start}</start-time><string>{name}</string></row>"
+
+
+def away(name: str) -> PutAway:
+    headers = (Header("samples", "", 1, rows=True),)
+    return PutAway(name, "0" * 32, READER_VERSION, 10, headers, AT)
+
+
+def remove_all(exports: Path, cache: Path) -> dict[Path, str]:
+    """Do what pruning does."""
+    found, stays = to_put_away(exports, cache, AT)
+    note_put_away(exports, *found)
+    for one in found:
+        (exports / one.name).unlink()
+    return stays
+
+
+def test_without_a_note_nothing_was_removed(tmp_path: Path) -> None:
+    assert put_away(tmp_path) == {}
+    assert put_away(tmp_path / "nowhere") == {}
+
+
+def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: Path) -> None:
+    note_put_away(tmp_path, away("a.xml"))
+    note_put_away(tmp_path, away("b.xml"))
+    assert sorted(one.name for one in put_away(tmp_path)) == ["a.xml", "b.xml"]
+    (tmp_path / "a.xml").write_text("again")
+    assert sorted(one.name for one in put_away(tmp_path)) == ["b.xml"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"exports": [1]}', '{"format": 99}'])
+def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / NOTE).write_text(text)
+    with pytest.raises(InputError, match=NOTE):
+        put_away(tmp_path)
+    with pytest.raises(InputError, match=NOTE):
+        index(tmp_path)
+
+
+def test_names_that_lead_out_of_the_folder_are_passed_over(tmp_path: Path) -> None:
+    note_put_away(tmp_path, away("../../etc/x.xml"), away("/etc/x.xml"), away("fine.xml"))
+    assert [one.name for one in put_away(tmp_path)] == ["fine.xml"]
+
+
+def test_a_table_of_a_removed_export_is_read_as_before(export: Export, tmp_path: Path) -> None:
+    file = export(COLUMNS, row(1, "a"), row(2, "b"), schema="samples")
+    cache = tmp_path / "kept"
+    before = RawTables(tmp_path, cache).table("samples").part()
+    assert remove_all(tmp_path, cache) == {}
+    assert not file.exists()
+    tables = RawTables(tmp_path, cache)
+    assert tables.schemas == ("samples",)
+    pd.testing.assert_frame_equal(tables.table("samples").part(), before)
+    assert tables.remarks == ()
+
+
+def test_tables_that_nobody_had_read_are_kept_first(
+    document: Export, node: Callable[..., str], tmp_path: Path
+) -> None:
+    document(
+        node(COLUMNS, row(1, "a"), schema="first", table=1),
+        node(COLUMNS, row(2, "b"), row(3, "c"), schema="second", table=2),
+        node(COLUMNS, schema="empty", table=3),
+    )
+    cache = tmp_path / "kept"
+    assert remove_all(tmp_path, cache) == {}
+    tables = RawTables(tmp_path, cache)
+    assert tables.schemas == ("empty", "first", "second")
+    assert [len(tables.table(name).part()) for name in tables.schemas] == [0, 1, 2]
+
+
+def test_several_tables_of_one_schema_stay_apart(
+    document: Export, node: Callable[..., str], tmp_path: Path
+) -> None:
+    """Each in a file of its own, as tracekit exports them, or both in one."""
+    for table, name in ((3, "a.xml"), (7, "b.xml")):
+        document(node(COLUMNS, row(table, name), schema="samples", table=table), name=name)
+    cache = tmp_path / "kept"
+    assert remove_all(tmp_path, cache) == {}
+    tables = RawTables(tmp_path, cache)
+    for place, name in ((3, "a.xml"), (7, "b.xml")):
+        found = tables.table("samples", Choice(table=place)).part()
+        assert [*found["name"]] == [name]
+
+
+def test_tables_that_cannot_be_told_apart_stay_exports(
+    document: Export, node: Callable[..., str], tmp_path: Path
+) -> None:
+    text = node(COLUMNS, row(1, "a"), schema="samples", table=1).replace("xpath=", "path=")
+    for name in ("a.xml", "b.xml"):
+        document(text.replace("<string>a", f"<string>{name}"), name=name)
+    stays = remove_all(tmp_path, tmp_path / "kept")
+    assert sorted(one.name for one in stays) == ["a.xml", "b.xml"]
+    assert set(stays.values()) == {
+        "another file holds a table that cannot be told from one of its own"
+    }
+
+
+def test_damaged_and_strange_files_stay(export: Export, tmp_path: Path) -> None:
+    whole = export(COLUMNS, *[row(one, "a" * 50) for one in range(50)], schema="samples")
+    cut = tmp_path / "cut.xml"
+    cut.write_text(whole.read_text()[:3000].replace("samples", "others"))
+    (tmp_path / "page.xml").write_text("<html/>")
+    (tmp_path / "toc.xml").write_text("<trace-toc/>")
+    stays = remove_all(tmp_path, tmp_path / "kept")
+    assert sorted(one.name for one in tmp_path.glob("*.xml")) == ["cut.xml", "page.xml", "toc.xml"]
+    assert {path.name: reason for path, reason in stays.items()} == {
+        "cut.xml": "it is damaged, and rows are missing",
+        "page.xml": "it is no export",
+    }
+
+
+def test_where_tables_cannot_be_kept_all_stays(export: Export, tmp_path: Path) -> None:
+    export(COLUMNS, row(1, "a"), schema="samples")
+    (tmp_path / "kept").write_text("a file")
+    stays = remove_all(tmp_path, tmp_path / "kept")
+    assert [*stays.values()] == ["its tables could not be kept"]
+
+
+def test_what_is_all_that_is_left_is_never_dropped(export: Export, tmp_path: Path) -> None:
+    """Another export of the schema that comes later has its own kept table beside it."""
+    cache = tmp_path / "kept"
+    export(COLUMNS, row(1, "a"), schema="samples", name="a.xml")
+    remove_all(tmp_path, cache)
+    [kept] = cache.glob("*.parquet")
+    later = export(COLUMNS, row(2, "b"), schema="samples", name="b.xml")
+    Cache(cache).table(later, "samples")
+    assert kept.exists()
+    assert len([*cache.glob("*.parquet")]) == 2
+
+
+@pytest.mark.parametrize("harm", ["table", "note"])
+def test_what_was_kept_and_is_no_more_is_told(harm: str, export: Export, tmp_path: Path) -> None:
+    export(COLUMNS, row(1, "a"), schema="samples")
+    cache = tmp_path / "kept"
+    remove_all(tmp_path, cache)
+    suffix = {"table": "parquet", "note": "json"}[harm]
+    [file] = cache.glob(f"samples.*.{suffix}")
+    file.unlink()
+    with pytest.raises(InputError, match="was pruned on 2026-11-22, and"):
+        RawTables(tmp_path, cache).table("samples")
+
+
+def test_without_a_folder_of_kept_tables_nothing_is_read(export: Export, tmp_path: Path) -> None:
+    export(COLUMNS, row(1, "a"), schema="samples")
+    remove_all(tmp_path, tmp_path / "kept")
+    with pytest.raises(InputError, match="no folder of kept tables was named"):
+        RawTables(tmp_path).table("samples")
+    with pytest.raises(MissingTableError):
+        RawTables(tmp_path).table("others")
+
+
+def test_a_file_that_comes_back_is_read_again(export: Export, tmp_path: Path) -> None:
+    file = export(COLUMNS, row(1, "a"), schema="samples")
+    remove_all(tmp_path, tmp_path / "kept")
+    export(COLUMNS, row(5, "other"), schema="samples", name=file.name)
+    found = RawTables(tmp_path, tmp_path / "kept").table("samples").part()
+    assert [*found["name"]] == ["other"]
