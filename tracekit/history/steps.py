@@ -25,7 +25,7 @@ from tracekit.history.series import Series
 from tracekit.nightplan import Scale
 
 SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
-PENALTY = 6.0  # in deviations of a night
+PENALTY = 5.0  # in deviations of a night
 _NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ruled out
 _FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
@@ -114,10 +114,16 @@ def _usable(value: float | None, scale: Scale) -> bool:
 
 
 def _deviation(values: Floats, limit: float) -> float:
-    """Return how far a night deviates, by how neighbours differ, which a step does not touch."""
-    apart = np.diff(values)
-    middle = float(np.median(np.abs(apart - np.median(apart))))
-    return max(_NORMAL_MAD * middle / math.sqrt(2), _FLOOR * limit)
+    """Return how far a night deviates, by how near ones differ, which a step hardly touches.
+
+    Nights up to three apart are taken, for next to each other they may be alike.
+    """
+    found = [_FLOOR * limit]
+    for lag in range(1, SHORTEST + 1):
+        apart = values[lag:] - values[:-lag]
+        middle = float(np.median(np.abs(apart - np.median(apart))))
+        found.append(_NORMAL_MAD * middle / math.sqrt(2))
+    return max(found)
 
 
 def _costs(values: Sequence[float]) -> Floats:

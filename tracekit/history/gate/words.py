@@ -49,8 +49,9 @@ def reason(found: Found, change: str, parts: Sequence[str], threshold: str) -> s
         parts: That of each sitting.
         threshold: The threshold in words.
     """
-    told = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
-    whole = change if len(parts) == 1 else told
+    whole = change
+    if len(parts) > 1:
+        whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
     return {
         Found.SAME: f"{change}: not worse by {threshold}.",
         Found.BETTER: f"{change}: better by at least {threshold}.",

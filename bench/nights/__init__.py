@@ -1,0 +1,1 @@
+"""Made nights, the gates that judge them, and how often these err."""

@@ -1,0 +1,150 @@
+"""What the simulation says, in tables."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nights.noise import VARYING, Noise, histories
+from nights.others import GATES
+from nights.ours import Design, Ended, judged_nights
+from nights.rates import Rate, table
+from nights.series import FINDERS, SERIES, seen
+from nights.signs import judged_by_signs
+from tracekit.history.gate.shift import shift
+from tracekit.history.night import Outcome
+
+_NIGHTS = 30
+_RUNS = 10
+_SERIES = 10
+_COUNTS = (6, 10, 20)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many nights of each kind, of which chance, and what is to be found."""
+
+    nights: int
+    seed: int
+    effect: float
+
+
+def beside_others(conditions: Sequence[Noise], designs: Sequence[Design], effort: Effort) -> str:
+    """False alarms per 100 equal nights, and how many slower ones are found the same night."""
+    rows: list[list[str]] = [[f"**{one.name}**"] for one in designs]
+    rows += [[name] for name in GATES]
+    for at, noise in enumerate(conditions):
+        cells = [*_ours(noise, designs, effort, at), *_theirs(noise, effort, at)]
+        for row, (alarms, found) in zip(rows, cells, strict=True):
+            row.append(f"{alarms.words} · {found.words} %")
+    return table(["false alarms per 100 · found", *(one.name for one in conditions)], rows)
+
+
+def closely(conditions: Sequence[Noise], design: Design, effort: Effort) -> str:
+    """The same of one design with intervals, what stays open, and what it costs."""
+    rows: list[list[str]] = []
+    for at, noise in enumerate(conditions):
+        equal, slower = _both(noise, design, effort, at)
+        rows.append(
+            [
+                noise.name,
+                _rate(equal, Outcome.REGRESSION).whole,
+                _rate(slower, Outcome.REGRESSION).whole,
+                _rate(equal, Outcome.INCONCLUSIVE).whole,
+                _rate(slower, Outcome.INCONCLUSIVE).whole,
+                Rate(equal.second, equal.nights).words,
+            ]
+        )
+    head = "% of nights|false alarms|found|equal, inconclusive|slower, inconclusive|measured twice"
+    return table(head.split("|"), rows)
+
+
+def by_size(noise: Noise, designs: Sequence[Design], sizes: Sequence[float], effort: Effort) -> str:
+    """How nights end by how much slower the candidate is."""
+    rows: list[list[str]] = []
+    for size in sizes:
+        ended = [judged_nights(one, noise, size, effort.nights, effort.seed) for one in designs]
+        rows.append([f"{size:+.0%}".replace("+0%", "0").replace("%", " %")])
+        for one in ended:
+            rates = (_rate(one, outcome).words for outcome in _SHOWN)
+            rows[-1].append(" · ".join(rates))
+    return table(["slower by", *(one.name for one in designs)], rows)
+
+
+def tried(conditions: Sequence[Noise], designs: Sequence[Design], effort: Effort) -> str:
+    """False alarms, found and inconclusive nights, of other ways to decide."""
+    rows = [[one.name] for one in designs]
+    for at, noise in enumerate(conditions):
+        for row, design in zip(rows, designs, strict=True):
+            equal, slower = _both(noise, design, effort, at)
+            alarms, found = (_rate(one, Outcome.REGRESSION).words for one in (equal, slower))
+            row.append(f"{alarms} · {found} % · {_rate(equal, Outcome.INCONCLUSIVE).words}")
+    return table(["false alarms · found · inconclusive", *(one.name for one in conditions)], rows)
+
+
+def points(effort: Effort) -> str:
+    """False change points, and how often a step is dated within one night."""
+    rows: list[list[str]] = []
+    for at, (words, made) in enumerate(SERIES.items()):
+        flat = made(effort.nights, np.random.default_rng(effort.seed + at))
+        for name, finder in FINDERS.items():
+            found = seen(finder, flat)
+            dated = (one.whole for one in found.dated.values())
+            rows.append([f"{words}: {name}", f"{found.points / len(flat):.3f}", *dated])
+    since = (f"% dated, {nights} nights on" for nights in (3, 5, 10))
+    return table(["series", "false per 30 nights", *since], rows)
+
+
+def coverage(effort: Effort) -> str:
+    """How often intervals hold the truth, by how pairs vary and how many there are."""
+    rows: list[list[str]] = []
+    for words, drawn in VARYING.items():
+        row = [words]
+        for count in _COUNTS:
+            random = np.random.default_rng(effort.seed)
+            found = (shift(drawn(random, count).tolist()) for _ in range(effort.nights))
+            held = sum(one is not None and one.low <= 0 <= one.high for one in found)
+            row.append(Rate(held, effort.nights).whole)
+        rows.append(row)
+    return table(["% that hold", *(f"{count} pairs" for count in _COUNTS)], rows)
+
+
+def many_series(noise: Noise, design: Design, effort: Effort) -> str:
+    """Say how often a night of ten equal series has a false alarm in any of them."""
+    alarms = judged_nights(design, noise, 0.0, effort.nights, effort.seed).alarms
+    whole = len(alarms) // _SERIES
+    nights = np.reshape(alarms[: whole * _SERIES], (whole, _SERIES)).any(axis=1)
+    return Rate(int(nights.sum()), whole).whole
+
+
+_SHOWN = (Outcome.REGRESSION, Outcome.INCONCLUSIVE, Outcome.OK)
+
+
+def _ours(
+    noise: Noise, designs: Sequence[Design], effort: Effort, at: int
+) -> Iterator[tuple[Rate, Rate]]:
+    for design in designs:
+        equal, slower = _both(noise, design, effort, at)
+        yield _rate(equal, Outcome.REGRESSION), _rate(slower, Outcome.REGRESSION)
+
+
+def _both(noise: Noise, design: Design, effort: Effort, at: int) -> tuple[Ended, Ended]:
+    seed = effort.seed + 1000 * at
+    judged = judged_by_signs if design.signs else judged_nights
+    equal = judged(design, noise, 0.0, effort.nights, seed)
+    return equal, judged(design, noise, effort.effect, effort.nights, seed + 1)
+
+
+def _theirs(noise: Noise, effort: Effort, at: int) -> Iterator[tuple[Rate, Rate]]:
+    random = np.random.default_rng(effort.seed + 1000 * at)
+    equal = histories(noise, effort.nights, _NIGHTS, _RUNS, random)
+    slower = equal.copy()
+    slower[:, -1] += math.log1p(effort.effect)
+    for gate in GATES.values():
+        alarms, found = (int(gate(one).sum()) for one in (equal, slower))
+        yield Rate(alarms, effort.nights), Rate(found, effort.nights)
+
+
+def _rate(ended: Ended, outcome: Outcome) -> Rate:
+    return Rate(ended.outcomes[outcome], ended.nights)
