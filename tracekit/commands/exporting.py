@@ -120,6 +120,7 @@ def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
         return as_json(benchmarks(series, chosen.better))
     made = otava(series, "history.csv" if file == _STDOUT else str(file))
     if made.left_out:
-        console.show_warnings([f"{made.left_out} nights have no value of one of these metrics."])
+        nights = "1 night has" if made.left_out == 1 else f"{made.left_out} nights have"
+        console.show_warnings([f"{nights} no value of one of these metrics."])
     console.show_hint(f"Otava reads it with this configuration:\n{made.test}")
     return made.csv.encode()

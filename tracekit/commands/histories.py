@@ -31,5 +31,5 @@ def history_url(history: str, config: Path | None) -> str:
     try:
         return read_plan(config, work=False).history
     except UsageError as error:
-        hint = f"{error.hint} Or name the history: --history URL".strip()
+        hint = f"Name the history itself: --history URL. Or a plan: {error.hint}"
         raise UsageError(error.message, hint=hint) from error

@@ -113,15 +113,10 @@ def unpin(
 ) -> None:
     """Let a night, or a run, be pruned again."""
     from tracekit import console
-    from tracekit.errors import UsageError
     from tracekit.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
-        before = store.pinned()
-        found = store.unpin(what, reason)
-    if found not in before:
-        raise UsageError(f"{found} was not pinned.", hint="Nothing is different now.")
-    console.show_line(found)
+        console.show_line(store.unpin(what, reason))
 
 
 def _show_nights(
@@ -137,7 +132,7 @@ def _show_nights(
     if json:
         console.show_json({"nights": lines, "missed": missed})
         return
-    console.measurements(f"{len(lines)} nights", *table_of(lines, missed, store.pinned()))
+    console.measurements(f"{len(lines)} night{'' if len(lines) == 1 else 's'}", *table_of(lines, missed, store.pinned()))
 
 
 def _show_series(store: "Store", of: dict[str, Any], *, json: bool) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from tracekit.errors import UsageError
 
-_AGO = re.compile(r"(\d{1,5})([hdw])")
+_AGO = re.compile(r"(\d{1,9})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 

@@ -20,7 +20,8 @@ def bencher(series: Sequence[Series]) -> dict[str, dict[str, Metric]]:
     pairs. Beside it stands its change against the reference, with its 95 % interval.
 
     Raises:
-        UsageError: The series are of several machines or plans, or none has a value.
+        UsageError: The series are of several machines or plans, or of no night.
+        InconclusiveError: The last night has no value.
     """
     found: dict[str, dict[str, Metric]] = {}
     for one, point in newest(series):

@@ -26,6 +26,7 @@ def benchmarks(series: Sequence[Series], better: Direction) -> list[dict[str, st
     Raises:
         UsageError: The series are of several machines or plans, or none of them is of that
             direction.
+        InconclusiveError: The last night has no value.
     """
     of_direction = [one for one in series if one.better == better]
     if not of_direction:

@@ -1,23 +1,31 @@
 """The last night of series: what formats take that hold one night."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tracekit.errors import UsageError
+from tracekit.errors import InconclusiveError, UsageError
 from tracekit.history.series import Point, Series
 
 
 def newest(series: Sequence[Series]) -> list[tuple[Series, Point]]:
-    """Return the points of the last night that has a value, in the order of the series.
+    """Return the points of the last night that have a value, in the order of the series.
 
     Raises:
-        UsageError: They are of several machines or plans, or none has a value.
+        UsageError: They are of several machines or plans, or of no night.
+        InconclusiveError: The last night has no value; what others take for today's must not be
+            an earlier one's.
     """
     of_one_machine(series)
-    known = list(_known(series))
+    points = [(one, point) for one in series for point in one.points]
+    if not points:
+        raise UsageError("There is no night here.", hint="`tracekit history` lists the nights.")
+    last = max((point for _, point in points), key=lambda point: (point.at, point.night))
+    known = [(one, at) for one, at in points if at.night == last.night and at.value is not None]
     if not known:
-        raise UsageError("No night has a value.", hint="`tracekit history` lists the nights.")
-    last = max((point.at, point.night) for _, point in known)
-    return [(one, point) for one, point in known if (point.at, point.night) == last]
+        raise InconclusiveError(
+            f"The last night, {last.night}, has no value: {last.reason}",
+            hint="Name an earlier end to export an earlier night: --until TIME",
+        )
+    return known
 
 
 def of_one_machine(series: Sequence[Series]) -> None:
@@ -30,9 +38,3 @@ def of_one_machine(series: Sequence[Series]) -> None:
                 hint=f"Choose one: --{what} NAME",
             )
 
-
-def _known(series: Sequence[Series]) -> Iterator[tuple[Series, Point]]:
-    for one in series:
-        for point in one.points:
-            if point.value is not None:
-                yield one, point

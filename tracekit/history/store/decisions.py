@@ -44,7 +44,7 @@ def all_accepted(connection: Connection, **of: str) -> list[Accepted]:
     return [_accepted(row) for row in rows]
 
 
-def pinned(connection: Connection) -> frozenset[str]:
+def all_pinned(connection: Connection) -> frozenset[str]:
     """Return what is pinned: ids of nights, and whole paths of folders."""
     query = select(PINS.c.name, PINS.c.pinned).order_by(PINS.c.number)
     last = {row.name: row.pinned for row in connection.execute(query)}

@@ -30,7 +30,7 @@ from tracekit.history.store.decisions import (
     add_missed,
     all_accepted,
     all_missed,
-    pinned,
+    all_pinned,
 )
 from tracekit.history.store.document import cut_short, decoded, night_in
 from tracekit.history.store.migrating import require_tables
@@ -200,7 +200,7 @@ class Store:
     def pinned(self) -> frozenset[str]:
         """Return what is pinned: ids of nights, and whole paths of folders."""
         with self.database.reading() as connection:
-            return pinned(connection)
+            return all_pinned(connection)
 
     def missed(self, plan: str, machine: str, due: str, reason: str) -> bool:
         """Record a night that was due and did not run; False where that is known already."""
@@ -223,6 +223,8 @@ class Store:
                 if not folder.is_dir():
                     raise _unknown(name)
                 found = str(folder)
+            if not pinned and found not in all_pinned(connection):
+                raise UsageError(f"{found} is not pinned.", hint="Nothing is different now.")
             row = {"name": found, "pinned": pinned, "at": moment(at or now())}
             connection.execute(insert(PINS), {**row, "reason": plain(reason.strip())})
         return found

@@ -1,0 +1,247 @@
+"""`history` and `baseline`: what they print, write and refuse."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from stored_nights import entry_of, judged_of, night_of, pair_of
+from tracekit.history.night import Outcome
+from tracekit.history.store import Store
+
+Run = Callable[..., Any]
+FORMATS = "csv json parquet otava bencher github-action-benchmark".split()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A history of three nights, one of them a regression, and one that was missed."""
+    file = tmp_path / "nights" / "history.db"
+    pairs = [pair_of(number) for number in range(1, 8)]
+    fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
+    with Store.open(str(file)) as store:
+        entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
+        store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
+        store.append(night_of(2, [entry_of(pairs=pairs)]))
+        failed = "No room: /Users/ada/tmp is full."
+        store.append(night_of(4, [], outcome=Outcome.FAILED, reason=failed))
+        store.missed("nightly", "mini", "2026-03-03T02:30:00+00:00", "no night began")
+    return file
+
+
+def rows_of(out: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(out), delimiter="\t"))[1:-1]
+
+
+def test_nights_are_listed_a_line_each(tracekit: Run, file: Path) -> None:
+    shown = tracekit("history", "--history", str(file))
+    assert shown.code == 0
+    head, *rows = rows_of(shown.out)
+    assert head == ["began", "night", "plan", "outcome", "change", "reason", "commit"]
+    assert [(row[0][:10], row[3]) for row in rows] == [
+        ("2026-03-01", "ok"),
+        ("2026-03-02", "regression"),
+        ("2026-03-03", "missed"),
+        ("2026-03-04", "failed"),
+    ]
+    assert rows[1][4:] == [
+        "decode step_p50 +10.0 % [+8.0 % … +12.0 %]",
+        "decode: step_p50 is slower.",
+        "1a2b3c4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "nights"),
+    [
+        (["--outcome", "regression"], ["2026-03-02"]),
+        (["--limit", "1"], ["2026-03-04"]),
+        (["--since", "2026-03-02", "--until", "2026-03-03"], ["2026-03-02"]),
+        (["--plan", "weekly"], []),
+        (["--machine", "studio"], []),
+    ],
+)
+def test_nights_are_chosen(
+    tracekit: Run, file: Path, options: list[str], nights: list[str]
+) -> None:
+    shown = tracekit("history", "--history", f"sqlite:///{file}", "--json", *options)
+    assert shown.code == 0
+    assert [one["id"][:10] for one in json.loads(shown.out)["nights"]] == nights
+
+
+def test_a_metric_is_shown_over_nights(tracekit: Run, file: Path) -> None:
+    shown = tracekit("history", "--history", str(file), "--metric", "step_p50")
+    head, *rows = rows_of(shown.out)
+    assert head[:4] == ["began", "value", "reference", "change"]
+    assert rows[0][1:3] == ["110 ns", "100 ns"]
+    assert rows[0][3].startswith("+10.0 % [")
+    assert rows[2][1:6] == ["", "", "", "0", "failed"]
+    as_json = tracekit("history", "--history", str(file), "--metric", "all", "--json")
+    assert [one["metric"] for one in json.loads(as_json.out)] == ["step_p50"]
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "hint"),
+    [
+        ("--metric", "step_p5", "Did you mean step_p50?"),
+        ("--capture", "decod", "Did you mean decode?"),
+        ("--plan", "nightl", "Did you mean nightly?"),
+    ],
+)
+def test_what_no_series_is_of_is_told(
+    tracekit: Run, file: Path, option: str, name: str, hint: str
+) -> None:
+    shown = tracekit("history", "--history", str(file), "--metric", "all", option, name)
+    assert shown.code == 2
+    assert f"{name!r}" in shown.err
+    assert hint in shown.err
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_history_is_exported_into_a_file(
+    tracekit: Run, file: Path, tmp_path: Path, kind: str
+) -> None:
+    out = tmp_path / "export"
+    chosen = ("--history", str(file), "--until", "2026-03-03")
+    shown = tracekit("history", *chosen, "--export", str(out), "--format", kind)
+    assert shown.code == 0, shown.err
+    assert shown.out == ""
+    content = out.read_bytes()
+    if kind == "parquet":
+        assert pq.read_table(out)["night"].to_pylist() == [night_of(1).id, night_of(2).id]
+    elif kind in {"csv", "otava"}:
+        assert len(content.splitlines()) == 3
+    else:
+        assert json.loads(content)
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "otava", "bencher"])
+def test_a_history_is_exported_to_stdout(tracekit: Run, file: Path, kind: str) -> None:
+    chosen = ("--history", str(file), "--until", "2026-03-03")
+    shown = tracekit("history", *chosen, "--export", "-", "--format", kind)
+    assert shown.code == 0, shown.err
+    assert "step_p50" in shown.out
+
+
+def test_every_value_is_exported(tracekit: Run, file: Path) -> None:
+    shown = tracekit("history", "--history", str(file), "--export", "-", "--samples")
+    rows = list(csv.DictReader(io.StringIO(shown.out)))
+    assert len(rows) == 2 * 7 * 4
+    assert {row["value"] for row in rows} == {"109.0", "111.0", "99.0", "101.0"}
+
+
+def test_no_person_is_named_in_an_export(tracekit: Run, file: Path) -> None:
+    shown = tracekit("history", "--history", str(file), "--export", "-")
+    assert "No room: ~/tmp is full." in shown.out
+    assert "ada" not in shown.out
+
+
+def test_an_export_of_a_last_night_without_values_is_inconclusive(
+    tracekit: Run, file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "bmf.json"
+    shown = tracekit("history", "--history", str(file), "--export", str(out), "--format", "bencher")
+    assert shown.code == 4
+    assert "has no value: No room" in shown.err
+    assert not out.exists()
+
+
+def test_options_that_do_not_go_together_are_told(
+    tracekit: Run, file: Path, tmp_path: Path
+) -> None:
+    shown = tracekit("history", "--history", str(file), "--samples")
+    assert shown.code == 2
+    shown = tracekit(
+        "history", "--history", str(file), "--samples", "--format", "otava", "--export", "-"
+    )
+    assert shown.code == 2
+    shown = tracekit("history", "--history", str(file), "--export", str(tmp_path))
+    assert (shown.code, "is a folder" in shown.err) == (3, True)
+
+
+def test_the_trend_page_is_written(tracekit: Run, file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "trend.html"
+    shown = tracekit("history", "--history", str(file), "--html", str(page))
+    assert shown.code == 0, shown.err
+    text = page.read_text()
+    assert "step_p50" in text
+    assert "ada" not in text
+
+
+def test_the_plan_says_which_history(
+    tracekit: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    shown = tracekit("history")
+    assert shown.code == 2
+    assert "--history URL" in shown.err
+    plan = file.parent / "tracekit.toml"
+    plan.write_text(
+        '[nightly]\nhistory = "sqlite:///history.db"\n[[nightly.capture]]\nname = "decode"\n'
+        'workload = "paged"\n'
+    )
+    shown = tracekit("history")
+    assert shown.code == 0, shown.err
+    monkeypatch.chdir(file.parent.parent)
+    assert tracekit("history", "--config", str(plan)).code == 0
+
+
+@pytest.mark.parametrize("command", [["history"], ["baseline", "list"], ["history", "unpin", "x"]])
+def test_nothing_is_made_by_looking(tracekit: Run, tmp_path: Path, command: list[str]) -> None:
+    shown = tracekit(*command, "--history", str(tmp_path / "none.db"))
+    assert shown.code == 3
+    assert "There is no history at" in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_baseline_is_accepted_and_listed(tracekit: Run, file: Path) -> None:
+    of = ("--history", str(file))
+    shown = tracekit("baseline", "accept", "2026-03-02", "--reason", "safer", *of)
+    assert shown.code == 0, shown.err
+    assert "decode\tstep_p50\t+10.0 % against the reference" in shown.out
+    assert "from the next night on" in shown.err
+    tracekit("baseline", "accept", "2026-03-01", "--reason", "back", "--capture", "decode", *of)
+    _, *rows = rows_of(tracekit("baseline", "list", *of).out)
+    assert [(row[1][:10], row[4], row[5]) for row in rows] == [
+        ("2026-03-02", "no", "safer"),
+        ("2026-03-01", "yes", "back"),
+    ]
+    listed = json.loads(tracekit("baseline", "list", "--json", *of).out)
+    assert [(one["machine"], one["holds"]) for one in listed] == [("mini", False), ("mini", True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["latest", "--reason", "x"], "failed, so nothing can be expected"),
+        (["2026-03-02", "--reason", " "], "needs a reason"),
+        (["2026-03-02"], "reason"),
+        (["2026-03-02", "--reason", "x", "--capture", "prefill"], "no capture 'prefill'"),
+        (["2026-04", "--reason", "x"], "no night '2026-04'"),
+        (["2026", "--reason", "x"], "Several nights begin with"),
+    ],
+)
+def test_a_baseline_that_makes_no_sense_is_refused(
+    tracekit: Run, file: Path, words: list[str], told: str
+) -> None:
+    shown = tracekit("baseline", "accept", *words, "--history", str(file))
+    assert shown.code == 2
+    assert told in shown.err
+    assert tracekit("baseline", "list", "--history", str(file)).out.startswith("# 0 accepted")
+
+
+def test_a_night_is_pinned_and_unpinned(tracekit: Run, file: Path) -> None:
+    of = ("--history", str(file))
+    shown = tracekit("history", "pin", "2026-03-02", "--reason", "odd", *of)
+    assert (shown.code, shown.out.strip()) == (0, night_of(2).id)
+    assert f"{night_of(2).id} (pinned)" in tracekit("history", *of).out
+    assert tracekit("history", "unpin", "2026-03-02", *of).code == 0
+    shown = tracekit("history", "unpin", "2026-03-02", *of)
+    assert tracekit("history", "unpin", "nowhere", *of).code == 2
+    assert (shown.code, "is not pinned" in shown.err) == (2, True)
+    assert tracekit("history", "pin", "2026-03-02", "--reason", "", *of).code == 2
