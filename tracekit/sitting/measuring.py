@@ -15,6 +15,7 @@ from tracekit.history.night import Pair, Values
 from tracekit.machine_state import State, Watch
 from tracekit.sitting.child import Child
 from tracekit.sitting.errors import BudgetSpentError
+from tracekit.sitting.looks import worst
 from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.side import Side
 from tracekit.sitting.starting import started
@@ -131,16 +132,18 @@ class _Pair:
 
     def apart(self, watch: Watch | None, canary: _Canary | None) -> Pair:
         """Let one process live after the other; each has one turn, twice as long."""
-        before = after = None
+        before: list[State] = []
+        after: list[State] = []
         for letter in self._pair.order:
             with ExitStack() as stack:
                 child = self._ready(letter, stack)
-                looked = self._before(watch, canary, [child])
-                before = before or looked
+                if (state := self._before(watch, canary, [child])) is not None:
+                    before.append(state)
                 self._turn(letter, child, 2)
-                after = self._after(watch, canary, child)
+                if (state := self._after(watch, canary, child)) is not None:
+                    after.append(state)
                 self._finish(letter, child)
-        return self._measured(before, after)
+        return self._measured(worst(before), worst(after))
 
     def _ready(self, letter: Letter, stack: ExitStack) -> Child:
         side = self._side(letter)

@@ -2,9 +2,11 @@
 
 import signal
 import subprocess
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from tracekit.errors import RecordingError, ToolError
 from tracekit.sitting.child import PATIENCE, Child, Patience
@@ -37,13 +39,40 @@ def started(
         ToolError: It cannot be started, or is none that can take turns.
         RecordingError: What it says cannot be kept.
     """
-    process, since = _start(side, log)
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with _uninterrupted():
+            process, since = _start(side, log)
         child = Child(name, process, log, since, deadline, patience)
         child.greet(side.python)
         yield child
     finally:
-        _end(process, patience)
+        if process is not None:
+            _end(process, patience)
+
+
+@contextmanager
+def _uninterrupted() -> Generator[None]:
+    """Put off what signals ask for, so that no process is started that nobody knows of."""
+    if threading.current_thread() is not threading.main_thread():  # signals do not come there
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+
+    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {one: found for one in asking if callable(found := signal.getsignal(one))}
+    for one in before:
+        signal.signal(one, keep)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number, frame in came[:1]:
+            before[signal.Signals(number)](number, frame)
 
 
 def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:

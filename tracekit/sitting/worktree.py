@@ -107,7 +107,7 @@ def checked_out(
 
 def _place(repository: Repository) -> Path:
     digest = hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]
-    return notes_folder() / "worktrees" / digest
+    return notes_folder().resolve() / "worktrees" / digest
 
 
 def _make(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
