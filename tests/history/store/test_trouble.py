@@ -479,9 +479,10 @@ def test_a_url_that_names_no_history_is_a_mistake(url: str, words: str) -> None:
     assert "geheim77" not in told.value.message + told.value.hint
 
 
-def test_a_name_with_odd_letters_is_a_file_like_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["", "sqlite:///", "sqlite+pysqlite:///"])
+def test_a_name_with_odd_letters_is_a_file_like_others(tmp_path: Path, scheme: str) -> None:
     file = tmp_path / "50% of #1?" / "history.db"
-    with Store.open(str(file)) as store:
+    with Store.open(f"{scheme}{file}") as store:
         assert store.append(night_of(1))
     assert stat.S_ISREG(file.stat().st_mode)
     assert [one.name for one in tmp_path.iterdir()] == ["50% of #1?"]

@@ -26,14 +26,17 @@ def place(text: str) -> URL:
         raise UsageError("The history's URL is empty.", hint=_HINT)
     if "://" not in text:
         return URL.create("sqlite", database=str(Path(text).expanduser()))
+    scheme, _, rest = text.partition("://")
+    if scheme in _SQLITE:
+        # All of it is the path: make_url would take options from the first question mark.
+        file = rest.removeprefix("/")
+        if not file or file == ":memory:" or file.startswith("file:"):
+            raise UsageError("A history in SQLite is a file, and the URL names none.", hint=_HINT)
+        return URL.create("sqlite", database=file)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
         raise UsageError("The history's URL cannot be read.", hint=_HINT) from error
-    if url.drivername in _SQLITE:
-        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
-            raise UsageError("A history in SQLite is a file, and the URL names none.", hint=_HINT)
-        return URL.create("sqlite", database=url.database)
     if url.drivername in _POSTGRESQL:
         return url.set(drivername="postgresql+psycopg")
     raise UsageError(
