@@ -97,6 +97,21 @@ def test_a_last_night_is_told_with_its_outcome(
     assert "inconclusive, partial: The machine was busy." in shown.out
 
 
+def test_an_outcome_is_not_said_twice(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
+    folder = plan.output / "2026-11-21T02-30-00-abcd"
+    folder.mkdir(parents=True)
+    document = {
+        "id": folder.name,
+        "started": "2026-11-21T02:30:00+00:00",
+        "outcome": "regression",
+        "reason": "Regression: decode is slower.",
+    }
+    (folder / "night.json").write_text(json.dumps(document))
+    shown = tracekit("nightly", "status", str(plan.file)).out
+    assert ", Regression: decode is slower." in shown
+    assert "regression: " not in shown
+
+
 def test_a_plan_that_is_broken_can_be_uninstalled(
     launchd: Fakes, plan: NightPlan, tracekit: Run
 ) -> None:

@@ -147,10 +147,13 @@ def _loaded(standing: "Standing") -> str:
 
 def _last(night: "NightSeen") -> str:
     words = night.outcome or ("not ended" if not night.ended else "not judged")
-    part = ", partial" if night.partial else ""
-    why = f": {night.reason}" if night.reason else ""
+    if night.partial:
+        words = f"{words}, partial"
+    if night.reason:
+        told = night.reason.lower().startswith(words)
+        words = night.reason if told else f"{words}: {night.reason}"
     began = night.began
-    return f"{_moment(began) if began else night.started}, {words}{part}{why}"
+    return f"{_moment(began) if began else night.started}, {words}"
 
 
 def _place(one: "Installed") -> str:
