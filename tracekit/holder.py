@@ -91,7 +91,7 @@ def taken(handle: int, path: Path) -> bool:
     except BlockingIOError:
         raise HeldError(noted(handle)) from None
     except OSError as error:
-        log.warning("%s cannot be locked: %s", path, error)
+        log.warning("%s cannot be locked, so nothing keeps two apart: %s", path, error)
         return False
     return True
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import RecordingError, ToolError
-from tracekit.xctrace.lock import Holder, locked, told
+from tracekit.holder import Holder
+from tracekit.xctrace.lock import locked, told
 
 HOLD = """
 import os, sys, time
@@ -45,7 +46,7 @@ def test_what_is_given_back_leaves_no_trace(tmp_path: Path) -> None:
         with locked(Path("/runs/mine"), tmp_path) as lock:
             assert lock.stale is None
             assert lock.handle is not None
-            assert json.loads(lock_file(tmp_path).read_bytes())["folder"] == "/runs/mine"
+            assert json.loads(lock_file(tmp_path).read_bytes())["what"] == "/runs/mine"
     assert lock_file(tmp_path).read_bytes() == b""
 
 
@@ -66,7 +67,7 @@ def test_death_frees_it_and_the_next_one_hears_of_it(tmp_path: Path) -> None:
         holder.kill()
     with locked(Path("/runs/mine"), tmp_path) as lock:
         assert lock.stale is not None
-        assert (lock.stale.pid, lock.stale.folder) == (holder.pid, "/runs/theirs")
+        assert (lock.stale.pid, lock.stale.what) == (holder.pid, "/runs/theirs")
 
 
 def test_a_holder_that_is_gone_while_others_finish_its_work(tmp_path: Path) -> None:
