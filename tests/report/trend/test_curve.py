@@ -211,6 +211,31 @@ def test_any_values_have_an_axis_that_holds_them(made: Any, unit: str, values: l
     assert len(told) == len(set(told)) > 1
 
 
+def test_shares_and_counts_have_no_axis_where_none_can_be(made: Any) -> None:
+    held = [made.night(day, made.entry()) for day in (1, 2)]
+    for unit, values, ends in (
+        ("ratio", (1.0, 0.999), (None, 1.0)),
+        ("ratio", (0.0, 0.0), (0.0, None)),
+        ("count", (0.0, 3.0), (0.0, None)),
+        ("ratio", (1.2, 1.1), (None, None)),
+    ):
+        series = made.series(*map(made.point, (1, 2), values), unit=unit)
+        y = drawn(made.course(held, series), series)[0].panels[0].y
+        assert y.low >= 0
+        assert all(y.low <= one <= y.high for one in values)
+        for end, edge in zip(ends, (y.low, y.high), strict=True):
+            assert end is None or edge == end
+
+
+def test_nights_in_a_row_of_which_the_same_is_expected_are_one_stretch(made: Any) -> None:
+    expected = [0.0, 0.0, 0.05, 0.05, None, 0.05]
+    points = [made.point(day, 2 * MS, reference=2 * MS, change=0.0) for day in range(1, 7)]
+    series = made.series(*points)
+    _, root = drawn(made.course(nights(made, *expected), series), series)
+    [limit] = of_class(root, "limit")
+    assert limit.get("d", "").count("M") == 3
+
+
 def test_small_noise_is_not_drawn_large(made: Any) -> None:
     series = made.series(made.point(1, 1.0 * MS), made.point(2, 1.001 * MS))
     picture, _ = drawn(made.course(nights(made, None, None), series), series)

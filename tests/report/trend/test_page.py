@@ -236,6 +236,18 @@ def test_a_capture_that_never_had_a_metric_is_there(made: Any) -> None:
     assert "No metric of it is known." in words(page.get_element_by_id("capture-1"))
 
 
+def test_metrics_that_no_night_knows_are_named_and_not_drawn(made: Any) -> None:
+    absent = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
+    deciding = made.series(made.point(1, None))
+    night = made.night(1, made.entry(Outcome.INCONCLUSIVE))
+    page = html.document_fromstring(page_of([absent, deciding], [night]))
+    assert [words(one) for one in page.xpath("//figcaption/b")] == ["Step p50"]
+    assert (
+        "Followed, but no night has a value of it; the nights' reports say why: GPU time per token."
+    ) in words(page.get_element_by_id("capture-1"))
+    assert "GPU time per token" not in words(page.xpath("//table[@class='values']")[0])
+
+
 def test_earlier_work_of_a_capture_is_folded_away_below(made: Any) -> None:
     nights = [made.night(1, made.entry(work="old")), made.night(2, made.entry(work="new"))]
     page = html.document_fromstring(page_of([], nights))

@@ -57,7 +57,7 @@ def test_a_night_that_says_nothing_is_not_called_good(
     made: Any, outcome: Outcome | None, tone: str, sign: str
 ) -> None:
     night = made.night(1, made.entry(outcome))
-    assert verdict(night) == (tone, sign, "the night of 1 Nov 2026 (4 days ago), in paged.")
+    assert verdict(night) == (tone, sign, "The night of 1 Nov 2026 (4 days ago), in paged.")
 
 
 def test_without_nights_there_is_nothing_yet() -> None:

@@ -63,9 +63,23 @@ class Course:
     name: str = ""
 
     @property
+    def shown(self) -> tuple[Series, ...]:
+        """The series that are drawn: all that decide, and others of which any night has a value."""
+        return tuple(one for one in self.series if one.gated or _known(one))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The metrics that are followed, and of which no night has a value."""
+        return tuple(one.metric for one in self.series if not (one.gated or _known(one)))
+
+    @property
     def last(self) -> Fared | None:
         """The last night that was not missed."""
         return next((one for one in reversed(self.fared) if one.state is not State.MISSED), None)
+
+
+def _known(series: Series) -> bool:
+    return any(one.value is not None for one in series.points)
 
 
 def courses_of(

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 
+from tracekit.history.night import Judged
 from tracekit.history.series import Point, Series
 from tracekit.history.steps import Step
 from tracekit.report.charts.axis import Axis, binary, linear
@@ -23,7 +24,9 @@ from tracekit.report.trend.words import (
 from tracekit.units import quantity
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
-_LEAST_DIFFERENCE = 1e-9
+_LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night
+_NEAR_NOUGHT = {"ratio": 0.01}  # up to where the axis goes if all values are nought
+_BOUNDS = {"ratio": (0.0, 1.0)}  # what lies within these is drawn within them
 
 
 def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Picture:
@@ -96,11 +99,13 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     """
     low, high = min(reach), max(reach)
     middle = median(reach)
-    room = max(high - low, abs(middle) * _LEAST_SPAN, _LEAST_DIFFERENCE)
+    room = max(high - low, abs(middle) * _LEAST_SPAN) or 2 * _NEAR_NOUGHT.get(series.unit, 1.0)
     spread = [edge for one in series.points for edge in (one.least, one.most) if edge is not None]
+    least, most = _BOUNDS.get(series.unit, (0.0, None)) if low >= 0 else (low - room, None)
     low, high = min(low, middle - room / 2), max(high, middle + room / 2)
-    low = max(low - room / 2, min([low, *spread]))
+    low = max(least, low - room / 2, min([low, *spread]))
     high = min(high + room / 2, max([high, *spread]))
+    high = high if most is None or max(reach) > most else min(high, most)
     make = binary if series.unit == "bytes" and low >= 0 else linear
     axis = make("", low, high, lambda one: quantity(one, series.unit))
     told = {axis.words(one): one for one in reversed(axis.marks)}
@@ -113,20 +118,31 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
 
 
 def _limits(series: Series, course: Course) -> Iterator[tuple[float, float, float, float, float]]:
-    """Yield where changes are as expected: from day, to day, lower, upper, and the worse one."""
-    ends = [*(days_of(one.at) for one in course.fared[1:]), None]
-    for fared, end in zip(course.fared, ends, strict=True):
-        judged = fared.judged(series.metric)
-        if judged is None or judged.expected is None:
-            continue
-        begin, least = days_of(fared.at), judged.threshold
-        if judged.scale == "ratio":
-            factor = 1 + judged.expected
-            low, high = factor / (1 + least) - 1, factor * (1 + least) - 1
-        else:
-            low, high = judged.expected - least, judged.expected + least
-        worse = low if judged.better == "higher" else high
-        yield begin, begin + 0.6 if end is None else end, low, high, worse
+    """Yield where changes are as expected: from day, to day, lower, upper, and the worse one.
+
+    Nights in a row of which the same is expected are one stretch.
+    """
+    begins = [days_of(one.at) for one in course.fared]
+    ends = [*begins[1:], begins[-1] + _LAST_NIGHT]
+    edges = [_edges(one.judged(series.metric)) for one in course.fared]
+    held = groupby(zip(edges, begins, ends, strict=True), key=lambda one: one[0])
+    for edge, nights in held:
+        stretch = list(nights)
+        if edge is not None:
+            yield stretch[0][1], stretch[-1][2], *edge
+
+
+def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
+    """Return what is expected of a night: lower, upper, and the one that is the limit."""
+    if judged is None or judged.expected is None:
+        return None
+    least = judged.threshold
+    if judged.scale == "ratio":
+        factor = 1 + judged.expected
+        low, high = factor / (1 + least) - 1, factor * (1 + least) - 1
+    else:
+        low, high = judged.expected - least, judged.expected + least
+    return low, high, low if judged.better == "higher" else high
 
 
 def _of_limit(series: Series) -> str:

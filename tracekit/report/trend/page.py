@@ -64,6 +64,7 @@ class Section:
     cost: str
     large: tuple[Figure, ...]
     small: tuple[Figure, ...]
+    unknown: tuple[str, ...]
     happened: tuple[Happening, ...]
     restless: tuple[str, ...]
     findings: tuple[problems.Row, ...]
@@ -102,7 +103,7 @@ def render_trend(
     """
     shown = partial(_unredacted, links=links, redact=redact)
     courses = courses_of(series, nights, accepted, missed)
-    stepped = [[(one, steps(one)) for one in course.series] for course in courses]
+    stepped = [[(one, steps(one)) for one in course.shown] for course in courses]
     stands = [stand_of(one, now) for one in courses]
     turns = turns_of(
         [(course, *one) for course, held in zip(courses, stepped, strict=True) for one in held]
@@ -130,7 +131,7 @@ def render_trend(
             _section(course, held, shown, redact)
             for course, held in zip(courses, stepped, strict=True)
         ],
-        few=sum(len(one.series) for one in courses) <= FEW_FOLLOWED,
+        few=sum(len(one.shown) for one in courses) <= FEW_FOLLOWED,
         recent=RECENT,
     )
 
@@ -164,6 +165,7 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         cost=cost_of(last.overhead) if last else "",
         large=tuple(one for one in figures if one.series.gated),
         small=tuple(one for one in figures if not one.series.gated),
+        unknown=tuple(heading(one) for one in course.unknown),
         happened=happened,
         restless=restless(course),
         findings=problems.rows_of(course),

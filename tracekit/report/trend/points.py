@@ -47,11 +47,16 @@ def summary_of(series: Series, steps: Sequence[Step]) -> str:
     last = known[-1]
     told = (
         f"{several(len(series.points), 'night')}, {len(known)} with a value, "
-        f"from {quantity(min(values), series.unit)} to {quantity(max(values), series.unit)}; "
+        f"{_range(min(values), max(values), series.unit)}; "
         f"the last, of {day(last.at)}, {quantity(last.value, series.unit)}{_against(series, last)}."
     )
     changed = (f"Changed on {words}." for words in (step_words(series, one) for one in steps))
     return " ".join((told, *changed))
+
+
+def _range(least: float, most: float, unit: str) -> str:
+    low, high = quantity(least, unit), quantity(most, unit)
+    return f"always {low}" if low == high else f"from {low} to {high}"
 
 
 def step_words(series: Series, step: Step) -> str:

@@ -184,7 +184,7 @@ def verdict_of(stands: Sequence[Stand], now: str) -> tuple[str, str, str]:
     if worst is State.OK:
         every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
         return tone, f"{SIGNS[worst]} OK", f"{every} in {when}."
-    said = f"{names} in {when}" if len(named) < len(current) else f"{when}, in {names}"
+    said = f"{names} in {when}" if len(named) < len(current) else f"T{when[1:]}, in {names}"
     why = named[0][1].reason.rstrip(".")
     return tone, f"{SIGNS[worst]} {worst.capitalize()}", f"{said}{f': {why}' if why else ''}."
 

@@ -34,14 +34,14 @@ class Table:
 
 def table_of(course: Course, links: Links) -> Table:
     """Return the values of a course."""
-    points = [{one.night: one for one in series.points} for series in course.series]
+    points = [{one.night: one for one in series.points} for series in course.shown]
     rows: list[Row] = []
     for fared in reversed(course.fared):
         night = fared.night.id if fared.night else ""
-        held = zip(course.series, (one.get(night) for one in points), strict=True)
+        held = zip(course.shown, (one.get(night) for one in points), strict=True)
         cells = tuple(_cell(series, point) for series, point in held)
         rows.append(_row(fared, cells, links))
-    return Table(tuple(heading(one.metric) for one in course.series), tuple(rows))
+    return Table(tuple(heading(one.metric) for one in course.shown), tuple(rows))
 
 
 def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> Row:
