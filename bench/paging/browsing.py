@@ -80,7 +80,9 @@ def painted(page_file: Path) -> tuple[float, float, int]:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         page = browser.new_page(viewport=_WIDE)
         page.goto(page_file.as_uri())
-        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        page.wait_for_function(
+            "() => performance.getEntriesByName('first-contentful-paint').length > 0"
+        )
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         complete = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
         elements = page.evaluate("document.querySelectorAll('*').length")
