@@ -64,24 +64,23 @@ def decide(
     found = shift([one for each in sittings for one in each], expected, policy.confidence)
     if found is None:
         return None
-    if len(sittings) == 1:
-        return _first(found, threshold, policy)
-    reproduced = all(
-        len(each) >= policy.least and middle(each, expected) >= policy.agreement * threshold
-        for each in sittings
+    before = shift(sittings[0], expected, policy.confidence)
+    tripped = before is not None and _suspicious(before, threshold, policy)
+    if len(sittings) == 1 or len(sittings[1]) < policy.least:
+        return _first(found, threshold, policy, tripped=tripped)
+    reproduced = len(sittings[0]) >= policy.least and all(
+        middle(each, expected) >= policy.agreement * threshold for each in sittings
     )
     if found.low > 0 and found.middle >= threshold:
         return Decision(Found.WORSE if reproduced else Found.APART, reproduced)
     if found.middle >= threshold or _too_wide(found, threshold, policy):
         return Decision(Found.WIDE, False)
-    before = shift(sittings[0], expected, policy.confidence)
-    if before is not None and _suspicious(before, threshold, policy):
-        return Decision(Found.GONE, False)
-    return Decision(_harmless(found, threshold))
+    return Decision(Found.GONE, False) if tripped else Decision(_harmless(found, threshold))
 
 
-def _first(found: Interval, threshold: float, policy: Policy) -> Decision:
-    if _suspicious(found, threshold, policy):
+def _first(found: Interval, threshold: float, policy: Policy, *, tripped: bool) -> Decision:
+    """Decide where there is no whole second sitting."""
+    if tripped or _suspicious(found, threshold, policy):
         return Decision(Found.UNREPEATED, False)
     if _too_wide(found, threshold, policy):
         return Decision(Found.WIDE, False)

@@ -149,9 +149,10 @@ def _missing(case: Case) -> str:
     if len(case.contaminated) == len(case.own):
         return f"No pair counts: {_why(case)}."
     good = [pair for pair in case.own if not pair.contaminated]
-    for side in ("candidate", "reference"):
-        if all(value(pair, metric, side) is None for pair in good):
+    sides = [(value(one, metric, "candidate"), value(one, metric, "reference")) for one in good]
+    for side, known in zip(("candidate", "reference"), zip(*sides, strict=True), strict=True):
+        if all(one is None for one in known):
             return f"The {side} did not say its {metric}, or not as a number."
-    if case.gated.scale == "ratio":
-        return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."
-    return f"No pair knows {metric} of both sides."
+    if all(None in both for both in sides):
+        return f"No pair knows {metric} of both sides."
+    return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."

@@ -55,7 +55,7 @@ def reason(found: Found, change: str, parts: Sequence[str], threshold: str) -> s
     return {
         Found.SAME: f"{change}: not worse by {threshold}.",
         Found.BETTER: f"{change}: better by at least {threshold}.",
-        Found.UNREPEATED: f"{change}: no second sitting has shown yet whether this is so.",
+        Found.UNREPEATED: f"{whole}: no whole second sitting has shown whether this is so.",
         Found.GONE: f"{whole}: not worse by {threshold} when all pairs are counted.",
         Found.APART: f"{whole}: worse by {threshold}, but not in both sittings.",
         Found.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
