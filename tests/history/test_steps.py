@@ -92,8 +92,8 @@ def test_three_nights_on_each_side_are_enough_and_have_no_interval() -> None:
 
 
 def test_two_slow_nights_are_not_yet_a_step_unless_they_are_very_slow() -> None:
-    assert steps(level(20, 20) + level(20.8, 2)) == ()
-    assert indices(level(20, 20) + level(20.8, 3)) == [20]
+    assert steps(level(20, 20) + level(20.6, 2)) == ()
+    assert indices(level(20, 20) + level(20.6, 3)) == [20]
     (step,) = steps(level(20, 20) + level(22, 2))
     assert step.index == 19, "it takes three nights, and so is dated a night early"
     assert step.latest >= 20
