@@ -58,6 +58,17 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
     assert names(path.parent) == ["file"]
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "file") as file:
+            file.write(b"whole")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
 def _begin_and_raise(path: Path, error: type[BaseException]) -> None:
     with replacing(path) as file:
         file.write(b"half")

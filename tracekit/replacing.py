@@ -3,6 +3,7 @@
 import fcntl
 import glob
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Generator
@@ -28,13 +29,14 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark(path))
-        temporary = Path(name)
+        # Not by mkstemp, whose files are their maker's alone: here the umask says whose.
+        mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
+        handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        temporary = mine
         with os.fdopen(handle, "wb") as file:
             _lock(handle)
             _forget_abandoned(path)
             yield file
-        temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
         raise RecordingError(

@@ -2,7 +2,6 @@
 
 import json
 import plistlib
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,28 +15,10 @@ from fake_schedulers import Fakes, agents, units
 from tracekit import schedule
 from tracekit.errors import ToolError, UsageError
 from tracekit.nightplan import NightPlan
-from tracekit.run import open as open_run
 from tracekit.schedule import rehearsal
 from tracekit.schedule.job import job_of
 
 NIGHT = time(2, 30)
-TRACED = """\
-[[nightly.capture]]
-name = "decode"
-workload = "paged"
-parameters = { batch = 2, q_heads = 4, kv_heads = 2, head_dim = 64, block_size = 16, \
-max_blocks = 4, active_blocks = 2, dtype = "float32" }
-pairs = 1
-turn = "10ms"
-warmup = 1
-time-limit = "300ms"
-parity = "off"
-metrics = { step_p50 = { gate = false } }
-[nightly.machine-state]
-load = false
-canary = false
-"""
-FAKE = Path(__file__).parents[1] / "fake_xctrace" / "bin"
 
 
 def night(plan: NightPlan, started: datetime, **more: Any) -> None:
@@ -193,42 +174,3 @@ def test_an_output_that_cannot_be_made_is_told(launchd: Fakes, plan: NightPlan) 
 def test_a_time_that_is_none_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
         schedule.time_of_day("25:00")
-
-
-def test_the_agents_own_words_run_a_night_in_a_bare_environment(
-    home: Path,
-    programs: Callable[..., Fakes],
-    plan: NightPlan,
-) -> None:
-    """As launchd starts it: its environment and nothing else, its folder, its log."""
-    fakes = programs("launchctl")
-    recorder = fakes.folder / "xcrun"
-    recorder.write_text(f'#!/bin/sh\nexec {FAKE}/xcrun "$@"\n')
-    recorder.chmod(0o755)
-    (fakes.folder / "python3").symlink_to(sys.executable)
-    plan.file.write_text(TRACED)
-    schedule.install(plan, NIGHT, "launchd")
-    [file] = agents()
-    agent = plistlib.loads(file.read_bytes())
-    assert not {name for name in agent["EnvironmentVariables"] if name.startswith("FAKE")}
-    with Path(agent["StandardOutPath"]).open("ab") as log:
-        done = subprocess.run(
-            agent["ProgramArguments"],
-            cwd=agent["WorkingDirectory"],
-            env=agent["EnvironmentVariables"] | {"TRACEKIT_DISK_FLOOR": "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            check=False,
-            timeout=200,
-        )
-    said = Path(agent["StandardOutPath"]).read_text()
-    assert done.returncode in {0, 4}, said
-    [document] = plan.output.glob("*/night.json")
-    [run] = plan.output.glob("*/decode/*/recording.json")
-    assert open_run(run.parent).provenance.recorder == "xctrace"
-    assert str(document) in said
-    known = schedule.status(plan)
-    assert known.last is not None
-    assert known.last.id == document.parent.name
-    assert not known.running
