@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.errors import ToolError, UsageError
+from tracekit.sitting.program import sweep
 
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
@@ -85,15 +86,14 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     env = kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             env=env,
-            timeout=_SECONDS,
-            check=False,
             start_new_session=True,
         )
     except OSError as error:
@@ -101,9 +101,17 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             f"git cannot be started: {error.strerror}.",
             hint="A reference that is a revision is checked out by git; install it.",
         ) from error
-    except subprocess.TimeoutExpired:
-        line = " ".join(argv[3:])
-        raise ToolError(f"git {line} did not end within {_SECONDS:g} s and was ended.") from None
+    with process:
+        try:
+            out, err = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            line = " ".join(argv[3:])
+            raise ToolError(
+                f"git {line} did not end within {_SECONDS:g} s and was ended."
+            ) from None
+        finally:
+            sweep(process)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def done(folder: Path, *arguments: str) -> str:

@@ -18,7 +18,7 @@ from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.looks import worst
 from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.side import Side
-from tracekit.sitting.starting import started
+from tracekit.sitting.starting import Bounds, started
 from tracekit.sitting.values import quantities_of, require_steps, values_of
 from tracekit.turns.protocol import Canary, Prepare, Turn, Turned
 
@@ -104,7 +104,8 @@ class _Canary:
             one = self._prepared
             name = f"the canary of {one.capture.name}"
             place = one.log_of("canary")
-            child = started(name, one.candidate, place, self._deadline, one.patience)
+            bounds = Bounds(self._deadline, one.patience, one.guardian)
+            child = started(name, one.candidate, place, bounds)
             self._child = self._stack.enter_context(child)
         return self._child
 
@@ -149,9 +150,8 @@ class _Pair:
         side = self._side(letter)
         one, capture = self._prepared, self._prepared.capture
         place: Path = one.log_of(side.role)
-        child = stack.enter_context(
-            started(one.named(side), side, place, self._deadline, one.patience)
-        )
+        bounds = Bounds(self._deadline, one.patience, one.guardian)
+        child = stack.enter_context(started(one.named(side), side, place, bounds))
         asked = Prepare(side.workload, side.workloads, dict(side.parameters), capture.warmup)
         ready = child.prepare(asked)
         if side.role == "candidate":

@@ -13,7 +13,7 @@ from tracekit.history.night import Side as Role
 from tracekit.nightplan import Capture, NightPlan
 from tracekit.sitting.child import PATIENCE, Patience
 from tracekit.sitting.side import Side, candidate_of, reference_of
-from tracekit.sitting.starting import started
+from tracekit.sitting.starting import Bounds, started
 from tracekit.turns.protocol import Ready
 
 log = logging.getLogger(__name__)
@@ -126,9 +126,10 @@ def prepared(
         reference = stack.enter_context(reference_of(capture, plan, candidate, guardian, deadline))
         sides = (candidate,) if reference is None else (candidate, reference)
         logs = folder / capture.name / "logs"
+        bounds = Bounds(deadline, patience, guardian)
         described: dict[Role, Described] = {}
         for side in sides:
             name = f"the {side.role} of {capture.name}"
-            with started(name, side, logs / f"{side.role}.log", deadline, patience) as child:
+            with started(name, side, logs / f"{side.role}.log", bounds) as child:
                 described[side.role] = side.described(child.hello)
         yield Prepared(capture, folder, candidate, reference, described, guardian, patience)

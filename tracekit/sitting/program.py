@@ -100,7 +100,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait(_KILLED)
 
 
-def sweep(process: subprocess.Popen[bytes]) -> None:
+def sweep(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     """Kill what a process of its own session left behind in its group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

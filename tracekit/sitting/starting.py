@@ -5,24 +5,43 @@ import subprocess
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import psutil
+
 from tracekit.errors import RecordingError, ToolError
+from tracekit.guardian import Care, Guardian, end_leftovers
 from tracekit.sitting.child import PATIENCE, Child, Patience
 from tracekit.sitting.program import sweep
 from tracekit.sitting.side import Side
 from tracekit.turns import command
 
+# It leaves after its step once it is asked; what it started may need to be told.
+_CARE = Care(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), group=True)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a child may live.
+
+    Attributes:
+        deadline: When the night's time is spent, in monotonic seconds; None for never.
+        patience: How long to wait for what.
+        guardian: Ends it, and all that it started, if tracekit is killed; None for nobody.
+    """
+
+    deadline: float | None = None
+    patience: Patience = PATIENCE
+    guardian: Guardian | None = None
+
+
+_UNBOUND = Bounds()
+
 
 @contextmanager
-def started(
-    name: str,
-    side: Side,
-    log: Path,
-    deadline: float | None = None,
-    patience: Patience = PATIENCE,
-) -> Generator[Child]:
+def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Generator[Child]:
     """Start a child, wait for its first words, and end it and all it started afterwards.
 
     It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
@@ -32,8 +51,7 @@ def started(
         name: What messages call it.
         side: Whose interpreter, environment and folder it has.
         log: What it says on standard error is added to this file.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
-        patience: How long to wait for what.
+        bounds: How long it may live.
 
     Raises:
         ToolError: It cannot be started, or is none that can take turns.
@@ -43,12 +61,16 @@ def started(
     try:
         with _uninterrupted():
             process, since = _start(side, log)
-        child = Child(name, process, log, since, deadline, patience)
+            if bounds.guardian is not None:
+                bounds.guardian.watch(process.pid, _CARE)
+        child = Child(name, process, log, since, bounds.deadline, bounds.patience)
         child.greet(side.python)
         yield child
     finally:
         if process is not None:
-            _end(process, patience)
+            _end(process, bounds.patience)
+            if bounds.guardian is not None:
+                bounds.guardian.forget(process.pid)
 
 
 @contextmanager
@@ -102,6 +124,7 @@ def _end(process: subprocess.Popen[bytes], patience: Patience) -> None:
     """End it: nobody asks any more, then SIGTERM, then SIGKILL for all that it started."""
     assert process.stdin is not None
     assert process.stdout is not None
+    own, since = _own(process)
     try:
         with suppress(OSError):
             process.stdin.close()
@@ -116,3 +139,12 @@ def _end(process: subprocess.Popen[bytes], patience: Patience) -> None:
         sweep(process)
         process.wait()
         process.stdout.close()
+        end_leftovers(own, since, patience.leave)
+
+
+def _own(process: subprocess.Popen[bytes]) -> tuple[set[int], float]:
+    """Return the processes that it started, in sessions of their own too, and when it began."""
+    with suppress(psutil.Error):
+        known = psutil.Process(process.pid)
+        return {one.pid for one in known.children(recursive=True)}, known.create_time()
+    return set(), 0.0
