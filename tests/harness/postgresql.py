@@ -55,7 +55,7 @@ class Server:
     def stop(self) -> None:
         """End the server, and wait until it is gone."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
+            self.process.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
             self.process.wait(30)
 
 

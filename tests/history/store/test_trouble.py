@@ -80,7 +80,7 @@ def test_a_kill_at_any_moment_loses_no_night_and_doubles_none(
         begun = len(done)
         writer = processes.Process(target=append_all, args=(url, range(MANY), log))
         writer.start()
-        if kills < 12:
+        if kills < 8:
             deadline = time.monotonic() + 60
             while len(acknowledged(log)) == begun and time.monotonic() < deadline:
                 time.sleep(0.001)

@@ -152,5 +152,6 @@ def values(connection: Connection, wanted: Wanted) -> Iterator[Value]:
         *(SAMPLES.c.metric, SAMPLES.c.side, SAMPLES.c.turn),
     )
     names = [one.name for one in fields(Value)]
-    for row in connection.execution_options(yield_per=1000).execute(query).mappings():
-        yield Value(**{name: row[name] for name in names})
+    with connection.execute(query, execution_options={"yield_per": 1000}) as rows:
+        for row in rows.mappings():
+            yield Value(**{name: row[name] for name in names})
