@@ -47,10 +47,16 @@ class Server:
         )
 
     def new_database(self, name: str) -> str:
-        """Make an empty database and return its URL."""
+        """Make an empty database and return its URL; a server copies 300 files for it."""
         with self.connect() as connection:
             connection.execute(f'CREATE DATABASE "{name}"')
         return self.url(name)
+
+    def new_schema(self, name: str) -> str:
+        """Make a place of its own in a database, at once, and return its URL."""
+        with self.connect() as connection:
+            connection.execute(f'CREATE SCHEMA "{name}"')
+        return f"{self.url()}?options=-csearch_path%3D{name}"
 
     def stop(self) -> None:
         """End the server, and wait until it is gone."""

@@ -132,7 +132,10 @@ def _show_nights(
     if json:
         console.show_json({"nights": lines, "missed": missed})
         return
-    console.measurements(f"{len(lines)} night{'' if len(lines) == 1 else 's'}", *table_of(lines, missed, store.pinned()))
+    console.measurements(
+        f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
+        *table_of(lines, missed, store.pinned()),
+    )
 
 
 def _show_series(store: "Store", of: dict[str, Any], *, json: bool) -> None:

@@ -28,7 +28,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a database that is empty, or not there yet."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/nights/history.db"
-    return request.getfixturevalue("postgresql").new_database(uuid4().hex)
+    return request.getfixturevalue("postgresql").new_schema(f"s{uuid4().hex}")
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ def test_a_history_in_sqlite_does_what_a_model_does(tmp_path: Any) -> None:
 def test_a_history_in_postgresql_does_what_a_model_does(postgresql: Server) -> None:
     class InPostgresql(History):
         def made(self) -> str:
-            return postgresql.new_database(uuid4().hex)
+            return postgresql.new_schema(f"s{uuid4().hex}")
 
     _run(InPostgresql, examples=3)
 

@@ -166,7 +166,7 @@ def test_text_with_a_nul_is_kept(store: Store, sql: Say) -> None:
 def one_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     url = f"sqlite:///{tmp_path_factory.mktemp('one')}/history.db"
     if request.param == "postgresql":
-        url = request.getfixturevalue("postgresql").new_database("one")
+        url = request.getfixturevalue("postgresql").new_schema("one")
     with Store.open(url) as opened:
         yield opened
 

@@ -399,7 +399,7 @@ def test_a_writer_waits_for_another_and_then_says_so(url: str, sql: Say) -> None
 
 
 def test_a_reader_that_dawdles_does_not_keep_writers_out_of_postgresql(postgresql: Server) -> None:
-    with Store.open(postgresql.new_database("dawdle"), patience=0.5) as store:
+    with Store.open(postgresql.new_schema("dawdle"), patience=0.5) as store:
         store.append(night_of(1))
         with store.database.reading():
             assert store.append(night_of(2))
