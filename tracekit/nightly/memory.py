@@ -11,7 +11,7 @@ from tracekit.errors import RecordingError, TracekitError
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Night
 from tracekit.history.store import Store
-from tracekit.history.store.place import place
+from tracekit.history.store.place import folder_of
 from tracekit.nightly.folder import NightFolder, nights_in
 from tracekit.nightplan import NightPlan
 from tracekit.recording import write_whole
@@ -66,11 +66,9 @@ class Memory:
 
     @property
     def _own_folder(self) -> Path | None:
-        """The folder that holds the history; None where it is on a server."""
-        url = place(self.plan.history)
-        if url.get_backend_name() != "sqlite" or url.database is None:
-            return None
-        return Path(url.database).parent.resolve()
+        """The folder that holds the history; None where a server does."""
+        own = folder_of(self.plan.history)
+        return own and own.resolve()
 
     def keep(self, night: Night) -> None:
         """Add a night to the history.
@@ -103,7 +101,7 @@ class Memory:
 
     def _left(self, store: Store) -> Iterator[str]:
         """Add nights that were ended from outside, and yield a sentence for each."""
-        known = {one.id for one in store.nights(plan=self.plan.name)}
+        known = store.ids()
         for one in nights_in(self.plan.output):
             if one.folder.name in known:
                 continue
