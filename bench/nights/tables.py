@@ -17,7 +17,7 @@ from tracekit.history.night import Outcome
 
 _NIGHTS = 30
 _RUNS = 10
-_SERIES = 10
+SERIES_OF_A_NIGHT = 10
 _COUNTS = (6, 10, 20)
 
 
@@ -112,9 +112,10 @@ def coverage(effort: Effort) -> str:
 
 def many_series(noise: Noise, design: Design, effort: Effort) -> str:
     """Say how often a night of ten equal series has a false alarm in any of them."""
-    alarms = judged_nights(design, noise, 0.0, effort.nights, effort.seed).alarms
-    whole = len(alarms) // _SERIES
-    nights = np.reshape(alarms[: whole * _SERIES], (whole, _SERIES)).any(axis=1)
+    count = max(effort.nights, SERIES_OF_A_NIGHT)
+    alarms = judged_nights(design, noise, 0.0, count, effort.seed).alarms
+    whole = len(alarms) // SERIES_OF_A_NIGHT
+    nights = np.reshape(alarms[: whole * SERIES_OF_A_NIGHT], (whole, SERIES_OF_A_NIGHT)).any(axis=1)
     return Rate(int(nights.sum()), whole).whole
 
 

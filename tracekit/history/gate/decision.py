@@ -61,7 +61,8 @@ def decide(
         threshold: The least change for the worse that matters, above 0.
         policy: What it takes.
     """
-    found = shift([one for each in sittings for one in each], expected, policy.confidence)
+    together = [one for each in sittings for one in each]
+    found = shift(together, expected, policy.confidence)
     if found is None:
         return None
     before = shift(sittings[0], expected, policy.confidence)
@@ -71,7 +72,8 @@ def decide(
     reproduced = len(sittings[0]) >= policy.least and all(
         middle(each, expected) >= policy.agreement * threshold for each in sittings
     )
-    if found.low > 0 and found.middle >= threshold:
+    sure = shift(together, expected, policy.certainty)
+    if found.middle >= threshold and sure is not None and sure.low > 0:
         return Decision(Found.WORSE if reproduced else Found.APART, reproduced)
     if found.middle >= threshold or _too_wide(found, threshold, policy):
         return Decision(Found.WIDE, False)

@@ -92,7 +92,7 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
     if partial or not entries:
         ended.append(Outcome.INCONCLUSIVE)
     outcome = worst(ended)
-    told = [_names(entries, one) for one in _ORDER]
+    told = [_names(entries, one, led=one is not outcome) for one in _ORDER]
     if partial:
         told.append("The night was stopped before all captures were through.")
     elif not entries:
@@ -123,13 +123,16 @@ def _uncounted(entry: Entry) -> str:
     return f"No pair counts: {why.rstrip('.')}."
 
 
-def _names(entries: Sequence[Entry], outcome: Outcome) -> str:
-    """Say which captures ended so, and why; nothing of those that are well."""
+def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
+    """Say which captures ended so, and why; nothing of those that are well.
+
+    `led` tells that the outcome is named first; that of the night itself is told elsewhere.
+    """
     own = [one for one in entries if (one.outcome or Outcome.INCONCLUSIVE) is outcome]
     if outcome is Outcome.OK or not own:
         return ""
     told = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
-    return f"{_WORDS[outcome].capitalize()}: {told}."
+    return f"{_WORDS[outcome].capitalize()}: {told}." if led else f"{told}."
 
 
 def _listed(names: Sequence[str]) -> str:

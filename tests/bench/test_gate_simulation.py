@@ -1,0 +1,225 @@
+"""The simulation of gates: its noise, its other gates, and what it finds, on few nights."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gate_simulation
+from nights.divisive import change_points, quantile
+from nights.noise import METRIC, VARYING, Noise, histories, pairs
+from nights.others import GATES
+from nights.ours import Design, judged_nights
+from nights.rates import Rate, table
+from nights.series import FINDERS, NIGHTS, changes_over_nights, odd_nights, seen
+from nights.signs import judged_by_signs
+from tracekit.history.gate import changes
+from tracekit.history.night import Described, Entry, Night, Outcome, Pair
+from tracekit.recording import save
+
+USUAL = Noise("4 / 2 %", night=0.04, within=0.02)
+STILL = Noise("still", night=0.0, within=0.0, drift=0.0)
+
+
+def share(found: int, of: int) -> float:
+    return found / of
+
+
+def test_nothing_varies_where_there_is_no_noise() -> None:
+    made = pairs(STILL, 0.05, 4, 1, np.random.default_rng(1))
+    assert changes(made, METRIC, "ratio") == pytest.approx([math.log(1.05)] * 4)
+    assert [pair.order for pair in made] == ["abba", "baab", "abba", "baab"]
+    assert all(len(pair.candidate[METRIC]) == len(pair.reference[METRIC]) == 2 for pair in made)
+
+
+def test_turns_take_an_even_drift_out_of_every_pair() -> None:
+    drifting = Noise("", night=0.0, within=0.0, drift=0.5)
+    made = pairs(drifting, 0.0, 10, 1, np.random.default_rng(1))
+    first, last = made[0].candidate[METRIC], made[-1].candidate[METRIC]
+    assert max(last) > 1.4 * min(first)
+    assert changes(made, METRIC, "ratio") == pytest.approx([0.0] * 10, abs=1e-3)
+
+
+def test_a_side_varies_by_what_it_is_said_to() -> None:
+    made = pairs(USUAL, 0.0, 4000, 1, np.random.default_rng(1))
+    found = changes(made, METRIC, "ratio")
+    assert np.std(found) == pytest.approx(0.02 * math.sqrt(2), rel=0.05)
+    runs = histories(
+        Noise("", night=0.0, within=0.02, drift=0.0), 40, 10, 10, np.random.default_rng(2)
+    )
+    assert np.std(runs) == pytest.approx(0.02, rel=0.05)
+    nights = histories(
+        Noise("", night=0.04, within=0.0, drift=0.0), 400, 10, 2, np.random.default_rng(3)
+    )
+    assert np.std(nights) == pytest.approx(0.04, rel=0.05)
+
+
+def test_odd_turns_only_slow_down() -> None:
+    odd = Noise("", within=0.001, odd=0.2)
+    found = changes(pairs(odd, 0.0, 500, 1, np.random.default_rng(1)), METRIC, "ratio")
+    assert max(found) > 0.05
+    assert min(found) < -0.05
+    assert abs(np.median(found)) < 0.005
+
+
+def test_measured_differences_are_drawn_from() -> None:
+    noise = Noise("mine", measured=(-0.01, 0.0, 0.01))
+    found = changes(pairs(noise, 0.05, 50, 1, np.random.default_rng(1)), METRIC, "ratio")
+    assert {round(one - math.log(1.05), 6) for one in found} == {-0.01, 0.0, 0.01}
+
+
+def test_the_goals_are_met_at_two_percent_within_a_sitting() -> None:
+    equal = judged_nights(Design("ours"), USUAL, 0.0, 300, seed=1)
+    slower = judged_nights(Design("ours"), USUAL, 0.05, 300, seed=2)
+    assert equal.outcomes[Outcome.REGRESSION] <= 1
+    assert equal.outcomes[Outcome.INCONCLUSIVE] <= 3
+    assert slower.outcomes[Outcome.REGRESSION] >= 0.95 * 300
+    assert equal.second < 0.2 * 300 < slower.second
+
+
+def test_the_goals_are_met_against_an_accepted_night() -> None:
+    design = Design("accepted", accepted=20)
+    equal = judged_nights(design, USUAL, 0.0, 200, seed=1)
+    slower = judged_nights(design, USUAL, 0.05, 200, seed=2)
+    assert equal.outcomes[Outcome.REGRESSION] <= 2
+    assert slower.outcomes[Outcome.REGRESSION] >= 0.93 * 200
+
+
+def test_ten_percent_is_always_found_and_one_percent_never() -> None:
+    assert judged_nights(Design(""), USUAL, 0.1, 50, 1).outcomes == {Outcome.REGRESSION: 50}
+    assert judged_nights(Design(""), USUAL, 0.01, 50, 1).outcomes[Outcome.REGRESSION] == 0
+
+
+def test_a_machine_that_is_too_noisy_is_inconclusive_and_not_well() -> None:
+    noisy = Noise("", within=0.08)
+    ended = judged_nights(Design(""), noisy, 0.0, 200, seed=1)
+    assert ended.outcomes[Outcome.INCONCLUSIVE] > 160
+    assert ended.outcomes[Outcome.REGRESSION] <= 3
+
+
+def test_the_sign_test_decides_alike() -> None:
+    equal = judged_by_signs(Design("", signs=True), USUAL, 0.0, 100, seed=1)
+    slower = judged_by_signs(Design("", signs=True), USUAL, 0.05, 100, seed=2)
+    assert equal.outcomes[Outcome.REGRESSION] == 0
+    assert slower.outcomes[Outcome.REGRESSION] >= 90
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_other_gates_see_what_is_plain_and_nothing_in_stillness(name: str) -> None:
+    still = histories(STILL, 3, 30, 10, np.random.default_rng(1))
+    still += np.random.default_rng(2).normal(0, 1e-4, still.shape)
+    assert not GATES[name](still).any()
+    slower = still.copy()
+    slower[:, -1] += math.log(1.2)
+    assert GATES[name](slower).all()
+    faster = still.copy()
+    faster[:, -1] -= math.log(1.2)
+    assert not GATES[name](faster).any()
+
+
+def test_gates_on_history_cry_wolf_where_nights_differ_and_ours_does_not() -> None:
+    nights = histories(USUAL, 200, 30, 10, np.random.default_rng(1))
+    assert share(GATES["mean, 5 % above last night's"](nights).sum(), 200) > 0.1
+    assert share(GATES["Mann-Whitney on 7 pooled nights, 3 %"](nights).sum(), 200) > 0.1
+
+
+def test_e_divisive_finds_a_step() -> None:
+    source = np.random.default_rng(1)
+    values = source.normal(0, 0.01, 30)
+    assert change_points(values, 0.03) == []
+    values[20:] += 0.05
+    assert change_points(values, 0.03) == [20]
+    assert change_points(values[:2], 0.03) == []
+    assert quantile(28) == pytest.approx(3.674, abs=0.001)
+    assert quantile(2) == math.inf
+
+
+def test_change_points_are_dated_after_five_nights() -> None:
+    flat = changes_over_nights(0.02, 40, np.random.default_rng(1))
+    assert flat.shape == (40, NIGHTS)
+    found = seen(FINDERS["tracekit"], flat, since=(5,))
+    assert found.points <= 2
+    assert found.dated[5].value >= 0.95
+
+
+def test_odd_nights_mislead_squares_more_than_distances() -> None:
+    flat = odd_nights(0.01, 40, np.random.default_rng(1))
+    ours, other = (seen(finder, flat, since=(5,)).dated[5].value for finder in FINDERS.values())
+    assert ours > 0.8
+    assert ours > other
+
+
+def test_a_rate_has_the_interval_of_wilson() -> None:
+    assert Rate(0, 100).interval == (0.0, pytest.approx(0.0370, abs=1e-3))
+    assert Rate(50, 100).interval == pytest.approx((0.404, 0.596), abs=1e-3)
+    assert Rate(100, 100).interval == (pytest.approx(0.963, abs=1e-3), 1.0)
+    assert (Rate(0, 3).words, Rate(3, 3).words, Rate(1, 3).words) == ("0", "100", "33.3")
+    assert Rate(1, 100).whole == "1.0 [0.2 … 5.4]"
+
+
+def test_a_table_stands_in_columns() -> None:
+    assert table(["a", "bcd"], [["long", "1"]]).splitlines() == [
+        "| a    | bcd |",
+        "| ---- | --: |",
+        "| long | 1   |",
+    ]
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_what_pairs_vary_by_has_its_middle_at_nought(name: str) -> None:
+    found = VARYING[name](np.random.default_rng(1), 4001)
+    assert abs(np.median(found)) < 0.06
+
+
+def test_the_same_seed_gives_the_same_page(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "before\n<!-- written by bench/gate_simulation.py -->\nold\n<!-- end -->\nafter\n"
+    )
+    gate_simulation.main(["--histories", "4", "--markdown", str(page)])
+    first = capsys.readouterr().out
+    gate_simulation.main(["--histories", "4"])
+    assert capsys.readouterr().out == first
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("<!-- end -->\nafter\n")
+    assert "old" not in text
+    assert first.strip() in text
+    assert all(name in text for name in GATES)
+
+
+def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing here\n")
+    with pytest.raises(SystemExit, match="no place for the tables"):
+        gate_simulation.main(["--markdown", str(page)])
+    assert page.read_text() == "nothing here\n"
+
+
+def night_with(*pairs_of_it: Pair) -> Night:
+    entry = Entry("decode", "d1", Described("paged"), None, pairs_of_it)
+    return Night("n1", "paged", "mini", "2026-11-22T02:30:00Z", entries=(entry,))
+
+
+def test_differences_of_real_pairs_may_be_put_in(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = pairs(Noise("", within=0.01), 0.2, 10, 1, np.random.default_rng(1))
+    file = tmp_path / "n1" / "night.json"
+    file.parent.mkdir()
+    save(file, night_with(*made))
+    assert np.median(gate_simulation.centred(file)) == pytest.approx(0, abs=1e-9)
+    gate_simulation.main(["--histories", "5", "--measured", str(file)])
+    out = capsys.readouterr().out
+    assert "| n1 " in out
+    assert "Mann-Whitney" not in out
+
+
+def test_a_night_without_pairs_has_no_differences(tmp_path: Path) -> None:
+    file = tmp_path / "night.json"
+    save(file, night_with())
+    with pytest.raises(SystemExit, match="no pair that counts"):
+        gate_simulation.centred(file)
