@@ -101,7 +101,7 @@ def test_the_command_tells_what_became_of_each_metric(
     assert shown.code == 0
     assert shown.out.splitlines()[0].startswith(("The same: ", "Unclear: "))
     assert "# metrics: run → other" in shown.out
-    assert "gpu_busy\t20 ns\t20 ns\t+0.0 %" in shown.out
+    assert "gpu_busy\t20 ns\t20 ns\t0.0 %" in shown.out
     assert "model\tMacBook Air\tMacBook Pro" in shown.out
     assert "--between" in shown.err
 

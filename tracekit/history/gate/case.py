@@ -10,8 +10,8 @@ from tracekit.analysis.result import Better
 from tracekit.history.gate.changes import change, counts, pairs_of, values
 from tracekit.history.gate.policy import Policy
 from tracekit.history.gate.shift import middle, shift
-from tracekit.history.gate.words import Shown
 from tracekit.history.night import Judged, Pair
+from tracekit.history.shown import Shown
 from tracekit.history.spread import Interval
 from tracekit.nightplan import Gated
 

@@ -6,6 +6,7 @@ from tracekit.analysis.result import Better
 from tracekit.history import Change, Comparison, Verdict
 from tracekit.history.kernels import Kernel, KernelChange
 from tracekit.history.problems import FindingChange
+from tracekit.history.shown import Shown
 from tracekit.units import count, duration, percent, quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -77,14 +78,14 @@ def value(number: float | None, change: Change) -> str:
 
 def shift(change: Change) -> str:
     """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
-    return _signed(change.change, change)
+    return NOTHING if change.change is None else _shown(change).change(change.change)
 
 
 def bounds(change: Change) -> str:
     """Return the interval in words."""
     if change.low is None or change.high is None:
         return NOTHING
-    return f"{_signed(change.low, change)} … {_signed(change.high, change)}"
+    return _shown(change).between(change.low, change.high)
 
 
 def ruling(change: Change) -> str:
@@ -110,7 +111,7 @@ def ratio(change: KernelChange) -> str:
     """Return how the median interval changed."""
     if change.ratio is None:
         return "new" if change.before is None else "gone" if change.after is None else NOTHING
-    return f"{(change.ratio - 1) * 100:+.1f} %"
+    return Shown("ratio", "ns").change(change.ratio - 1)
 
 
 def counts(change: KernelChange) -> str:
@@ -155,11 +156,5 @@ def _kernel(one: KernelChange) -> Sequence[str]:
     return (one.label, counts(one), p50(one.before), p50(one.after), ratio(one))
 
 
-def _signed(value: float | None, change: Change) -> str:
-    if value is None:
-        return NOTHING
-    if change.relative:
-        return f"{value * 100:+.1f} %"
-    if change.unit == "ratio":
-        return f"{value * 100:+.1f} points"
-    return f"{'+' if value > 0 else ''}{quantity(value, change.unit)}"
+def _shown(change: Change) -> Shown:
+    return Shown("ratio" if change.relative else "difference", change.unit)

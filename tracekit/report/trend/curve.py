@@ -7,6 +7,7 @@ from statistics import median
 
 from tracekit.history.night import Judged
 from tracekit.history.series import Point, Series
+from tracekit.history.shown import Shown
 from tracekit.history.steps import Step
 from tracekit.report.charts.axis import Axis, binary, linear
 from tracekit.report.naming import heading
@@ -51,7 +52,7 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
     reach += [edge for one in known for edge in (one.low, one.high) if edge is not None]
     title = "Change from the reference, with its 95 % interval"
     if limits:
-        allowed = shift(series.threshold, series.scale, series.unit).lstrip("+")
+        allowed = Shown(series.scale, series.unit).amount(series.threshold)
         title += f"; shaded: what is expected ± {allowed}; dashed: the limit"
     return Panel(
         title,
@@ -146,10 +147,8 @@ def _edges(judged: Judged | None) -> tuple[float, float, float] | None:
 
 
 def _of_limit(series: Series) -> str:
-    return (
-        "Beyond this line a change for the worse matters: "
-        f"{shift(series.threshold, series.scale, series.unit).lstrip('+')} from what is expected"
-    )
+    allowed = Shown(series.scale, series.unit).amount(series.threshold)
+    return f"Beyond this line a change for the worse matters: {allowed} from what is expected"
 
 
 def _lines(

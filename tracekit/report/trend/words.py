@@ -6,9 +6,10 @@ from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.history.night import Outcome
+from tracekit.history.shown import Shown
 from tracekit.nightplan import Scale
 from tracekit.recording import Overhead
-from tracekit.units import NOT_AVAILABLE, percent, quantity
+from tracekit.units import NOT_AVAILABLE, percent
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]
@@ -96,26 +97,12 @@ def ago(at: str, now: str) -> str:
 
 def shift(change: float | None, scale: Scale, unit: str) -> str:
     """Return a change in words: "+9.8 %" for ratios, else a difference in the metric's unit."""
-    if change is None:
-        return NOT_AVAILABLE
-    if scale == "ratio":
-        return f"{_signed(change * 100)} %"
-    if unit == "ratio":
-        return f"{_signed(change * 100)} points"
-    return f"{'+' if change > 0 else ''}{quantity(change, unit)}"
-
-
-def _signed(value: float) -> str:
-    """Return a number with one decimal and its sign; nought, and what rounds to it, has none."""
-    words = f"{value:+.1f}"
-    return "0.0" if float(words) == 0 else words
+    return NOT_AVAILABLE if change is None else Shown(scale, unit).change(change)
 
 
 def bounds(low: float | None, high: float | None, scale: Scale, unit: str) -> str:
     """Return an interval in words; empty where there is none."""
-    if low is None or high is None:
-        return ""
-    return f"{shift(low, scale, unit)} … {shift(high, scale, unit)}"
+    return "" if low is None or high is None else Shown(scale, unit).between(low, high)
 
 
 def direction(change: float, better: Better) -> Literal["worse", "better", "changed"]:
