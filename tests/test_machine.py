@@ -50,6 +50,20 @@ def test_a_commit_is_told_and_whether_it_was_changed(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == f"{commit}-dirty"
 
 
+def test_the_commit_is_that_of_the_folder_in_a_hook_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("hooked", "asked"):
+        folder = tmp_path / name
+        folder.mkdir()
+        _git(folder, "init", "-q")
+        _git(folder, "commit", "-q", "--allow-empty", "-m", name)
+    wanted = _git(tmp_path / "asked", "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "hooked" / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "hooked"))
+    assert git_commit(tmp_path / "asked") == wanted
+
+
 def test_no_repository_is_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == ""
     assert git_commit(tmp_path / "missing") == ""

@@ -11,6 +11,9 @@ from typing import Any
 
 import psutil
 
+from tracekit.errors import ToolError
+from tracekit.git import git
+
 _SECONDS = 10
 
 
@@ -44,15 +47,19 @@ def git_commit(folder: Path) -> str:
 
     Empty where there is no repository, no commit or no git.
     """
-    commit = _git(folder, "rev-parse", "--verify", "HEAD")
+    commit = _said(folder, "rev-parse", "--verify", "HEAD")
     if not commit:
         return ""
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    changes = _said(folder, "status", "--porcelain", "--untracked-files=no")
     return f"{commit}-dirty" if changes else commit
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    return _output("git", "-C", str(folder), *arguments)
+def _said(folder: Path, *arguments: str) -> str:
+    """Return what git says; empty where it fails, is not there or takes too long."""
+    with suppress(ToolError):
+        found = git(folder, *arguments, seconds=_SECONDS)
+        return found.stdout.strip() if found.returncode == 0 else ""
+    return ""
 
 
 def _output(*argv: str) -> str:

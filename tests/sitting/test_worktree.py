@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tracekit.errors import ToolError, UsageError
+from tracekit.git import git as ask
 from tracekit.guardian import Guardian
 from tracekit.nightplan import Reference
 from tracekit.sitting import BudgetSpentError, measure
-from tracekit.sitting.git import git as ask
-from tracekit.sitting.git import repository as repository_of
+from tracekit.sitting.repository import repository as repository_of
 from tracekit.sitting.worktree import KEPT, Worktree, checked_out
 
 pytestmark = pytest.mark.usefixtures("children")

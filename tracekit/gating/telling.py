@@ -2,14 +2,13 @@
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 
 import msgspec
 
 from tracekit.errors import UsageError
+from tracekit.process_group import sweep
 from tracekit.report.gate import GateReport
 from tracekit.report.gate.words import said
 
@@ -83,6 +82,5 @@ def facts(report: GateReport) -> dict[str, str]:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a command that still runs, and all that it started."""
     if process.poll() is None:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+        sweep(process)
         process.wait()

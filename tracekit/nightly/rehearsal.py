@@ -17,7 +17,7 @@ from tracekit.history.night import Entry, Night
 from tracekit.nearest import nearest
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
-from tracekit.sitting.git import repository
+from tracekit.sitting.repository import repository
 from tracekit.units import percent, quantity
 
 _NIGHTS = 5

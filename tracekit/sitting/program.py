@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tracekit.errors import RecordingError, ToolError
 from tracekit.guardian import Care, Guardian
+from tracekit.process_group import sweep
 from tracekit.sitting.errors import BudgetSpentError
 
 # A program that records has things to save when it is asked to stop.
@@ -98,12 +99,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_KILLED)
-
-
-def sweep(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
-    """Kill what a process of its own session left behind in its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def last_words(log: Path, since: int = 0) -> str:

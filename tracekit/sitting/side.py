@@ -14,7 +14,7 @@ from tracekit.guardian import Guardian
 from tracekit.history.night import Described
 from tracekit.history.night import Side as Role
 from tracekit.nightplan import Capture, NightPlan, Reference
-from tracekit.sitting.git import repository
+from tracekit.sitting.repository import repository
 from tracekit.sitting.worktree import Worktree, checked_out
 from tracekit.turns.protocol import Hello
 from tracekit.workload import find

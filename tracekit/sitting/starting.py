@@ -13,8 +13,8 @@ import psutil
 
 from tracekit.errors import RecordingError, ToolError
 from tracekit.guardian import Care, Guardian, end_leftovers
+from tracekit.process_group import sweep
 from tracekit.sitting.child import PATIENCE, Child, Patience
-from tracekit.sitting.program import sweep
 from tracekit.sitting.side import Side
 from tracekit.turns import command
 

@@ -18,12 +18,13 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import RecordingError, ToolError, TracekitError
+from tracekit.git import REPOSITORY_VARIABLES, done, git
 from tracekit.guardian import Guardian
 from tracekit.notes import notes_folder
 from tracekit.recording import now, save
 from tracekit.sitting.errors import BudgetSpentError
-from tracekit.sitting.git import REPOSITORY_VARIABLES, Repository, done, git
 from tracekit.sitting.program import Program, ending, last_words, run
+from tracekit.sitting.repository import Repository
 
 KEPT = 4
 """Work trees of a repository that are kept when another one is made, the last used ones."""
