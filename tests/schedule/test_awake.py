@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -17,22 +18,29 @@ def script(folder: Path, text: str) -> Path:
     return program
 
 
+def started(before: Collection[psutil.Process]) -> list[psutil.Process]:
+    """What this process started since; servers of other tests are its children too."""
+    return [one for one in psutil.Process().children() if one not in before]
+
+
 def test_caffeinate_holds_on_as_long_as_the_night(tmp_path: Path) -> None:
     program = script(tmp_path, f'echo "$@" > {tmp_path}/said; exec sleep 600')
+    before = psutil.Process().children()
     with awake(program, "darwin"):
-        [child] = psutil.Process().children()
+        [child] = started(before)
         while not (tmp_path / "said").exists() or not (tmp_path / "said").read_text():
             assert child.is_running()
         assert (tmp_path / "said").read_text() == f"-i -s -w {os.getpid()}\n"
-    assert psutil.Process().children() == []
+    assert started(before) == []
 
 
 def test_elsewhere_nothing_is_started(tmp_path: Path) -> None:
     program = script(tmp_path, f"touch {tmp_path}/ran; exec sleep 600")
+    before = psutil.Process().children()
     with awake(program, "linux"):
-        assert psutil.Process().children() == []
+        assert started(before) == []
     with awake(tmp_path / "absent", "darwin"):
-        assert psutil.Process().children() == []
+        assert started(before) == []
     assert not (tmp_path / "ran").exists()
 
 
