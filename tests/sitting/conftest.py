@@ -18,6 +18,7 @@ HASTY = Patience(hello=20, ready=20, canary=20, turn=20, finish=20, leave=0.3)
 NAPS = '''
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -32,6 +33,11 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
     if mark:
         with open(mark, "a") as file:
             file.write(f"{os.getpid()}\\n")
+    if trick == "fork":
+        argv = [sys.executable, "-IS", "-c", "import time; time.sleep(600)"]
+        with open(mark, "a") as file:
+            for alone in (False, True):
+                file.write(f"{subprocess.Popen(argv, start_new_session=alone).pid}\\n")
     if trick == "refuse":
         raise ValueError("not today")
 

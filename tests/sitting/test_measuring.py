@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,20 @@ def test_a_parameter_that_the_candidate_does_not_know_is_refused_first(
     told = "has no parameter 'depth'"
     with pytest.raises(UsageError, match=told), ready(parameters={"depth": 1}):
         pytest.fail("it was prepared")
+
+
+def test_what_a_workload_started_ends_with_its_pair(
+    ready: Callable[..., Any], tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    with ready(parameters={"trick": "fork", "mark": str(mark)}, pairs=1) as prepared:
+        list(measure(prepared))
+    pids = [int(line) for line in mark.read_text().split()]
+    assert len(set(pids)) == 6
+    assert [one for one in pids if psutil.pid_exists(one) and _runs(one)] == []
+
+
+def _runs(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False

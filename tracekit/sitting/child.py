@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from tracekit.errors import InputError, ToolError, UsageError
 from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.program import ending, last_words
@@ -60,6 +62,8 @@ class Child:
         since: Where in the log that begins.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
         patience: How long to wait for what.
+        begun: When it was started, in seconds since the epoch.
+        started: The processes that it was seen to have started, in sessions of their own too.
     """
 
     name: str
@@ -70,6 +74,8 @@ class Child:
     patience: Patience = PATIENCE
     hello: Hello = field(default_factory=lambda: Hello(0))
     ready: Ready = field(default_factory=lambda: Ready(""))
+    begun: float = field(default_factory=time.time)
+    started: set[int] = field(default_factory=set[int])
     _rest: bytes = b""
 
     def greet(self, python: Path) -> Hello:
@@ -110,10 +116,17 @@ class Child:
 
     def finish(self) -> Finished:
         """Let it end its work, and wait for its end."""
+        self.look()
         finished = _given(self.ask(Request(finish=Finish()), self.patience.finish).finished)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(self.patience.finish)
         return finished
+
+    def look(self) -> None:
+        """Note what it has started; once it has ended nobody can tell whose that was."""
+        with suppress(psutil.Error):
+            own = psutil.Process(self.process.pid).children(recursive=True)
+            self.started |= {one.pid for one in own}
 
     def ask(self, request: Request, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds.

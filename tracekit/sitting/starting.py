@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import psutil
-
 from tracekit.errors import RecordingError, ToolError
 from tracekit.guardian import Care, Guardian, end_leftovers
 from tracekit.process_group import sweep
@@ -58,6 +56,7 @@ def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Gene
         RecordingError: What it says cannot be kept.
     """
     process: subprocess.Popen[bytes] | None = None
+    child: Child | None = None
     try:
         with _uninterrupted():
             process, since = _start(side, log)
@@ -68,7 +67,7 @@ def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Gene
         yield child
     finally:
         if process is not None:
-            _end(process, bounds.patience)
+            _end(process, bounds.patience, child)
             if bounds.guardian is not None:
                 bounds.guardian.forget(process.pid)
 
@@ -120,11 +119,12 @@ def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
     return process, since
 
 
-def _end(process: subprocess.Popen[bytes], patience: Patience) -> None:
+def _end(process: subprocess.Popen[bytes], patience: Patience, child: Child | None) -> None:
     """End it: nobody asks any more, then SIGTERM, then SIGKILL for all that it started."""
     assert process.stdin is not None
     assert process.stdout is not None
-    own, since = _own(process)
+    if child is not None:
+        child.look()
     try:
         with suppress(OSError):
             process.stdin.close()
@@ -139,12 +139,5 @@ def _end(process: subprocess.Popen[bytes], patience: Patience) -> None:
         sweep(process)
         process.wait()
         process.stdout.close()
-        end_leftovers(own, since, patience.leave)
-
-
-def _own(process: subprocess.Popen[bytes]) -> tuple[set[int], float]:
-    """Return the processes that it started, in sessions of their own too, and when it began."""
-    with suppress(psutil.Error):
-        known = psutil.Process(process.pid)
-        return {one.pid for one in known.children(recursive=True)}, known.create_time()
-    return set(), 0.0
+        if child is not None:
+            end_leftovers(child.started, child.begun, patience.leave)
