@@ -1,0 +1,79 @@
+"""The bench of a month of nights: what it calls right, and that one of its nights can be lived."""
+
+from pathlib import Path
+
+import pytest
+
+from month.repository import CAPTURE, Planned, begin, commit
+from thirty_nights import METRIC, Ended, Month, lived, summary
+from tracekit.history.night import Night, Outcome
+from tracekit.history.steps import Step
+from tracekit.nightplan import read_plan
+from tracekit.sitting.repository import repository
+
+EACH = Planned(pairs=6, turn=0.02, traced=0, rounds=20)
+MONTH = Month(nights=5, slow_on=3, slow=0.1, each=EACH)
+
+
+def ended(*outcomes: str, dated: tuple[int, ...] = (2,)) -> Ended:
+    nights = tuple(
+        Night(str(number), "month", "here", "", outcome=Outcome(one))
+        for number, one in enumerate(outcomes)
+    )
+    return Ended(nights, tuple(step_at(index) for index in dated))
+
+
+def step_at(index: int) -> Step:
+    return Step(index, index, index, 1.0, 1.1, 0.1)
+
+
+def test_a_month_is_right_if_its_slow_night_alone_alarms_and_is_dated() -> None:
+    found = ended("ok", "ok", "regression", "ok", "inconclusive")
+    assert found.right(MONTH)
+    assert summary(MONTH, found) == (
+        "5 nights, 10.0 % more work from night 3 on: regressions in 3, changes dated to 3, "
+        "inconclusive 5, failed none: as it should be."
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (ended("ok", "ok", "ok", "ok", "ok"), "it slept"),
+        (ended("ok", "regression", "regression", "ok", "ok"), "it cried wolf"),
+        (ended("ok", "ok", "regression", "failed", "ok"), "a night failed"),
+        (ended("ok", "ok", "regression", "ok", "ok", dated=()), "nothing was dated"),
+        (ended("ok", "ok", "regression", "ok", "ok", dated=(2, 0)), "a second date"),
+    ],
+)
+def test_anything_else_is_not_as_it_should_be(found: Ended, why: str) -> None:
+    assert not found.right(MONTH), why
+    assert "NOT as it should be" in summary(MONTH, found)
+
+
+def test_a_date_may_be_off_by_a_night() -> None:
+    assert ended("ok", "ok", "regression", "ok", "ok", dated=(1,)).right(MONTH)
+    assert not ended("ok", "ok", "regression", "ok", "ok", dated=(0,)).right(MONTH)
+
+
+def test_the_repository_holds_a_plan_and_its_pinned_commit(tmp_path: Path) -> None:
+    begin(tmp_path, EACH)
+    plan = read_plan(tmp_path / "tracekit.toml")
+    assert [one.name for one in plan.captures] == [CAPTURE]
+    assert [one.metric for one in plan.captures[0].metrics if one.gate] == [METRIC]
+    pinned = repository(tmp_path).commit("pinned")
+    commit(tmp_path, 22, "Do more")
+    assert repository(tmp_path).commit("HEAD") != pinned == repository(tmp_path).commit("pinned")
+    assert "ROUNDS = 22" in (tmp_path / "workloads" / "roots.py").read_text()
+
+
+def test_a_night_of_the_month_is_lived(tmp_path: Path) -> None:
+    """Whatever the machine does meanwhile: it is measured, dated and kept."""
+    heard: list[tuple[int, str]] = []
+    month = Month(nights=1, slow_on=9, slow=0.1, each=EACH)
+    found = lived(month, tmp_path / "month", lambda n, night, _: heard.append((n, night.started)))
+    assert heard == [(1, found.nights[0].started)]
+    assert heard[0][1].startswith("2026-10-01T02:30:0")
+    assert found.nights[0].outcome in {Outcome.OK, Outcome.INCONCLUSIVE}
+    assert len(found.nights[0].entries[0].pairs) >= 6
+    assert (tmp_path / "month" / "nights" / "trend.html").is_file()
