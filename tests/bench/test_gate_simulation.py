@@ -177,7 +177,7 @@ def test_the_same_seed_gives_the_same_page(
 ) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "before\n<!-- written by bench/gate_simulation.py -->\nold\n<!-- end -->\nafter\n"
+        "before\n<!-- written by bench/gate_simulation.py -->\nstale\n<!-- end -->\nafter\n"
     )
     gate_simulation.main(["--histories", "4", "--markdown", str(page)])
     first = capsys.readouterr().out
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_page(
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("<!-- end -->\nafter\n")
-    assert "old" not in text
+    assert "stale" not in text
     assert first.strip() in text
     assert all(name in text for name in GATES)
 

@@ -15,6 +15,7 @@ from tracekit.nightplan import Scale
 from tracekit.recording import Overhead
 
 FORMAT = 1
+DOCUMENT = "night.json"
 
 Side = Literal["candidate", "reference"]
 Values = dict[str, tuple[float, ...]]
@@ -72,15 +73,17 @@ class Judged:
         outcome: How it ended; None where it is followed only.
         candidate: The median of the candidate's pairs that count; None without one.
         reference: The same of the reference.
-        change: The candidate from the reference, beyond what was expected: the median over
-            pairs, of all sittings; None where there was nothing to compare with.
+        change: The candidate from the reference, beyond what was expected: the middle over pairs
+            of all sittings, as of `tracekit.history.gate.shift`; None where there was nothing to
+            compare with.
         low: Lower end of its 95 % interval; None where there are too few pairs.
         high: Its upper end.
         expected: The change from the reference that is expected: 0 for the same work, else that
             of the accepted baseline; None where there is neither.
         baseline: The night whose change is expected; empty where none was accepted.
         pairs: How many pairs count.
-        reproduced: Whether a second sitting found the same; None where none was needed.
+        reproduced: Whether a second sitting found the same, False where one is needed still; None
+            where none was needed.
         reason: Why it ended so, in a sentence.
     """
 
