@@ -29,6 +29,7 @@ TIME = duration(0.001, 7200)
         (size(), "1.5 MB", 1_500_000),
         (size(), "7kB", 7000),
         (size(), "12B", 12),
+        (size(), "2 gib", 2 << 30),
         (off_or(number(0, 1)), False, None),
         (off_or(number(0, 1)), 0.5, 0.5),
         (place_in(("Nominal", "Light")), "light", 1),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from tracekit.history.course import Course
     from tracekit.nightplan import NightPlan
-    from tracekit.schedule import Installation, Installed, NightSeen, Scheduled, Standing
+    from tracekit.schedule import Installation, Installed, Scheduled, Standing
 
 Config = Annotated[
     Path | None,
@@ -145,7 +146,7 @@ def _loaded(standing: "Standing") -> str:
     return f"{words}; {standing.words}" if standing.words else words
 
 
-def _last(night: "NightSeen") -> str:
+def _last(night: "Course") -> str:
     words = night.outcome or ("not ended" if not night.ended else "not judged")
     if night.partial:
         words = f"{words}, partial"

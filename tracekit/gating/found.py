@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.errors import RecordingError, UsageError
-from tracekit.history.night import Night
+from tracekit.history.night import DOCUMENT, Night
 from tracekit.history.store import Store
-from tracekit.history.store.document import DOCUMENT, night_in
+from tracekit.history.store.document import night_in
 from tracekit.history.store.place import place, shown
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import NightPlan, read_plan

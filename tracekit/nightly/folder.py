@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tracekit.errors import RecordingError
-from tracekit.history.night import Night
-from tracekit.history.store.document import DOCUMENT, night_in
+from tracekit.history.night import DOCUMENT, Night
+from tracekit.history.store.document import night_in
 from tracekit.recording import save
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit

@@ -1,11 +1,11 @@
 """What makes nights comparable: a digest of the work, of what it is held against and how."""
 
-import hashlib
 from pathlib import Path
 
-import msgspec
-
 from tracekit.nightplan import Capture
+from tracekit.nightplan.digest import digest_of, relative
+
+_LENGTH = 12  # hexadecimal digits
 
 
 def work_of(capture: Capture, folder: Path) -> str:
@@ -24,7 +24,7 @@ def work_of(capture: Capture, folder: Path) -> str:
         else {
             "workload": reference.workload,
             "parameters": reference.parameters,
-            "python": _relative(reference.python, folder),
+            "python": relative(reference.python, folder),
             "revision": reference.revision,
         },
         "together": capture.together,
@@ -32,9 +32,4 @@ def work_of(capture: Capture, folder: Path) -> str:
         "templates": capture.templates,
         "counters": capture.counters,
     }
-    encoded = msgspec.json.encode(what, enc_hook=str, order="sorted")
-    return hashlib.sha256(encoded).hexdigest()[:12]
-
-
-def _relative(path: Path | None, folder: Path) -> Path | None:
-    return path.relative_to(folder) if path and path.is_relative_to(folder) else path
+    return digest_of(what, _LENGTH)

@@ -26,14 +26,24 @@ def digested(plan: NightPlan) -> NightPlan:
         "state": plan.state,
         "retries": plan.retries,
     }
-    written = msgspec.json.encode(measured, enc_hook=str, order="sorted")
-    return replace(plan, digest=hashlib.sha256(written).hexdigest()[:_LENGTH])
+    return replace(plan, digest=digest_of(measured, _LENGTH))
+
+
+def digest_of(value: object, length: int) -> str:
+    """Return a digest of a value, the same in whatever order its keys stand."""
+    written = msgspec.json.encode(value, enc_hook=str, order="sorted")
+    return hashlib.sha256(written).hexdigest()[:length]
+
+
+def relative(path: Path | None, folder: Path) -> Path | None:
+    """Return a path as it counts from a folder; one that lies elsewhere as it is."""
+    return path.relative_to(folder) if path and path.is_relative_to(folder) else path
 
 
 def _measured(capture: Capture, folder: Path) -> Any:
     plain = replace(
         capture,
-        workloads=_relative(capture.workloads, folder),
+        workloads=relative(capture.workloads, folder),
         reference=_plain(capture.reference, folder),
         metrics=(),
         fail_on=(),
@@ -44,10 +54,4 @@ def _measured(capture: Capture, folder: Path) -> Any:
 
 
 def _plain(reference: Reference | None, folder: Path) -> Reference | None:
-    return reference and replace(reference, python=_relative(reference.python, folder))
-
-
-def _relative(path: Path | None, folder: Path) -> Path | None:
-    if path is None or not path.is_relative_to(folder):
-        return path
-    return path.relative_to(folder)
+    return reference and replace(reference, python=relative(reference.python, folder))

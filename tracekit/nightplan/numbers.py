@@ -1,17 +1,15 @@
 """Kinds of values that are numbers: counts, shares, times and sizes."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from tracekit import plan
+from tracekit.amounts import size_of
 from tracekit.errors import UsageError
 from tracekit.nightplan.kind import Kind, bounded, refused
 from tracekit.nightplan.mistakes import UnfitError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kMGT]i?B)")
-_POWERS = {"B": 0, "k": 1, "M": 2, "G": 3, "T": 4}
 _TIMES = 'Write "300ms", "5s", "10m" or "2h".'
 
 
@@ -69,13 +67,11 @@ def size() -> Kind:
     """A size of memory: text with a unit, or a number of bytes."""
 
     def read(value: Any) -> int:
-        match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-        if match is not None:
-            factor = 1024 if "i" in match[2] else 1000
-            value = min(float(match[1]) * factor ** _POWERS[match[2][0]], 1e30)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise refused("a size", value, 'Write "1GiB", "500MB", or a number of bytes.')
-        return int(bounded(value, 0, 1 << 60))
+        try:
+            found = size_of(value) if isinstance(value, str) else _number(value)
+        except (UsageError, UnfitError):
+            raise refused("a size", value, 'Write "1GiB", "500MB", or a number of bytes.') from None
+        return int(bounded(found, 0, 1 << 60))
 
     return Kind('size such as "1GiB", or bytes', read)
 

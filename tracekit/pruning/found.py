@@ -11,13 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from tracekit.errors import TracekitError
 from tracekit.guardian.sizes import size
+from tracekit.history.course import course_in
+from tracekit.history.night import DOCUMENT
 from tracekit.recording import Provenance, Recording
 
-NIGHT = "night.json"
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off
 
@@ -36,15 +35,6 @@ class NightSeen:
     folder: Path
     id: str = ""
     ended: bool = False
-
-
-@dataclass(frozen=True)
-class _Document:
-    """What is read of a night's document."""
-
-    id: str
-    started: str
-    ended: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +91,7 @@ def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
     for name, folders, files in os.walk(root):
         place = Path(name)
         folders.sort()
-        if NIGHT in files:
+        if DOCUMENT in files:
             nights[place] = _night(place, now)
         if "recording.json" in files:
             folders.clear()
@@ -155,12 +145,11 @@ def _busy(provenance: Provenance, now: datetime) -> str:
 
 
 def _night(folder: Path, now: datetime) -> NightSeen:
-    try:
-        found = msgspec.json.decode((folder / NIGHT).read_bytes(), type=_Document)
-    except (OSError, msgspec.MsgspecError):
+    found = course_in(folder)
+    if found is None:
         return NightSeen(folder)
-    began = _moment(found.started)
-    return NightSeen(folder, found.id, bool(found.ended or (began and now - began > _LONGEST)))
+    long_ago = found.began is not None and now - found.began > _LONGEST
+    return NightSeen(folder, found.id, ended=bool(found.ended) or long_ago)
 
 
 def _moment(text: str) -> datetime | None:

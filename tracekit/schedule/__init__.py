@@ -4,7 +4,6 @@ from tracekit.schedule.awake import awake
 from tracekit.schedule.budget import Budget, enforced
 from tracekit.schedule.due import late, next_due, passed, time_of_day
 from tracekit.schedule.log_file import bound_log
-from tracekit.schedule.nights import NightSeen
 from tracekit.schedule.only_one import only_one, runs_in
 from tracekit.schedule.schedule import (
     Installation,
@@ -21,7 +20,6 @@ __all__ = [
     "Budget",
     "Installation",
     "Installed",
-    "NightSeen",
     "Scheduled",
     "Standing",
     "awake",

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.errors import RecordingError, ToolError
+from tracekit.history.course import Course, last_course
 from tracekit.nightplan import NightPlan
 from tracekit.schedule import cron, due
 from tracekit.schedule.cron import Cron
 from tracekit.schedule.job import Job, job_of
 from tracekit.schedule.launchd import Launchd
-from tracekit.schedule.nights import NightSeen, last_night
 from tracekit.schedule.only_one import runs_in
 from tracekit.schedule.rehearsal import rehearse
 from tracekit.schedule.scheduler import Installed, Scheduler, Standing
@@ -59,7 +59,7 @@ class Scheduled:
     installed: tuple[Installed, ...]
     standing: tuple[Standing, ...]
     next: datetime | None
-    last: NightSeen | None
+    last: Course | None
     running: bool
     missed: tuple[datetime, ...]
 
@@ -125,7 +125,7 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     now = now or datetime.now(UTC)
     found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(_file(plan))]
     installed = tuple(one for _, one in found)
-    last, running = last_night(plan.output), runs_in(plan.output)
+    last, running = last_course(plan.output), runs_in(plan.output)
     overdue: list[datetime] = []
     if installed:
         at, since = installed[0].at, _since(installed[0])

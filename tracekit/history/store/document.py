@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import InputError
-from tracekit.history.night import FORMAT, Night, Outcome
+from tracekit.history.night import DOCUMENT, FORMAT, Night, Outcome
 
-DOCUMENT = "night.json"
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from tracekit.errors import UsageError
-from tracekit.history.store.document import DOCUMENT, night_in
+from tracekit.history.night import DOCUMENT
+from tracekit.history.store.document import night_in
 from tracekit.history.store.schema import NIGHTS
 
 LATEST = "latest"

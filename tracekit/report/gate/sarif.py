@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from tracekit.history.night import Outcome
+from tracekit.recording import as_json
 from tracekit.report.gate.model import Case, GateReport, Suite
 from tracekit.report.gate.words import said, sentences
 from tracekit.report.text import visible
@@ -47,7 +46,7 @@ def sarif(report: GateReport, version: str) -> bytes:
         "properties": {"outcome": str(report.outcome), "environment": _told(report.environment)},
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return as_json(document)
 
 
 def _rule(name: str, case: Case) -> dict[str, Any]:

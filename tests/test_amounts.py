@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracekit.amounts import age, size_of
 from tracekit.errors import UsageError
-from tracekit.pruning import age, size_of
 
 
 @pytest.mark.parametrize(
