@@ -20,6 +20,7 @@ from tracekit.analysis.rule import Rule
 from tracekit.analysis.summary import numbers, silence, worth
 from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
+from tracekit.folding import rigid
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
 
@@ -176,16 +177,26 @@ def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
-    """Print a table; tab-separated where nobody looks, and without its head unless `headed`."""
+    """Print a table; tab-separated where nobody looks, and without its head unless `headed`.
+
+    In a terminal that is too narrow the widest columns are folded, and no others.
+    """
     if not _out.is_terminal:
         if headed:
             sys.stdout.write("\t".join(columns) + "\n")
         sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
         return
-    grid = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column, stiff in zip(columns, rigid(columns, rows, _out.width), strict=True):
+        grid.add_column(column, no_wrap=stiff, overflow="fold")
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
     _out.print(grid)
+
+
+def looked_at() -> bool:
+    """Tell whether stdout is a terminal, where somebody looks."""
+    return _out.is_terminal
 
 
 def _show_metrics(result: Result) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.machine_state import JUDGED, State, StateLimits, contaminated, unknown
+from tracekit.machine_state import JUDGED, State, StateLimits, contaminated, unjudged, unknown
 
 AT = "2026-11-20T02:30:00.000+00:00"
 ANYTHING = StateLimits(
@@ -167,6 +167,17 @@ def test_what_nobody_could_tell_is_told_once_with_its_reason() -> None:
         "The GPU's clock is not known: no monitor. ioreg does not tell it.",
     )
     assert unknown([]) == ()
+
+
+def test_a_night_tells_in_one_sentence_what_nobody_could_tell() -> None:
+    known = State(AT, dict.fromkeys(JUDGED, 1.0))
+    blind = State(AT, {"load": 0.1}, dict.fromkeys(set(JUDGED) - {"load"}, "why."))
+    part = replace(known, readings={one: 1.0 for one in JUDGED if one not in {"mains", "load"}})
+    assert unjudged([known]) == unjudged([blind, known]) == unjudged([]) == ""
+    assert unjudged([blind, part]) == (
+        "Not known here, and so not judged: whether the machine is on mains. "
+        "`tracekit doctor` says why."
+    )
 
 
 def test_every_judged_reading_has_words() -> None:

@@ -105,7 +105,7 @@ def test_a_night_is_measured_kept_and_drawn(tmp_path: Path, capture: Capture) ->
     assert speed.expected == 0
     assert speed.change == pytest.approx(0, abs=0.2)
     assert {"chip", "python", "tracekit", "os_build"} <= set(night.environment)
-    assert "nap: pair 6" in heard
+    assert "nap: pair 6 of 6" in heard
 
     assert kept(plan) == [night]
     folder = NightFolder(plan.output / night.id)
@@ -196,7 +196,7 @@ def test_a_night_that_is_interrupted_keeps_what_it_has(tmp_path: Path, capture: 
     plan = plan_of(tmp_path, capture, replace(capture, name="later"))
 
     def interrupt(words: str) -> None:
-        if words == "nap: pair 3":
+        if words == "nap: pair 3 of 6":
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="keeps what was measured"):

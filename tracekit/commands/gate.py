@@ -174,7 +174,9 @@ def _show(report: "GateReport", told: _Told) -> None:
     elif told.markdown:
         console.show_line(markdown(report).rstrip("\n"))
     else:
-        console.show_line(words.heading(report))
+        console.show_line(words.verdict(report))
+        console.table(("outcome", "what", "why"), words.verdicts(report))
+        console.show_line("")
         for title, columns, rows in words.tables(report):
             console.measurements(title, columns, rows)
 
@@ -192,6 +194,6 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     if errors:
         raise errors[0]
     if report.outcome is Outcome.FAILED:
-        raise TracekitError(words.heading(report), hint="The night's folder has the logs.")
+        raise TracekitError(words.verdict(report), hint="The night's folder has the logs.")
     if report.outcome is Outcome.INCONCLUSIVE:
-        raise InconclusiveError(words.heading(report), hint="It says nothing, good or bad.")
+        raise InconclusiveError(words.verdict(report), hint="It says nothing, good or bad.")

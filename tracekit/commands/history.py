@@ -134,7 +134,7 @@ def _show_nights(
         return
     console.measurements(
         f"{len(lines)} night{'' if len(lines) == 1 else 's'}",
-        *table_of(lines, missed, store.pinned()),
+        *table_of(lines, missed, store.pinned(), whole=not console.looked_at()),
     )
 
 
@@ -146,8 +146,11 @@ def _show_series(store: "Store", of: dict[str, Any], *, json: bool) -> None:
     if json:
         console.show_json(found)
         return
-    for one in found:
-        console.measurements(*series_table(one))
+    named = [one for one in found if of["metric"] or any(each.pairs for each in one.points)]
+    for one in named:
+        console.measurements(*series_table(one, whole=not console.looked_at()))
+    if blank := [f"{one.capture} {one.metric}" for one in found if one not in named]:
+        console.show_hint(f"No night has a value of: {', '.join(blank)}.")
 
 
 def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path) -> None:

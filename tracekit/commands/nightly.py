@@ -125,12 +125,16 @@ def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> 
         console.show_json(night)
     else:
         console.show_line(words.heading(night))
+        console.table(("outcome", "what", "why"), words.verdicts(night))
+        console.show_line("")
         for title, columns, rows in words.tables(night):
             console.measurements(title, columns, rows)
         for note in words.notes(night):
             console.show_hint(note)
         console.show_warnings(night.warnings)
         console.show_written(folder.document)
+        if night.folder and folder.page.exists():
+            console.show_hint(f"All nights on one page: {folder.page}")
     if open_page and folder.page.exists():
         typer.launch(folder.page.resolve().as_uri())
     raise typer.Exit(night_code(night.outcome))

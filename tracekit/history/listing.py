@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from textwrap import shorten
 
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate.shift import middle
@@ -15,6 +16,12 @@ from tracekit.history.store import Missed
 from tracekit.units import quantity, stamp
 
 _DIGITS = 9  # of a commit or a digest
+_SEVERAL = 2
+_REASON = 120  # characters of a reason in a terminal
+_WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "reason", "commit")
+_SHORT = ("night", "plan", "machine", "outcome", "change", "commit")
+_POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
+_LONG = ("pairs", "reason")
 _SAYS_MOST = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
 
 
@@ -133,43 +140,69 @@ def missed_among(
 
 
 def table_of(
-    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str]
+    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str], *, whole: bool
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Return columns and rows of nights, those that were missed among them, oldest first."""
-    machines = {one.machine for one in (*lines, *missed)}
-    rows: list[tuple[str, Sequence[str]]] = []
+    """Return columns and rows of nights, those that were missed among them, oldest first.
+
+    Not `whole` is for a terminal: the id says when a night began, plan and machine are told where
+    there are several, and the reason only where there is no change.
+    """
+    every = (*lines, *missed)
+    rows: list[tuple[str, dict[str, str]]] = []
     for one in lines:
-        lead = (stamp(one.started), one.id + (" (pinned)" if one.id in pinned else ""))
-        ended = f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}"
-        rows.append((one.started, (*lead, one.plan, one.machine, ended, *_told(one))))
-    rows += [
-        (one.due, (stamp(one.due), "", one.plan, one.machine, "missed", "", one.reason, ""))
-        for one in missed
-    ]
-    columns = ("began", "night", "plan", "machine", "outcome", "change", "reason", "commit")
+        row = {
+            "began": stamp(one.started),
+            "night": one.id + (" (pinned)" if one.id in pinned else ""),
+            "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
+            "change": one.words,
+            "reason": one.reason,
+            "commit": one.commit[:_DIGITS],
+        }
+        rows.append((one.started, row | {"plan": one.plan, "machine": one.machine}))
+    for one in missed:
+        row = {"began": stamp(one.due), "outcome": "missed", "reason": one.reason}
+        rows.append((one.due, row | {"plan": one.plan, "machine": one.machine}))
     found = [row for _, row in sorted(rows, key=lambda row: row[0])]
-    if len(machines) > 1:
-        return columns, found
-    return (*columns[:3], *columns[4:]), [(*row[:3], *row[4:]) for row in found]
+    left_out = {
+        "plan": not whole and len({one.plan for one in every}) < _SEVERAL,
+        "machine": len({one.machine for one in every}) < _SEVERAL,
+    }
+    columns = [one for one in (_WHOLE if whole else _SHORT) if not left_out.get(one)]
+    if not whole:
+        found = [_shortened(row) for row in found]
+    return columns, [[row.get(one, "") for one in columns] for row in found]
 
 
-def series_table(series: Series) -> tuple[str, Sequence[str], list[Sequence[str]]]:
-    """Return title, columns and rows of a metric over nights."""
+def _shortened(row: dict[str, str]) -> dict[str, str]:
+    change = row.get("change") or shorten(row["reason"], _REASON, placeholder=" …")
+    night = row.get("night") or row["began"]
+    return row | {"change": change, "night": night}
+
+
+def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], list[Sequence[str]]]:
+    """Return title, columns and rows of a metric over nights; not `whole` is for a terminal."""
     shown = Shown(series.scale, series.unit)
     title = f"{series.capture} {series.metric}, {series.better} is better"
     title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
-    columns = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
     rows: list[Sequence[str]] = []
+    columns = _POINTS if whole else tuple(one for one in _POINTS if one not in _LONG)
     for one in series.points:
         change = ""
         if one.change is not None:
             known = one.low is not None and one.high is not None
             interval = Interval(one.change, one.low or 0, one.high or 0) if known else None
             change = shown.whole(one.change, interval)
-        values = [_value(number, series.unit) for number in (one.value, one.reference)]
-        ended = str(one.outcome or one.night_outcome or "")
-        commit = one.commit[:_DIGITS]
-        rows.append((stamp(one.at), *values, change, str(one.pairs), ended, commit, one.reason))
+        row = {
+            "began": stamp(one.at),
+            "value": _value(one.value, series.unit),
+            "reference": _value(one.reference, series.unit),
+            "change": change,
+            "pairs": str(one.pairs),
+            "outcome": str(one.outcome or one.night_outcome or ""),
+            "commit": one.commit[:_DIGITS],
+            "reason": one.reason,
+        }
+        rows.append([row[name] for name in columns])
     return title, columns, rows
 
 
@@ -189,10 +222,6 @@ def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
     change = middle(accepted.changes[metric])
     plain = math.expm1(change) if judged.scale == "ratio" else change
     return f"{Shown(judged.scale, judged.unit).change(plain)} against the reference"
-
-
-def _told(line: Line) -> tuple[str, str, str]:
-    return line.words, line.reason, line.commit[:_DIGITS]
 
 
 def _value(value: float | None, unit: str) -> str:

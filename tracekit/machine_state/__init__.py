@@ -1,7 +1,7 @@
 """Whether the machine was in a state in which a measurement counts."""
 
 from tracekit.machine_state.environment import environment, machine_name
-from tracekit.machine_state.judging import contaminated, unknown
+from tracekit.machine_state.judging import contaminated, unjudged, unknown
 from tracekit.machine_state.sources import Sources
 from tracekit.machine_state.state import JUDGED, State, StateLimits
 from tracekit.machine_state.watch import Watch, look
@@ -16,5 +16,6 @@ __all__ = [
     "environment",
     "look",
     "machine_name",
+    "unjudged",
     "unknown",
 ]

@@ -41,6 +41,15 @@ def unknown(states: Sequence[State]) -> tuple[str, ...]:
     )
 
 
+def unjudged(states: Sequence[State]) -> str:
+    """Say in one sentence what none of the states could tell; empty where each told all."""
+    names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
+    listed = "; ".join(f"{one[0].lower()}{one[1:]}" for one in names)
+    if not listed:
+        return ""
+    return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."
+
+
 def _pace(states: Sequence[State], sitting: Sequence[State], limits: StateLimits) -> Iterator[str]:
     """Judge what tells the pace of the machine against the sitting's best."""
     slowest = max(_readings("canary", states), default=None)

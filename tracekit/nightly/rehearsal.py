@@ -2,7 +2,7 @@
 
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,13 +12,14 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.errors import TracekitError, UsageError
+from tracekit.errors import InputError, TracekitError, UsageError
 from tracekit.history.night import Entry, Night
 from tracekit.nearest import nearest
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
 from tracekit.sitting.repository import repository
 from tracekit.units import percent, quantity
+from tracekit.workload import find
 
 _NIGHTS = 5
 COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")
@@ -62,14 +63,25 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
-    """Return why references cannot be prepared, as far as a glance tells, a sentence each."""
-    told = [
+    """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
+    told = [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
+    told += [
         f"{one.name}: {words}"
         for one in plan.captures
         if one.reference is not None
         for words in _in_the_way(one.reference, plan.file.parent)
     ]
     return tuple(dict.fromkeys(told))
+
+
+def _unloadable(capture: Capture) -> Iterator[str]:
+    """Yield why the files of a capture's workloads cannot be loaded."""
+    names = [capture.workload, capture.reference.workload if capture.reference else ""]
+    for name in dict.fromkeys(one for one in names if one):
+        try:
+            find(name, capture.workloads)
+        except InputError as error:
+            yield error.message
 
 
 def _in_the_way(reference: Reference, folder: Path) -> list[str]:

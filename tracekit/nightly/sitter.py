@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate import judge_entry, needs_second_sitting, outcome_of
 from tracekit.history.night import Entry, Pair
-from tracekit.machine_state import State, Watch, contaminated, unknown
+from tracekit.machine_state import State, Watch, contaminated, unjudged
 from tracekit.nightly.findings import findings_of
 from tracekit.nightly.terms import Terms
 from tracekit.sitting import Prepared, measure, overhead, trace
@@ -76,12 +76,13 @@ class Sitter:
     def remarks(self) -> tuple[str, ...]:
         """Return what a reader must know of how it was measured."""
         states = [one for pair in self.entry.pairs for one in _states(pair)]
-        return (*self.prepared.learned.remarks, *self.watch.remarks, *unknown(states))
+        unknown = [one for one in (unjudged(states),) if one]
+        return (*self.prepared.learned.remarks, *self.watch.remarks, *unknown)
 
     def _sitting(self, sitting: int) -> None:
         self._untraced(sitting)
-        if self.prepared.capture.traced:
-            self._keep(self._trace(sitting), sitting, "traced capture")
+        if traced := self.prepared.capture.traced:
+            self._keep(self._trace(sitting), "traced capture", sitting, range(1, traced + 1))
             self._reconsider(sitting)
 
     def _untraced(self, sitting: int) -> None:
@@ -89,19 +90,22 @@ class Sitter:
         wanted, retries, first = self.prepared.capture.pairs, self.terms.plan.retries, 1
         more = wanted
         while more > 0:
-            self._keep(self._measure(sitting, first, more), sitting, "pair")
+            numbers = range(first, first + more)
+            self._keep(self._measure(sitting, first, more), "pair", sitting, numbers)
             self._reconsider(sitting)
             pairs = self._pairs(sitting, traced=False)
             first = len(pairs) + 1
             good = sum(not one.contaminated for one in pairs)
             more = min(wanted - good, retries - (len(pairs) - wanted))
 
-    def _keep(self, pairs: Iterator[Pair], sitting: int, what: str) -> None:
+    def _keep(self, pairs: Iterator[Pair], what: str, sitting: int, numbers: range) -> None:
         again = ", to see whether it can be reproduced" if sitting == _AGAIN else ""
-        self.terms.progress(f"{self.name}: {what} 1{again}")
+        self.terms.progress(f"{self.name}: {what} {numbers[0]} of {numbers[-1]}{again}")
         for pair in pairs:
             self.terms.keeper.add(self.name, pair if pair.traced else self._weighed(pair))
-            self.terms.progress(f"{self.name}: {what} {pair.number + 1}{again}")
+            if pair.number < numbers[-1]:
+                more = f"{what} {pair.number + 1} of {numbers[-1]}"
+                self.terms.progress(f"{self.name}: {more}{again}")
 
     def _measure(self, sitting: int, first: int, count: int) -> Iterator[Pair]:
         return measure(

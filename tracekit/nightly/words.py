@@ -13,19 +13,31 @@ LEADS = {
     Outcome.FAILED: "Failed",
     Outcome.INCONCLUSIVE: "Inconclusive",
 }
-_COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "outcome")
+_COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval")
+_LINE = 100  # characters
+_SHOWN = 3  # names of metrics that are not known
 
 
 def heading(night: Night) -> str:
-    """Return how the night ended, in a line."""
+    """Return how the night ended in a line of a terminal; `verdicts` says why, at any length."""
     lead = LEADS[night.outcome] if night.outcome else "Not ended"
-    return f"{lead}: {night.reason}" if night.reason else lead
+    whole = f"{lead}: {night.reason}" if night.reason else lead
+    named = [one.capture for one in night.entries if one.outcome is night.outcome]
+    if len(whole) <= _LINE or not named:
+        return whole
+    stopped = "; it was stopped before all captures were through" if night.partial else ""
+    return f"{lead}: {', '.join(named)}{stopped}"
+
+
+def verdicts(night: Night) -> list[Sequence[str]]:
+    """Return how each metric that decides ended, and why; of captures without one, how they did."""
+    return [row for entry in night.entries for row in _verdicts(entry)]
 
 
 def tables(night: Night) -> Iterator[Table]:
     """Yield a table of metrics for each capture, and one of what its traces have."""
     for entry in night.entries:
-        if rows := [_row(one) for one in entry.judged if one.gated or _measured(one)]:
+        if rows := [_row(one) for one in entry.judged if _measured(one)]:
             yield title(entry), _COLUMNS, rows
         if entry.findings:
             columns = ("finding", "candidate", "reference", "what")
@@ -35,14 +47,18 @@ def tables(night: Night) -> Iterator[Table]:
 def notes(night: Night) -> Iterator[str]:
     """Yield what is to be known beside the numbers, a sentence a line."""
     for entry in night.entries:
-        if entry.outcome is not None and entry.outcome is not Outcome.OK and entry.reason:
-            yield f"{entry.capture}: {entry.reason}"
-        if unknown := [one.metric for one in entry.judged if not one.gated and not _measured(one)]:
-            yield f"{entry.capture}: not known of this work on this machine: {', '.join(unknown)}."
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:
             yield f"{entry.capture}: {overhead(entry)}"
+    blank = {
+        one.capture: tuple(each.metric for each in one.judged if not _measured(each))
+        for one in night.entries
+    }
+    for names in dict.fromkeys(blank.values()):
+        if names:
+            captures = ", ".join(capture for capture, own in blank.items() if own == names)
+            yield f"{captures}: no value of {_few(names)}; night.json says why."
 
 
 def title(entry: Entry) -> str:
@@ -74,21 +90,27 @@ def bounds(judged: Judged) -> str:
     return f"{_signed(judged.low, judged)} … {_signed(judged.high, judged)}"
 
 
-def ruling(judged: Judged) -> str:
-    """Return how the metric ended, and why."""
-    lead = "followed" if judged.outcome is None else str(judged.outcome)
-    return f"{lead}: {judged.reason}" if judged.reason else lead
+def _verdicts(entry: Entry) -> Iterator[Sequence[str]]:
+    deciding = [one for one in entry.judged if one.gated and one.outcome is not None]
+    if not any(one.outcome is entry.outcome for one in deciding):
+        yield str(entry.outcome or "not ended"), entry.capture, entry.reason
+    for one in deciding:
+        yield str(one.outcome), f"{entry.capture} {one.metric}", one.reason
+
+
+def _few(names: Sequence[str]) -> str:
+    if len(names) <= _SHOWN + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more metrics"
 
 
 def _row(one: Judged) -> Sequence[str]:
-    name = f"{one.metric} *" if one.gated else one.metric
     return (
-        name,
+        one.metric,
         _value(one.reference, one),
         _value(one.candidate, one),
         shift(one),
         bounds(one),
-        ruling(one),
     )
 
 

@@ -14,14 +14,19 @@ from tracekit.workload import Workload, find
 def check_work(
     name: Given, parameters: Mapping[str, Given], folder: Path | None, mistakes: Mistakes
 ) -> None:
-    """Load a workload and bind its parameters; each that does not fit is a mistake."""
+    """Load a workload and bind its parameters; each that does not fit is a mistake.
+
+    A file that cannot be loaded is none of the plan's: its capture fails, and the others run.
+    """
     if name.value == ANY_PROGRAM:
         words = "is any program, which cannot be measured in turns."
         mistakes.add(name.route, words, "Write a workload that does the same work.")
         return
     try:
         workload = find(name.value, folder)
-    except (UsageError, InputError) as error:
+    except InputError:
+        return
+    except UsageError as error:
         mistakes.add(name.route, f"is not fit: {error.message}", error.hint)
         return
     _check_parameters(workload, name, parameters, mistakes)

@@ -115,6 +115,16 @@ def test_a_capture_ends_as_its_worst_metric() -> None:
     assert outcome_of(entry(metrics[0])) == (OK, "step_p50: fine.")
 
 
+def test_what_ended_alike_for_the_same_reason_is_said_once() -> None:
+    rate = replace(judged(OPEN, "on battery."), metric="step_rate")
+    other = replace(judged(OPEN, "unsure."), metric="step_p99")
+    one = entry(judged(OPEN, "on battery."), rate, other)
+    assert outcome_of(one) == (OPEN, "step_p50, step_rate: on battery. step_p99: unsure.")
+    bad = tuple(made([0.0] * 2, contaminated=["on battery.", "on battery."]))
+    none = replace(one, judged=(judged(OPEN, "No pair counts: on battery."), rate), pairs=bad)
+    assert outcome_of(none, RULES) == (OPEN, "No pair counts: on battery.")
+
+
 def test_a_capture_ends_as_its_findings_if_they_are_worse() -> None:
     found = replace(CHURN, traces=2, of=2)
     one = entry(judged(OK), findings=(found,), sittings=2)
@@ -151,10 +161,10 @@ def test_a_night_ends_as_its_worst_capture_and_hides_no_other() -> None:
         ended(OPEN, "d", "On battery."),
         ended(WORSE, "e", "7 % slow."),
     ]
-    worse, failed = "Worse: c (5 % slow); e (7 % slow).", "Failed: b (The build broke)."
+    worse, failed = "c (5 % slow); e (7 % slow).", "Failed: b (The build broke)."
     told = f"{worse} {failed} Inconclusive: d (On battery)."
     assert night_outcome(entries, partial=False) == (WORSE, told)
-    assert night_outcome(entries[:2], partial=False) == (FAILED, "Failed: b (The build broke).")
+    assert night_outcome(entries[:2], partial=False) == (FAILED, "b (The build broke).")
     assert night_outcome(entries[:1], partial=False) == (OK, "")
 
 

@@ -1,5 +1,6 @@
 """What the terminal shows of a gate's report."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,16 @@ import pytest
 from tracekit.history.night import Outcome
 from tracekit.report.gate import Case, GateReport, Suite
 from tracekit.report.gate.model import CAPTURE, explained
-from tracekit.report.gate.words import COLUMNS, heading, row, sentences, shift, tables
+from tracekit.report.gate.words import (
+    COLUMNS,
+    heading,
+    row,
+    sentences,
+    shift,
+    tables,
+    verdict,
+    verdicts,
+)
 
 
 def test_the_first_line_is_the_verdict(report: GateReport) -> None:
@@ -21,12 +31,23 @@ def test_metrics_and_findings_stand_in_tables(report: GateReport) -> None:
         "decode: this tree against revision main",
         "decode: findings",
         "prefill: this tree against revision main",
-        "serve: this tree against revision main",
         "micro: this tree against revision main",
     ]
     _, columns, rows = next(tables(report))
-    assert columns == COLUMNS
-    assert rows[1] == ("memory_peak", "—", "2.79 GiB", "—", "—", "3.0 %", "followed")
+    assert columns == COLUMNS[:5]
+    assert rows[1] == ("memory_peak", "—", "2.79 GiB", "—", "—")
+
+
+def test_a_terminal_gets_the_verdict_and_a_row_for_each_case_that_decides(
+    report: GateReport,
+) -> None:
+    assert verdict(report) == heading(report)
+    assert verdict(replace(report, reason="Too long. " * 20)) == "Failed: serve"
+    assert verdict(GateReport("t", "s", Outcome.OK)) == "OK"
+    rows = verdicts(report)
+    assert {row[0] for row in rows} == {"ok", "regression", "failed", "inconclusive"}
+    assert not [row for row in rows if "memory_peak" in row[1]]
+    assert [row[1] for row in rows if row[0] == "failed"] == ["serve"]
 
 
 @pytest.mark.parametrize(

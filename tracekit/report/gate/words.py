@@ -16,21 +16,42 @@ LEADS = {
     Outcome.INCONCLUSIVE: "Inconclusive",
 }
 COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "threshold", "outcome")
+_SHOWN = COLUMNS[:5]
+_LINE = 100  # characters
 _FINDINGS = ("finding", "severity", "outcome", "what it says")
 
 
 def heading(report: GateReport) -> str:
-    """Return the verdict in a line."""
+    """Return the verdict in a line, with all that led to it."""
     reason = said(report.reason)
     return f"{LEADS[report.outcome]}: {reason}" if reason else LEADS[report.outcome]
+
+
+def verdict(report: GateReport) -> str:
+    """Return the verdict in a line of a terminal; where that is too short, `verdicts` says why."""
+    whole = heading(report)
+    if len(whole) <= _LINE:
+        return whole
+    named = ", ".join(said(one.name) for one in report.suites if one.outcome is report.outcome)
+    return f"{LEADS[report.outcome]}: {named}" if named else whole
+
+
+def verdicts(report: GateReport) -> list[Sequence[str]]:
+    """Return how each case that decides ended, and why."""
+    return [
+        (str(case.outcome), _named(case), said(case.message))
+        for case in report.cases
+        if case.outcome is not None
+    ]
 
 
 def tables(report: GateReport) -> Iterator[Table]:
     """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
     for suite in report.suites:
-        rows = [row(one) for one in suite.cases if one.kind != "finding"]
+        metrics = [one for one in suite.cases if one.kind == "metric"]
+        rows = [row(one)[: len(_SHOWN)] for one in metrics if _measured(one)]
         if rows:
-            yield titled(suite), COLUMNS, rows
+            yield titled(suite), _SHOWN, rows
         found = [_finding(one) for one in suite.cases if one.kind == "finding"]
         if found:
             yield f"{said(suite.name)}: findings", _FINDINGS, found
@@ -91,6 +112,15 @@ def shift(value: float | None, case: Case, *, signed: bool = True) -> str:
     if case.unit == "ratio":
         return f"{value * 100:{sign}.1f} points"
     return f"{sign if value > 0 else ''}{visible(quantity(value, case.unit))}"
+
+
+def _named(case: Case) -> str:
+    name = "" if case.kind == "capture" else case.name
+    return said(f"{case.suite} {name}".strip())
+
+
+def _measured(case: Case) -> bool:
+    return case.candidate is not None or case.reference is not None
 
 
 def _finding(case: Case) -> Sequence[str]:
