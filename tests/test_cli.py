@@ -66,19 +66,40 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
     assert "..." not in shown.out.split("Commands:")[1]
 
 
-def test_help_imports_nothing_heavy() -> None:
+HEAVY = (
+    *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
+    *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "leather", "perfetto"),
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "capture",
+        "compare",
+        "nightly",
+        "nightly install",
+        "nightly status",
+        "history",
+        "baseline accept",
+        "gate",
+        "prune",
+    ],
+)
+def test_help_imports_nothing_heavy(command: str) -> None:
     """Pandas alone takes longer than help may take."""
     program = (
-        "import sys; sys.argv = ['tracekit', '--help']\n"
+        f"import sys; sys.argv = ['tracekit', *{command.split()!r}, '--help']\n"
         "from tracekit.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'pandas', 'numpy', 'lxml', 'mlx', 'mlx.core', 'pyarrow', 'jinja2', 'rich'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        f"print(sorted({set(HEAVY)!r} & set(sys.modules)))"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
+    assert f"Usage: tracekit {command}".strip() in ran.stdout
     assert ran.stdout.splitlines()[-1] == "[]"
 
 

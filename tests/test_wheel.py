@@ -1,5 +1,6 @@
 """The wheel holds what the checkout holds, and works where there is no checkout."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from gate_night import NIGHT
+from tracekit.history.night import DOCUMENT
+from tracekit.recording import save
 
 pytestmark = pytest.mark.wheel
 
@@ -76,6 +81,45 @@ def test_the_wheel_runs_where_there_is_no_checkout(installed: Path, tmp_path: Pa
     )
     assert ran.returncode == 0, ran.stderr
     assert "paged\tDecode one token" in ran.stdout
+
+
+KEEPS = """
+import sys
+from pathlib import Path
+
+import tracekit
+from tracekit.history.store import Store
+
+assert Path(tracekit.__file__).is_relative_to(sys.argv[1]), tracekit.__file__
+with Store.open(sys.argv[2]) as store:
+    assert store.recover(Path(sys.argv[3])) is not None
+"""
+
+
+def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_path: Path) -> None:
+    """Its migrations and the page's templates are files of the wheel that nothing imports."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    night, url = tmp_path / "night", f"sqlite:///{tmp_path}/history.db"
+    night.mkdir()
+    save(night / DOCUMENT, NIGHT)
+
+    def run(*arguments: object) -> str:
+        done = subprocess.run(
+            [sys.executable, "-P", *map(str, arguments)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(tmp_path / "unpacked")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("-c", KEEPS, tmp_path / "unpacked", url, night)
+    page = tmp_path / "trend.html"
+    run("-m", "tracekit", "history", "--history", url, "--html", page)
+    assert "serve failed; decode is worse." in page.read_text()
 
 
 def test_the_project_names_its_command(wheel: Path) -> None:
