@@ -3,8 +3,8 @@
 The series is cut into stretches so that what nights lie away from their stretch's median, summed
 up, and a penalty for each cut are least together. Sums of plain distances, not of squares, keep a
 single odd night from being two cuts. Source of the criterion, known as the Potts functional with
-absolute deviations: M. Storath, A. Weinmann, M. Unser, Jump-penalized least absolute values
-estimation of scalar or circle-valued signals, Information and Inference 6 (2017).
+absolute deviations: M. Storath and others, Jump-penalized least absolute values estimation of
+scalar or circle-valued signals, Information and Inference 6 (2017).
 
 The penalty and the rest were chosen by `bench/gate_simulation.py`.
 """
