@@ -21,7 +21,7 @@ SLOWER = Judged(
     expected=0.0,
     pairs=20,
     reproduced=True,
-    reason="+9.8 % [+8.1 % … +11.7 %]: worse by at least 3.0 %, in both sittings.",
+    reason="+9.8 % [+8.1 % … +11.7 %]: worse by at least 3.0 %, and both sittings show it.",
 )
 IDLE = Judged(
     "gpu_idle_ratio",

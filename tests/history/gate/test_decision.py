@@ -69,19 +69,32 @@ def test_a_wide_interval_says_nothing() -> None:
 def test_a_large_change_that_is_not_significant_is_looked_at_again() -> None:
     assert found(at(0.035, WIDE)) == Decision(Found.UNREPEATED, False)
     wider = tuple(2 * one for one in WIDE)
-    assert found(at(0.031, wider), at(0.031, wider)) == Decision(Found.WIDE, False)
+    assert found(at(0.031, wider), at(0.031, wider)) == Decision(Found.UNSURE, False)
 
 
-def test_a_second_sitting_that_was_cut_off_shows_nothing() -> None:
-    assert found(at(0.05), at(0.05)[:3]) == Decision(Found.UNREPEATED, False)
-    assert found(at(0.05), []) == Decision(Found.UNREPEATED, False)
-    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Decision(Found.UNREPEATED, False)
-    assert found(at(0.05)[:5], at(0.05)) == Decision(Found.APART, False)
+def test_a_sitting_with_too_few_pairs_shows_nothing() -> None:
+    assert found(at(0.05), at(0.05)[:3]) == Decision(Found.SHORT, False)
+    assert found(at(0.05), []) == Decision(Found.SHORT, False)
+    assert found(at(0.031), [-0.1, -0.1, -0.1]) == Decision(Found.SHORT, False)
+    assert found(at(0.05)[:5], at(0.05)) == Decision(Found.SHORT, False)
+    assert found(at(0.0), [0.0, 0.0]) == Decision(Found.SAME)
+    assert found(at(-0.05), [-0.05, -0.05]) == Decision(Found.BETTER)
+
+
+def test_what_may_be_chance_is_no_regression_however_large() -> None:
+    restless = [-0.02, -0.01, 0.0, 0.01, 0.03, 0.05, 0.07, 0.08, 0.09, 0.1]
+    ended = found(restless, restless)
+    assert ended == Decision(Found.WORSE, True)
+    assert found(restless, restless, policy=Policy(certainty=0.9999)) == Decision(
+        Found.UNSURE, False
+    )
 
 
 def test_five_changes_are_too_few() -> None:
     assert found(at(0.05)[:5]) is None
     assert found([]) is None
+    assert found(at(0.05)[:3], at(0.05)[:2]) is None
+    assert decide([at(0.05)], at(0.0)[:5], 0.03, POLICY) is None, "and so they are of a baseline"
 
 
 def test_the_baseline_is_taken_off() -> None:

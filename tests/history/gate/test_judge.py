@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gate_pairs import made
-from tracekit.history.gate import judge
+from tracekit.history.gate import judge, needs_second_sitting
 from tracekit.history.night import Judged, Outcome, Pair
 from tracekit.nightplan import Gated
 
@@ -48,7 +48,7 @@ def test_worse_in_one_sitting_is_to_be_looked_at_again() -> None:
     judged = timed(made(at(0.041)))
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
     assert judged.reason == (
-        "+4.1 % [+3.7 % … +4.5 %]: no whole second sitting has shown whether this is so."
+        "+4.1 % [+3.7 % … +4.5 %]: no second sitting has shown whether this is so."
     )
 
 
@@ -57,7 +57,7 @@ def test_worse_in_both_is_a_regression() -> None:
     assert (judged.outcome, judged.reproduced) == (Outcome.REGRESSION, True)
     assert judged.change == pytest.approx(0.043, abs=1e-4)
     assert judged.reason.startswith("+4.1 % at first, +4.5 % when repeated; together +4.3 % [")
-    assert judged.reason.endswith("]: worse by at least 3.0 %, in both sittings.")
+    assert judged.reason.endswith("]: worse by at least 3.0 %, and both sittings show it.")
 
 
 def test_what_is_not_reproduced_is_told() -> None:
@@ -78,6 +78,9 @@ def test_of_rates_less_is_worse() -> None:
     pairs = made(at(-0.06)) + made(at(-0.06), sitting=2)
     slower = judge(TIME, pairs, unit="tokens/s", better="higher")
     assert slower.outcome is Outcome.REGRESSION
+    assert slower.reason.endswith(
+        "worse by at least 3.0 % (2.9 % of a rate), and both sittings show it."
+    )
     assert slower.change == pytest.approx(-0.06)
     assert slower.low is not None
     assert slower.high is not None
@@ -104,8 +107,10 @@ def test_too_few_pairs_are_inconclusive_and_say_why_others_do_not_count() -> Non
     judged = timed(made(at(0.0), contaminated=why), wanted=10)
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
     assert judged.pairs == 5
-    assert judged.reason == "5 of 6 pairs count; others do not: load, and an interval takes 6."
-    assert timed(made([0.0] * 4)).reason == "4 of 6 pairs count, and an interval takes 6."
+    assert judged.reason == (
+        "Only 5 of 10 pairs count, and an interval takes 6; why others do not: load."
+    )
+    assert timed(made([0.0] * 4)).reason == "Only 4 of 6 pairs count, and an interval takes 6."
     assert judged.low is None
     assert judged.change is not None
 
@@ -116,7 +121,33 @@ def test_what_could_not_be_measured_again_leaves_a_good_night_open() -> None:
     assert timed(good, wanted=8).outcome is Outcome.OK
     judged = timed(good, wanted=10)
     assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
-    assert judged.reason.endswith("8 of 10 pairs count; others do not: the clock was 9 % lower.")
+    assert judged.reason.endswith(
+        ", but only 8 of 10 pairs count; why others do not: the clock was 9 % lower."
+    )
+
+
+def test_pairs_that_do_not_tell_a_metric_leave_a_good_night_open() -> None:
+    """As the slowest steps of turns that a slow-down leaves too short: none are told of these."""
+    pairs = made(at(0.0))
+    pairs[3] = replace(pairs[3], candidate={})
+    judged = timed(pairs, wanted=10)
+    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
+    assert judged.reason.endswith(
+        ", but only 9 of 10 pairs count; others do not tell step_p50 of both sides."
+    )
+    assert timed(pairs, wanted=9).outcome is Outcome.OK
+
+
+def test_a_second_sitting_with_too_few_pairs_is_told_by_its_number() -> None:
+    why = [""] * 3 + ["load."] * 7
+    again = made(at(0.095), sitting=2, contaminated=why)
+    judged = timed(made(at(0.103)) + again, wanted=10)
+    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
+    assert judged.reason.startswith("+10.3 % at first, +8.8 % when repeated; together +10.0 % [")
+    assert judged.reason.endswith(
+        "]: not confirmed, for only 3 pairs of the second sitting count, and it takes 6; "
+        "why others do not: load."
+    )
 
 
 def test_what_could_not_be_measured_again_leaves_no_regression_open() -> None:
@@ -165,13 +196,18 @@ def test_without_a_reference_it_is_followed() -> None:
 
 def test_other_work_needs_an_accepted_night() -> None:
     judged = timed(made(at(0.4)), same_work=False)
-    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, None)
+    assert (judged.outcome, judged.reproduced) == (Outcome.INCONCLUSIVE, False)
+    assert needs_second_sitting([judged], (), ()), "what is accepted is to be measured twice"
+    twice = timed(made(at(0.4)) + made(at(0.4), sitting=2), same_work=False)
+    assert (twice.outcome, twice.reproduced, twice.pairs) == (Outcome.INCONCLUSIVE, None, 20)
     assert judged.change == pytest.approx(0.4)
     assert judged.low is not None
     assert judged.expected is None
     assert "tracekit baseline accept NIGHT --reason" in judged.reason
     followed = timed(made(at(0.4)), replace(TIME, gate=False), same_work=False)
-    assert followed.outcome is None
+    assert (followed.outcome, followed.reproduced) == (None, None)
+    odd = judge(TIME, made(at(0.4)), unit="ns", better="neither", same_work=False)
+    assert (odd.outcome, odd.gated) == (None, False), "no baseline would let it decide"
 
 
 def test_against_an_accepted_night_the_change_is_what_came_since() -> None:
@@ -236,7 +272,40 @@ def test_counts_that_differ_in_most_pairs_and_not_in_all_are_open() -> None:
     kind = {"metric": "steady_compiles", "difference": True, "traced": True}
     judged = counted(made([1, 1], **kind) + made([1, 0], sitting=2, **kind))
     assert judged.outcome is Outcome.INCONCLUSIVE
-    assert "not in both sittings" in judged.reason
+    assert judged.reason.endswith("worse by 1 in most pairs, but not in all.")
+
+
+def test_a_count_without_a_second_trace_that_counts_is_open() -> None:
+    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
+    lost = made([1], sitting=2, contaminated=["no rows"], **kind)
+    judged = counted(made([1], **kind) + lost)
+    assert judged.outcome is Outcome.INCONCLUSIVE
+    assert judged.reason == (
+        "+1 at first, nothing when repeated; together +1: not confirmed, for only 0 pairs of the "
+        "second sitting count, and it takes 1; why others do not: no rows."
+    )
+    assert counted(made([0], **kind) + lost).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize("unit", ["ns", "bytes", "ratio"])
+def test_whole_numbers_that_vary_are_no_counts(unit: str) -> None:
+    kind = {"metric": "memory_peak", "difference": True, "traced": True}
+    gated = Gated("memory_peak", 4096, scale="difference")
+    judged = counted(made([8192], **kind) + made([8192], sitting=2, **kind), gated, unit)
+    assert (judged.outcome, judged.gated) == (None, False)
+    assert judged.reason.endswith("so it is followed over nights.")
+
+
+def test_a_count_that_is_no_number_in_one_trace_is_left_out() -> None:
+    kind = {"metric": "steady_compiles", "difference": True, "traced": True}
+    first, second = made([0, 0], **kind)
+    lost = replace(second, candidate={"steady_compiles": (math.nan,)})
+    assert counted([first, lost]).outcome is Outcome.OK
+    judged = judge(COUNT, [first, lost], unit="count", better="lower", wanted=2)
+    assert judged.outcome is Outcome.INCONCLUSIVE
+    assert judged.reason == (
+        "0, but only 1 of 2 pairs count; others do not tell steady_compiles of both sides."
+    )
 
 
 def test_a_count_is_held_against_the_worst_that_was_accepted() -> None:

@@ -10,7 +10,7 @@ from tracekit.analysis.result import Better
 from tracekit.history.gate.changes import change, counts, pairs_of, values
 from tracekit.history.gate.policy import Policy
 from tracekit.history.gate.shift import middle, shift
-from tracekit.history.night import Judged, Pair
+from tracekit.history.night import Judged, Pair, Side
 from tracekit.history.shown import Shown
 from tracekit.history.spread import Interval
 from tracekit.nightplan import Gated
@@ -60,6 +60,11 @@ class Case:
         return sum(pair.sitting == 1 for pair in self.own)
 
     @property
+    def few(self) -> bool:
+        """Whether there are traced pairs only, and fewer than an interval takes."""
+        return self.planned < self.policy.least and any(pair.traced for pair in self.own)
+
+    @property
     def contaminated(self) -> tuple[Pair, ...]:
         """The pairs that do not count."""
         return tuple(pair for pair in self.own if not counts(pair))
@@ -73,6 +78,22 @@ class Case:
     def threshold(self) -> float:
         """The threshold on the scale on which changes add up."""
         return math.log1p(self.gated.threshold) if self._ratio else self.gated.threshold
+
+    @property
+    def limit(self) -> str:
+        """The threshold in words; of a rate also what it is of a rate."""
+        words = self.shown.amount(self.gated.threshold)
+        if not self._ratio or self.better is not Better.HIGHER:
+            return words
+        fewer = self.shown.amount(-math.expm1(-self.threshold))
+        return words if fewer == words else f"{words} ({fewer} of a rate)"
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All that is compared: values of both sides of pairs that count, and what is expected."""
+        sides: tuple[Side, ...] = ("candidate", "reference")
+        found = (one for side in sides for one in values(self.own, self.gated.metric, side))
+        return (*self.expected, *found)
 
     @property
     def shown(self) -> Shown:

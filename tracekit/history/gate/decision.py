@@ -19,8 +19,11 @@ class Found(StrEnum):
     SAME = "same"
     BETTER = "better"
     UNREPEATED = "unrepeated"  # something to look at again, and one sitting so far
+    SHORT = "short"  # the same, and one of both sittings has too few pairs that count
     GONE = "gone"  # what the first sitting found is not there in both together
     APART = "apart"  # both together are beyond the threshold, and one of them alone is not near
+    MIXED = "mixed"  # a count is beyond the threshold in most pairs, and not in all
+    UNSURE = "unsure"  # both together are beyond the threshold, and it may be chance
     WIDE = "wide"
     WORSE = "worse"
 
@@ -63,30 +66,30 @@ def decide(
     """
     together = [one for each in sittings for one in each]
     found = shift(together, expected, policy.confidence)
-    if found is None:
+    if found is None or len(together) < policy.least or 0 < len(expected) < policy.least:
         return None
     before = shift(sittings[0], expected, policy.confidence)
     tripped = before is not None and _suspicious(before, threshold, policy)
-    if len(sittings) == 1 or len(sittings[1]) < policy.least:
-        return _first(found, threshold, policy, tripped=tripped)
-    reproduced = len(sittings[0]) >= policy.least and all(
-        middle(each, expected) >= policy.agreement * threshold for each in sittings
-    )
+    if len(sittings) == 1 or any(len(each) < policy.least for each in sittings):
+        open_ = Found.UNREPEATED if len(sittings) == 1 else Found.SHORT
+        suspicious = tripped or _suspicious(found, threshold, policy)
+        return Decision(open_, False) if suspicious else _unsuspicious(found, threshold, policy)
+    reproduced = all(middle(each, expected) >= policy.agreement * threshold for each in sittings)
     sure = shift(together, expected, policy.certainty)
     if found.middle >= threshold and sure is not None and sure.low > 0:
         return Decision(Found.WORSE if reproduced else Found.APART, reproduced)
-    if found.middle >= threshold or _too_wide(found, threshold, policy):
-        return Decision(Found.WIDE, False)
-    return Decision(Found.GONE, False) if tripped else Decision(_harmless(found, threshold))
+    if found.middle >= threshold:
+        return Decision(Found.UNSURE, False)
+    ended = _unsuspicious(found, threshold, policy)
+    return Decision(Found.GONE, False) if tripped and ended.found is not Found.WIDE else ended
 
 
-def _first(found: Interval, threshold: float, policy: Policy, *, tripped: bool) -> Decision:
-    """Decide where there is no whole second sitting."""
-    if tripped or _suspicious(found, threshold, policy):
-        return Decision(Found.UNREPEATED, False)
+def _unsuspicious(found: Interval, threshold: float, policy: Policy) -> Decision:
+    """Decide where nothing is to be looked at again, unless it is too uncertain to tell."""
     if _too_wide(found, threshold, policy):
         return Decision(Found.WIDE, False)
-    return Decision(_harmless(found, threshold))
+    better = found.high < 0 and found.middle <= -threshold
+    return Decision(Found.BETTER if better else Found.SAME)
 
 
 def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
@@ -98,8 +101,3 @@ def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
 def _too_wide(found: Interval, threshold: float, policy: Policy) -> bool:
     """Tell whether a change of the threshold's size could hide in the interval."""
     return found.high - found.low > 2 * policy.spread * threshold
-
-
-def _harmless(found: Interval, threshold: float) -> Found:
-    better = found.high < 0 and found.middle <= -threshold
-    return Found.BETTER if better else Found.SAME

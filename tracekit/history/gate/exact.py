@@ -2,17 +2,20 @@
 
 A count that repeats exactly needs no statistics, and one or two traces allow none. So where
 whole numbers are compared by their difference, in fewer pairs than an interval takes, a change
-is one if every pair shows it, of both sittings.
+is one if every pair shows it, of both sittings. Times and sizes are whole numbers too, of ns and
+of bytes, and vary: only what is counted is a count.
 """
 
 from collections.abc import Sequence
 
 from tracekit.history.gate.decision import Decision, Found
 
+_COUNTS = {"count", "level", ""}
 
-def is_exact(sides: Sequence[float]) -> bool:
-    """Tell whether all values of both sides are whole numbers."""
-    return bool(sides) and all(one == round(one) for one in sides)
+
+def is_exact(sides: Sequence[float], unit: str) -> bool:
+    """Tell whether all values of both sides are counts: whole numbers, in a unit of counts."""
+    return unit in _COUNTS and bool(sides) and all(float(one).is_integer() for one in sides)
 
 
 def decide_exactly(
@@ -29,10 +32,13 @@ def decide_exactly(
     if len(sittings) == 1:
         if any(together):
             return Decision(Found.UNREPEATED, False)
-    elif all(beyond[0]) and all(beyond[1]) and all(sittings):
+    elif not all(sittings):
+        if any(together):
+            return Decision(Found.SHORT, False)
+    elif all(together):
         return Decision(Found.WORSE, True)
     elif 2 * sum(together) > len(together):
-        return Decision(Found.APART, False)
+        return Decision(Found.MIXED, False)
     elif any(together):
         return Decision(Found.GONE, False)
     changes = [one for each in sittings for one in each]

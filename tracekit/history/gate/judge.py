@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tracekit.analysis.result import Better
 from tracekit.history.gate.case import Case
-from tracekit.history.gate.changes import value
+from tracekit.history.gate.counted import counted, missing, others, short_of
 from tracekit.history.gate.decision import Decision, decide
 from tracekit.history.gate.exact import decide_exactly, is_exact
 from tracekit.history.gate.policy import POLICY, Policy
@@ -59,16 +59,19 @@ def judge(
     known = case.known()
     if same_work is None:
         if known.candidate is None:
-            return _open(known, _missing(case))
+            return _open(known, missing(case))
         return _followed(known, f"There is no reference: {_OVER_NIGHTS}.")
     if not case.changes:
-        return _open(known, _missing(case))
+        return _open(known, missing(case))
     told = _told(case, known)
-    if expected is None and not same_work:
-        return _open(told, NO_BASELINE)
-    told = replace(told, expected=case.expectation())
+    unknown = expected is None and not same_work
+    told = told if unknown else replace(told, expected=case.expectation())
     if direction is Better.NEITHER:
         return _followed(told, f"Which direction is worse is not known: {_OVER_NIGHTS}.")
+    if unknown:
+        # What is accepted counts for ever, so it is measured twice before it can be.
+        again = gated.gate and len(case.sittings) == 1
+        return replace(_open(told, NO_BASELINE), reproduced=False if again else None)
     return _settled(case, told, wanted) if gated.gate else told
 
 
@@ -85,20 +88,21 @@ def _settled(case: Case, told: Judged, wanted: int) -> Judged:
     """Return it with how it ended."""
     turned, expected = [case.turned(one) for one in case.sittings], case.turned(case.expected)
     least = case.policy.least
-    if case.planned < least and case.own[0].traced:
-        if case.gated.scale != "difference" or not is_exact(_all_values(case)):
-            few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
-            return _followed(told, f"{told.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
-        return _said(case, told, decide_exactly(turned, expected, case.threshold))
-    if 0 < len(expected) < least:
+    if case.few and (case.gated.scale != "difference" or not is_exact(case.values, case.unit)):
+        few = f"{case.planned} traced in a sitting, and an interval takes {least} pairs"
+        return _followed(told, f"{told.reason.rstrip('.')}: {few}, so {_OVER_NIGHTS}.")
+    if case.few:
+        decision = decide_exactly(turned, expected, case.threshold)
+    elif 0 < len(expected) < least:
         return _open(told, f"The accepted night has {len(expected)} pairs; it takes {least}.")
-    decision = (
-        decide(turned, expected, case.threshold, case.policy) if told.low is not None else None
-    )
+    else:
+        decision = decide(turned, expected, case.threshold, case.policy)
     if decision is None:
-        return _open(told, f"{_counted(case, least)}, and an interval takes {least}.")
-    if decision.found.outcome is Outcome.OK and case.contaminated and len(case.changes) < wanted:
-        return _open(told, f"{told.reason.rstrip('.')}: {_counted(case, wanted)}.")
+        few = f"{counted(case, max(wanted, least))}, and an interval takes {least}"
+        return _open(told, f"Only {few}{others(case)}.")
+    if decision.found.outcome is Outcome.OK and len(case.changes) < wanted:
+        few = f"only {counted(case, wanted)}{others(case)}"
+        return _open(told, f"{told.reason.rstrip('.')}, but {few}.")
     return _said(case, told, decision)
 
 
@@ -106,9 +110,7 @@ def _said(case: Case, told: Judged, decision: Decision) -> Judged:
     shown = case.shown
     change, interval = case.middle(case.changes), case.interval()
     parts = [shown.change(case.middle(one)) if one else "nothing" for one in case.sittings]
-    words = reason(
-        decision.found, shown.whole(change, interval), parts, shown.amount(case.gated.threshold)
-    )
+    words = reason(decision.found, shown.whole(change, interval), parts, case.limit, short_of(case))
     return replace(
         told, outcome=decision.found.outcome, reproduced=decision.reproduced, reason=words
     )
@@ -121,38 +123,3 @@ def _open(judged: Judged, why: str) -> Judged:
 
 def _followed(judged: Judged, why: str) -> Judged:
     return replace(judged, gated=False, outcome=None, reason=why)
-
-
-def _all_values(case: Case) -> list[float]:
-    metric = case.gated.metric
-    turns = [one.get(metric, ()) for pair in case.own for one in (pair.candidate, pair.reference)]
-    return [*case.expected, *(value for each in turns for value in each)]
-
-
-def _counted(case: Case, wanted: int) -> str:
-    """Say how many pairs count, and why others do not."""
-    number = len(case.changes)
-    words = f"{number} of {max(wanted, number)} pairs count"
-    return f"{words}; others do not: {_why(case)}" if case.contaminated else words
-
-
-def _why(case: Case) -> str:
-    reasons = [why for pair in case.contaminated for why in pair.contaminated]
-    return max(set(reasons), key=lambda one: (reasons.count(one), one)).rstrip(".")
-
-
-def _missing(case: Case) -> str:
-    """Say why there is nothing to judge."""
-    metric = case.gated.metric
-    if not case.own:
-        return f"No pair measured {metric}."
-    if len(case.contaminated) == len(case.own):
-        return f"No pair counts: {_why(case)}."
-    good = [pair for pair in case.own if not pair.contaminated]
-    sides = [(value(one, metric, "candidate"), value(one, metric, "reference")) for one in good]
-    for side, known in zip(("candidate", "reference"), zip(*sides, strict=True), strict=True):
-        if all(one is None for one in known):
-            return f"The {side} did not say its {metric}, or not as a number."
-    if all(None in both for both in sides):
-        return f"No pair knows {metric} of both sides."
-    return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."

@@ -4,7 +4,7 @@ A regression that was shown stays one whatever else failed, so it goes before a 
 failure goes before what is merely not known. What goes behind is still told in the reason.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.history.night import Entry, Found, Judged, Outcome
 
@@ -66,14 +66,10 @@ def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]
         fail_on: The rules whose findings are to fail, as planned.
     """
     traced = {pair.sitting for pair in entry.pairs if pair.traced and not pair.contaminated}
-    ended = [
-        (one.outcome, f"{one.metric}: {one.reason}")
-        for one in entry.judged
-        if one.outcome is not None
-    ]
+    if all(pair.contaminated for pair in entry.pairs):
+        return Outcome.INCONCLUSIVE, _uncounted(entry)
+    ended = list(_metrics(entry.judged))
     ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
-    if not any(not pair.contaminated for pair in entry.pairs):
-        ended.append((Outcome.INCONCLUSIVE, _uncounted(entry)))
     outcome = worst(found for found, _ in ended)
     told = " ".join(why for found, why in ended if found is outcome and why)
     if outcome is Outcome.OK and not any(one.gated for one in entry.judged) and not fail_on:
@@ -98,6 +94,16 @@ def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, 
     elif not entries:
         told.append("Nothing was captured.")
     return outcome, " ".join(one for one in told if one)
+
+
+def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
+    """Yield how metrics ended and why, those together that ended alike for the same reason."""
+    names: dict[tuple[Outcome, str], list[str]] = {}
+    for one in judged:
+        if one.outcome is not None:
+            names.setdefault((one.outcome, one.reason), []).append(one.metric)
+    for (outcome, why), own in names.items():
+        yield outcome, f"{_listed(own)}: {why}"
 
 
 def _tripped(found: Found, fail_on: Sequence[str]) -> bool:
