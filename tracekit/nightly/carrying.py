@@ -34,6 +34,15 @@ class Carrier:
 
     def carry_out(self) -> None:
         """Make all captures ready and check them; measure them if all that was checked holds."""
+        try:
+            self._carry_out()
+        except KeyboardInterrupt:
+            self.partial = self.interrupted = True
+        except BaseException:
+            self.partial = True
+            raise
+
+    def _carry_out(self) -> None:
         with ExitStack() as stack:
             ready = [one for one in (self._ready(stack, one) for one in self._captures) if one]
             for one in ready:
@@ -82,9 +91,7 @@ class Carrier:
 
     def _measure(self, one: Prepared) -> None:
         entry = self._keeper.entry(one.capture.name)
-        accepted = self._terms.memory.accepted(
-            self._keeper.night.machine, entry.capture, entry.work
-        )
+        accepted = self._terms.accepted.get(entry.capture)
         with self._ending(entry.capture), Watch(one.capture.telemetry) as watch:
             sitter = Sitter(one, self._terms, accepted, watch)
             try:

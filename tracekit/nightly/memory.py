@@ -1,6 +1,6 @@
 """What a night knows of other nights, and what they will know of it."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,8 @@ from tracekit.history.night import Night
 from tracekit.history.store import Store
 from tracekit.history.store.place import folder_of
 from tracekit.nightly.folder import NightFolder, nights_in
-from tracekit.nightplan import NightPlan
+from tracekit.nightly.work import work_of
+from tracekit.nightplan import Capture, NightPlan
 from tracekit.recording import write_whole
 from tracekit.redaction import redaction
 from tracekit.report.trend import links_from, render_trend
@@ -49,9 +50,16 @@ class Memory:
         finally:
             opened.__exit__(None, None, None)
 
-    def accepted(self, machine: str, capture: str, work: str) -> Accepted | None:
-        """Return what is expected of a capture; None where nothing was accepted."""
-        return self.store.accepted(machine, capture, work) if self.store else None
+    def accepted(self, machine: str, captures: Iterable[Capture]) -> dict[str, Accepted]:
+        """Return what is expected of captures, by name, where something was accepted."""
+        if self.store is None:
+            return {}
+        folder = self.plan.file.parent
+        found = {
+            one.name: self.store.accepted(machine, one.name, work_of(one, folder))
+            for one in captures
+        }
+        return {name: one for name, one in found.items() if one is not None}
 
     def catch_up(self, machine: str, begun: datetime) -> tuple[str, ...]:
         """Add what earlier processes left, and note nights that did not run; say so."""

@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 
 from tracekit import machine
 from tracekit.choice import choose
-from tracekit.errors import InterruptedRunError, TracekitError
+from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.history.gate import night_outcome
 from tracekit.history.night import Night
 from tracekit.machine_state import environment, machine_name
 from tracekit.nightly.carrying import Carrier
-from tracekit.nightly.folder import claim, night_id
+from tracekit.nightly.folder import NightFolder, claim, night_id
 from tracekit.nightly.keeper import Keeper
 from tracekit.nightly.memory import Memory
 from tracekit.nightly.rehearsal import only
 from tracekit.nightly.terms import Terms
+from tracekit.nightly.words import heading
 from tracekit.nightplan import Capture, NightPlan
 from tracekit.recorder import Progress, quiet
 from tracekit.schedule import Budget, awake, bound_log, enforced, only_one
@@ -64,19 +65,19 @@ def run_night(
         begun = now()
         first = _first(plan, begun, chosen)
         remarks = memory.catch_up(first.machine, begun)
+        accepted = memory.accepted(first.machine, chosen)
         folder = claim(plan.output, first.id)
         keeper = Keeper(folder, replace(first, folder=memory.place_of(folder), warnings=remarks))
         stack.enter_context(awake())
         budget = Budget(plan.budget)
         stack.enter_context(enforced(budget))
-        terms = Terms(plan, keeper, memory, budget.deadline, progress)
+        terms = Terms(plan, keeper, accepted, budget.deadline, progress)
         carrier = Carrier(terms, chosen)
         try:
             carrier.carry_out()
         finally:
             night = _ended(keeper, carrier, now())
-            memory.keep(night)
-            memory.draw(folder, now())
+            _remember(memory, night, folder, now())
     if carrier.interrupted:
         raise InterruptedRunError(
             f"The night was interrupted; {folder.folder} keeps what was measured.",
@@ -116,6 +117,20 @@ def _ended(keeper: Keeper, carrier: Carrier, ended: datetime) -> Night:
         replace(night, ended=_stamp(ended), outcome=outcome, reason=reason, partial=carrier.partial)
     )
     return keeper.night
+
+
+def _remember(memory: Memory, night: Night, folder: NightFolder, now: datetime) -> None:
+    """Add the night to the history and draw all; say what it found where that fails."""
+    held = "the next night adds it to the history"
+    try:
+        memory.keep(night)
+        held = "the history has it"
+        memory.draw(folder, now)
+    except TracekitError as error:
+        raise RecordingError(
+            f"{error.message} What the night found: {heading(night)}",
+            hint=f"{error.hint} {folder.document} keeps the night, and {held}.".strip(),
+        ) from error
 
 
 def _stamp(moment: datetime) -> str:

@@ -1,9 +1,10 @@
 """What all captures of a night share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tracekit.history.accepted import Accepted
 from tracekit.nightly.keeper import Keeper
-from tracekit.nightly.memory import Memory
 from tracekit.nightplan import NightPlan
 from tracekit.recorder import Progress
 
@@ -15,13 +16,14 @@ class Terms:
     Attributes:
         plan: The night's plan.
         keeper: Takes what was measured as soon as it is there.
-        memory: What other nights said.
+        accepted: What was accepted of captures, by name. It was asked before anything was
+            measured: a history that goes away in the night takes nothing with it.
         deadline: When the night's time is spent, in monotonic seconds.
         progress: Hears what is being done.
     """
 
     plan: NightPlan
     keeper: Keeper
-    memory: Memory
+    accepted: Mapping[str, Accepted]
     deadline: float
     progress: Progress
