@@ -13,6 +13,7 @@ from tracekit.units import (
     percent,
     quantity,
     size,
+    span,
     stamp,
     unavailable,
 )
@@ -146,3 +147,19 @@ def test_a_missing_value_says_why(reason: str, words: str) -> None:
 )
 def test_a_time_of_day_is_written_as_people_do(iso: str, words: str) -> None:
     assert stamp(iso) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.4, "0 s"),
+        (45, "45 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (60, "1 min"),
+        (3600, "1 h 0 min"),
+        (7530, "2 h 6 min"),
+    ],
+)
+def test_a_length_of_time_is_told_as_people_plan(seconds: float, words: str) -> None:
+    assert span(seconds) == words

@@ -16,6 +16,7 @@ _TIME = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _SIZE = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SCALE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 _DIGITS = 3
+_MINUTE = 60
 
 Number = float | int | None
 
@@ -23,6 +24,14 @@ Number = float | int | None
 def duration(nanoseconds: Number) -> str:
     """Return a time in words with three significant digits, such as "1.23 ms"."""
     return _known(nanoseconds, lambda value: _stepped(value, _TIME, "ns"))
+
+
+def span(seconds: float) -> str:
+    """Return a length of time as people plan it: "45 s", "3 min", "2 h 5 min"."""
+    if round(seconds) < _MINUTE:
+        return f"{round(seconds)} s"
+    hours, minutes = divmod(round(seconds / _MINUTE), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def moment(nanoseconds: Number) -> str:

@@ -13,7 +13,7 @@ from tracekit.errors import UsageError
 from tracekit.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.machine_state import State
 from tracekit.nightly.folder import claim
-from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows, spell
+from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows
 from tracekit.nightplan import Capture, Gated, NightPlan, Reference
 
 BEGAN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
@@ -158,18 +158,3 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     assert first["reference"] == "revision v1, sdpa, batch 4"
     assert first["decides"] == "step_p50 3.0 %, idle_ratio 2 points, steady_compiles 1, bubbles"
     assert (second["reference"], second["decides"]) == ("none", "nothing")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.4, "0 s"),
-        (45, "45 s"),
-        (59.4, "59 s"),
-        (60, "1 min"),
-        (3600, "1 h 0 min"),
-        (7530, "2 h 6 min"),
-    ],
-)
-def test_times_are_told_as_people_do(seconds: float, words: str) -> None:
-    assert spell(seconds) == words

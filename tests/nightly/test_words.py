@@ -47,7 +47,7 @@ def test_a_difference_is_told_in_the_unit(night: Night) -> None:
 def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) -> None:
     assert list(words.notes(night)) == [
         "decode: parity of 12 cases held.",
-        "decode: tracing changed the time of a step by +4.1 % ± 1.0 %.",
+        "decode: Tracing costs 4.1 % ± 1.0 % of a step's time.",
     ]
 
 
@@ -101,7 +101,9 @@ def test_what_decides_is_told_though_nothing_is_known_of_it(night: Night) -> Non
 
 def test_an_unknown_cost_of_tracing_is_told_as_unknown(night: Night) -> None:
     entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
-    assert words.overhead(entry) == "what tracing costs is not known, because nothing was traced."
+    assert list(words.notes(replace(night, entries=(entry,))))[-1] == (
+        "decode: What tracing costs is not known, because nothing was traced."
+    )
 
 
 def test_a_quiet_night_has_neither_tables_nor_notes(quiet_night: Night) -> None:

@@ -1,5 +1,6 @@
 """`nightly`: a plan's captures measured, judged and kept; beside it, who starts it by itself."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,14 @@ class RunOrCommand(typer.core.TyperGroup):
         ctx.meta[_COMMANDED] = commanded
         ctx.allow_interspersed_args = not commanded
         ctx.allow_extra_args = commanded
+        if not commanded and args and not Path(args[0]).exists():
+            self._mistyped(ctx, args[0])
         return super().parse_args(ctx, args)
+
+    def _mistyped(self, ctx: Any, word: str) -> None:
+        """End with the command that was meant, where a first word looks like one."""
+        if near := get_close_matches(word, self.commands, n=1):
+            ctx.fail(f"There is no command or file {word!r}. Did you mean {near[0]}?")
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; a command takes no argument of the group."""
@@ -144,14 +152,15 @@ def _rehearse(plan: "NightPlan", names: list[str], *, json: bool) -> None:
     from tracekit import console
     from tracekit.errors import UsageError
     from tracekit.nightly import rehearsal
+    from tracekit.units import span
 
     plan = rehearsal.only(plan, names) if names else plan
     seen = rehearsal.rehearse(plan)
     if json:
         console.show_json(seen)
     else:
-        lasts = f"{rehearsal.spell(seen.estimate.seconds)} … {rehearsal.spell(seen.estimate.most)}"
-        title = f"{plan.name}: {lasts} of {rehearsal.spell(plan.budget)}"
+        lasts = f"{span(seen.estimate.seconds)} … {span(seen.estimate.most)}"
+        title = f"{plan.name}: {lasts} of {span(plan.budget)}"
         console.measurements(title, rehearsal.COLUMNS, rehearsal.rows(plan, seen.estimate))
         for sentence in (*seen.estimate.assumptions, *seen.remarks):
             console.show_hint(sentence)

@@ -8,9 +8,9 @@ from textwrap import shorten
 
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate.shift import middle
-from tracekit.history.gate.words import Shown
 from tracekit.history.night import Judged, Night, Outcome
 from tracekit.history.series import Series
+from tracekit.history.shown import Shown
 from tracekit.history.spread import Interval
 from tracekit.history.store import Missed
 from tracekit.units import quantity, stamp

@@ -30,6 +30,15 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+LEADS = {
+    Outcome.OK: "OK",
+    Outcome.REGRESSION: "Regression",
+    Outcome.FAILED: "Failed",
+    Outcome.INCONCLUSIVE: "Inconclusive",
+}
+"""How a sentence begins that tells an outcome."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """Candidate and reference, measured in turns, or traced one after the other.

@@ -18,7 +18,7 @@ from tracekit.nearest import nearest
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
 from tracekit.sitting.repository import repository
-from tracekit.units import percent, quantity
+from tracekit.units import percent, quantity, span
 from tracekit.workload import find
 
 _NIGHTS = 5
@@ -145,18 +145,10 @@ def rows(plan: NightPlan, estimated: Estimate) -> list[tuple[str, ...]]:
             str(one.pairs),
             str(one.traced),
             _deciding(one),
-            f"{spell(timed.seconds)} … {spell(timed.most)}",
+            f"{span(timed.seconds)} … {span(timed.most)}",
         )
         for one, timed in zip(plan.captures, estimated.captures, strict=True)
     ]
-
-
-def spell(seconds: float) -> str:
-    """Return a time as people say it: "45 s", "3 min", "2 h 5 min"."""
-    if seconds < 60:  # noqa: PLR2004  a minute
-        return f"{round(seconds)} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _work(workload: str, parameters: Mapping[str, Any]) -> str:

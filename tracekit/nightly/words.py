@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.history.night import Entry, Found, Judged, Night, Outcome
-from tracekit.units import percent, quantity
+from tracekit.history.night import LEADS, Entry, Found, Judged, Night
+from tracekit.history.shown import Shown
+from tracekit.report.trend.words import cost_of
+from tracekit.units import quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
-LEADS = {
-    Outcome.OK: "OK",
-    Outcome.REGRESSION: "Regression",
-    Outcome.FAILED: "Failed",
-    Outcome.INCONCLUSIVE: "Inconclusive",
-}
 _COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval")
 _LINE = 100  # characters
 _SHOWN = 3  # names of metrics that are not known
@@ -50,7 +46,7 @@ def notes(night: Night) -> Iterator[str]:
         if entry.parity:
             yield f"{entry.capture}: {entry.parity}"
         if entry.overhead is not None:
-            yield f"{entry.capture}: {overhead(entry)}"
+            yield f"{entry.capture}: {cost_of(entry.overhead)}"
     blank = {
         one.capture: tuple(each.metric for each in one.judged if not _measured(each))
         for one in night.entries
@@ -69,25 +65,16 @@ def title(entry: Entry) -> str:
     return f"{entry.capture}: {candidate} against {entry.reference.words}"
 
 
-def overhead(entry: Entry) -> str:
-    """Return what tracing cost, in a sentence."""
-    assert entry.overhead is not None
-    if entry.overhead.ratio is None:
-        return f"what tracing costs is not known, because {entry.overhead.reason}."
-    spread = "" if entry.overhead.spread is None else f" ± {percent(entry.overhead.spread)}"
-    return f"tracing changed the time of a step by {entry.overhead.ratio * 100:+.1f} %{spread}."
-
-
 def shift(judged: Judged) -> str:
     """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
-    return _signed(judged.change, judged)
+    return NOTHING if judged.change is None else _shown(judged).change(judged.change)
 
 
 def bounds(judged: Judged) -> str:
     """Return the interval in words."""
     if judged.low is None or judged.high is None:
         return NOTHING
-    return f"{_signed(judged.low, judged)} … {_signed(judged.high, judged)}"
+    return _shown(judged).between(judged.low, judged.high)
 
 
 def _verdicts(entry: Entry) -> Iterator[Sequence[str]]:
@@ -127,11 +114,5 @@ def _value(value: float | None, judged: Judged) -> str:
     return NOTHING if value is None else quantity(value, judged.unit)
 
 
-def _signed(value: float | None, judged: Judged) -> str:
-    if value is None:
-        return NOTHING
-    if judged.scale == "ratio":
-        return f"{value * 100:+.1f} %"
-    if judged.unit == "ratio":
-        return f"{value * 100:+.1f} points"
-    return f"{'+' if value > 0 else ''}{quantity(value, judged.unit)}"
+def _shown(judged: Judged) -> Shown:
+    return Shown(judged.scale, judged.unit)

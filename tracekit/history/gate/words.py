@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from tracekit.history.gate.decision import Found
-from tracekit.history.shown import Shown as Shown  # noqa: PLC0414
 
 
 def reason(found: Found, change: str, parts: Sequence[str], threshold: str, short: str = "") -> str:

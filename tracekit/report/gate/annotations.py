@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from tracekit.history.night import Outcome
+from tracekit.history.night import LEADS, Outcome
 from tracekit.report.gate.model import Case, GateReport, Suite
-from tracekit.report.gate.words import LEADS, said, sentences
+from tracekit.report.gate.words import said, sentences
 from tracekit.report.text import visible
 
 _COMMANDS = {

@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.history.night import Outcome
+from tracekit.history.night import LEADS
+from tracekit.history.shown import Shown
 from tracekit.report.gate.model import Case, GateReport, Suite
 from tracekit.report.text import line, sentence, visible
 from tracekit.units import quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"
-LEADS = {
-    Outcome.OK: "OK",
-    Outcome.REGRESSION: "Regression",
-    Outcome.FAILED: "Failed",
-    Outcome.INCONCLUSIVE: "Inconclusive",
-}
 COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "threshold", "outcome")
 _SHOWN = COLUMNS[:5]
 _LINE = 100  # characters
@@ -72,7 +67,7 @@ def row(case: Case) -> Sequence[str]:
         _value(case.candidate, case),
         shift(case.change, case),
         bounds(case),
-        shift(case.threshold, case, signed=False),
+        _allowed(case),
         ruling(case),
     )
 
@@ -92,7 +87,7 @@ def bounds(case: Case) -> str:
     """Return the interval in words."""
     if case.low is None or case.high is None:
         return NOTHING
-    return f"{shift(case.low, case)} … {shift(case.high, case)}"
+    return visible(_shown(case).between(case.low, case.high))
 
 
 def ruling(case: Case) -> str:
@@ -102,16 +97,18 @@ def ruling(case: Case) -> str:
     return f"{lead}: {told}" if told and told != lead else lead
 
 
-def shift(value: float | None, case: Case, *, signed: bool = True) -> str:
+def shift(value: float | None, case: Case) -> str:
     """Return a change in words: "+9.8 %", or a difference in the metric's unit."""
-    if value is None:
-        return NOTHING
-    sign = "+" if signed else ""
-    if case.scale == "ratio":
-        return f"{value * 100:{sign}.1f} %"
-    if case.unit == "ratio":
-        return f"{value * 100:{sign}.1f} points"
-    return f"{sign if value > 0 else ''}{visible(quantity(value, case.unit))}"
+    return NOTHING if value is None else visible(_shown(case).change(value))
+
+
+def _allowed(case: Case) -> str:
+    """Return the threshold in words."""
+    return NOTHING if case.threshold is None else visible(_shown(case).amount(case.threshold))
+
+
+def _shown(case: Case) -> Shown:
+    return Shown(case.scale, case.unit)
 
 
 def _named(case: Case) -> str:
