@@ -32,7 +32,7 @@ format:
 update:
     uv run pytest --update-goldens
 
-# fetch the published schemas that reports are checked against; tests that need them are skipped else
+# fetch the published schemas that reports are checked against, once; without them tests are skipped
 schemas:
-    uvx --quiet pip download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
-    npm pack --silent --pack-destination .schemas @microsoft/jest-sarif@1.0.0-beta.0
+    ls .schemas/pytest-*.tar.gz >/dev/null 2>&1 || uvx --quiet pip download --quiet --no-deps --no-binary pytest --dest .schemas pytest==9.2.0
+    ls .schemas/microsoft-jest-sarif-*.tgz >/dev/null 2>&1 || npm pack --silent --pack-destination .schemas @microsoft/jest-sarif@1.0.0-beta.0
