@@ -211,8 +211,14 @@ def test_a_baseline_is_accepted_and_listed(tracekit: Run, file: Path) -> None:
         ("2026-03-02", "no", "safer"),
         ("2026-03-01", "yes", "back"),
     ]
-    listed = json.loads(tracekit("baseline", "list", "--json", *of).out)
-    assert [(one["machine"], one["holds"]) for one in listed] == [("mini", False), ("mini", True)]
+    nights = ("2026-03-01", "2026-03-02")
+    both = tracekit("baseline", "accept", *nights, "--reason", "surer", *of)
+    assert both.code == 0, both.err
+    *_, last = rows_of(tracekit("baseline", "list", *of).out)
+    assert last[4] == "yes"
+    assert last[5].startswith("surer (together with 2026-03-02")
+    listed = json.loads(tracekit("baseline", "list", "--json", *of).out)[:2]
+    assert [(one["machine"], one["holds"]) for one in listed] == [("mini", False), ("mini", False)]
 
 
 @pytest.mark.parametrize(

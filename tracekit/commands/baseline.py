@@ -8,9 +8,12 @@ from tracekit.commands import histories
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-Night = Annotated[
-    str,
-    typer.Argument(metavar="NIGHT", help="A night: its id, its beginning, latest, or its folder."),
+Nights = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NIGHT...",
+        help="A night: its id, its beginning, latest, or its folder; several are taken together.",
+    ),
 ]
 Named = Annotated[
     list[str] | None,
@@ -25,7 +28,7 @@ def baseline() -> None:
 
 @app.command("accept")
 def accept(
-    night: Night,
+    nights: Nights,
     *,
     reason: histories.Reason,
     capture: Named = None,
@@ -36,13 +39,15 @@ def accept(
 
     Changes are judged from there on: a slowdown that was accepted is no regression any more, and
     what comes on top of it is one. Nothing is ever accepted silently, and the reason is kept.
+    What an accepted night is off by, every later one is off by: nights of the same work may be
+    taken together, so that they are off by less.
     """
     from tracekit import console
     from tracekit.history.listing import expected_words
     from tracekit.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
-        accepted, refused = store.accept(night, capture or (), reason)
+        accepted, refused = store.accept(nights[0], capture or (), reason, others=nights[1:])
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")
     rows = [

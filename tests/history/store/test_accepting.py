@@ -1,5 +1,6 @@
 """Baselines: accepted with a reason, never silently; and how nights are named for it."""
 
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.errors import InputError, UsageError
-from tracekit.history.night import Outcome
+from tracekit.history.night import Night, Outcome
 from tracekit.history.store import Refused, Store, cut_short
 
 AT = "2026-03-09T08:00:00.000+00:00"
@@ -31,6 +32,53 @@ def test_a_difference_is_accepted_as_one(store: Store) -> None:
     judged = judged_of("bubble_share", scale="difference", unit="ratio")
     store.append(night_of(1, [entry_of(pairs=[pair], judged=[judged])]))
     assert store.accept("latest", [], "fine")[0][0].changes == {"bubble_share": (0.5,)}
+
+
+def test_nights_of_the_same_work_are_taken_together(store: Store) -> None:
+    for day, value in ((1, 110.0), (2, 120.0), (3, 130.0)):
+        pairs = [pair_of(1, value), pair_of(2, value)]
+        store.append(night_of(day, [entry_of(pairs=pairs)]))
+    first, second, third = (night_of(day).id for day in (1, 2, 3))
+    (accepted,), _ = store.accept(third, [], "fine", AT, others=[first, "latest", second])
+    assert accepted.night == third
+    assert accepted.reason == f"fine (together with {first}, {second})", "no night counts twice"
+    changes = [log(one) for one in (1.3, 1.3, 1.1, 1.1, 1.2, 1.2)]
+    assert accepted.changes == {"step_p50": pytest.approx(changes)}
+    assert store.accepted("mini", "decode", "w1") == accepted
+    assert len(store.acceptances()) == 1
+
+
+def test_metrics_that_not_all_nights_have_are_not_accepted(store: Store) -> None:
+    rate = judged_of("step_rate")
+    pair = replace(pair_of(), candidate={"step_p50": (110.0,), "step_rate": (9.0,)})
+    pair = replace(pair, reference={"step_p50": (100.0,), "step_rate": (10.0,)})
+    store.append(night_of(1, [entry_of(pairs=[pair], judged=[judged_of(), rate])]))
+    store.append(night_of(2, [entry_of(pairs=[pair_of()])]))
+    store.append(night_of(3, [entry_of(pairs=[pair], judged=[rate])]))
+    (accepted,), _ = store.accept("2026-03-01", [], "fine", others=["2026-03-02"])
+    assert list(accepted.changes) == ["step_p50"]
+    with pytest.raises(UsageError, match="the nights have no metric in common"):
+        store.accept("2026-03-02", [], "fine", others=["2026-03-03"])
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (night_of(2, [entry_of(work="w2")]), "did other work, or on another machine"),
+        (night_of(2, [entry_of("prefill")]), "did other work, or on another machine"),
+        (night_of(2, machine="studio"), "did other work, or on another machine"),
+        (night_of(2, [entry_of(pairs=())]), "in the night 2026-03-02.* no pair that counts"),
+        (night_of(2, outcome=Outcome.FAILED, reason="Parity."), "failed, so nothing"),
+    ],
+)
+def test_nights_that_have_not_the_same_in_common_are_refused(
+    store: Store, other: Night, words: str
+) -> None:
+    store.append(night_of(1))
+    store.append(other)
+    with pytest.raises(UsageError, match=words):
+        store.accept("2026-03-01", [], "fine", others=["2026-03-02"])
+    assert store.acceptances() == []
 
 
 def test_the_last_one_holds_and_all_are_kept(store: Store) -> None:

@@ -19,45 +19,76 @@ class Refused:
 
 
 def acceptances_of(
-    night: Night, captures: Sequence[str], reason: str, at: str
+    nights: Sequence[Night], captures: Sequence[str], reason: str, at: str
 ) -> tuple[list[Accepted], list[Refused]]:
-    """Return what is expected from now on: the changes of the night's pairs that count.
+    """Return what is expected from now on: the changes of the nights' pairs that count.
 
+    Several nights are taken together, as pairs of one: each must have done the same work on the
+    same machine. What is accepted is called by the first, and its reason names the others.
     Without names it is every capture that can be accepted; those that cannot come second.
 
     Raises:
-        UsageError: No reason is given, the night failed, a name is unknown, a named capture
+        UsageError: No reason is given, a night failed, a name is unknown, a named capture
             cannot be accepted, or none can.
     """
     if not reason.strip():
         raise UsageError("A baseline needs a reason.", hint="Say why: --reason TEXT")
-    if night.outcome is Outcome.FAILED:
-        raise UsageError(
-            f"The night {night.id} failed, so nothing can be expected of it: {night.reason}",
-            hint="Accept another night; `tracekit history` lists them.",
-        )
+    nights = tuple({one.id: one for one in nights}.values())
+    night, *others = nights
+    for one in nights:
+        _require_ended_well(one)
     known = {one.capture: one for one in night.entries}
     for name in captures:
         if name not in known:
             raise UsageError(
                 f"The night {night.id} has no capture {name!r}.", hint=nearest(name, known)
             )
+    words = reason.strip()
+    if others:
+        words += f" (together with {', '.join(one.id for one in others)})"
     accepted: list[Accepted] = []
     refused: list[Refused] = []
     for name in dict.fromkeys(captures or known):
-        found = _changes(known[name])
+        found = _together(nights, name)
         if isinstance(found, str):
             refused.append(Refused(name, found))
         else:
-            entry = known[name]
-            accepted.append(Accepted(night.id, name, entry.work, at, reason.strip(), found))
+            accepted.append(Accepted(night.id, name, known[name].work, at, words, found))
     if refused and (captures or not accepted):
-        words = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
+        told = "; ".join(f"{one.capture}: {one.reason}" for one in refused)
         raise UsageError(
-            f"The night {night.id} cannot be accepted. {words}",
+            f"The night {night.id} cannot be accepted. {told}",
             hint="Accept another night; `tracekit history` lists them.",
         )
     return accepted, refused
+
+
+def _require_ended_well(night: Night) -> None:
+    if night.outcome is Outcome.FAILED:
+        raise UsageError(
+            f"The night {night.id} failed, so nothing can be expected of it: {night.reason}",
+            hint="Accept another night; `tracekit history` lists them.",
+        )
+
+
+def _together(nights: Sequence[Night], name: str) -> dict[str, tuple[float, ...]] | str:
+    """Return the changes of a capture in all nights, or why it cannot be accepted."""
+    found: dict[str, tuple[float, ...]] = {}
+    first = _work(nights[0], name)
+    for night in nights:
+        entry = next((one for one in night.entries if one.capture == name), None)
+        if entry is None or _work(night, name) != first:
+            return f"the night {night.id} did other work, or on another machine."
+        own = _changes(entry)
+        if isinstance(own, str):
+            return own if night is nights[0] else f"in the night {night.id} {own}"
+        kept = found or dict.fromkeys(own, ())
+        found = {metric: (*kept[metric], *own[metric]) for metric in kept if metric in own}
+    return found or "the nights have no metric in common."
+
+
+def _work(night: Night, name: str) -> tuple[str, str]:
+    return night.machine, next((one.work for one in night.entries if one.capture == name), "")
 
 
 def _changes(entry: Entry) -> dict[str, tuple[float, ...]] | str:

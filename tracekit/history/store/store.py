@@ -150,9 +150,15 @@ class Store:
             yield from values(connection, wanted)
 
     def accept(
-        self, night: str, captures: Sequence[str], reason: str, at: str | None = None
+        self,
+        night: str,
+        captures: Sequence[str],
+        reason: str,
+        at: str | None = None,
+        *,
+        others: Sequence[str] = (),
     ) -> tuple[list[Accepted], list[Refused]]:
-        """Expect from now on what a night found; of all captures where none is named.
+        """Expect from now on what a night found, and others with it: see `acceptances_of`.
 
         Returns:
             What is expected now, and captures that could not be accepted.
@@ -162,9 +168,9 @@ class Store:
         """
         at = moment(at or now())
         with self.database.writing() as connection:
-            found = _night(connection, night)
-            accepted, refused = acceptances_of(found, captures, reason, at)
-            add_accepted(connection, found.machine, accepted)
+            nights = [_night(connection, one) for one in (night, *others)]
+            accepted, refused = acceptances_of(nights, captures, reason, at)
+            add_accepted(connection, nights[0].machine, accepted)
         return accepted, refused
 
     def accepted(self, machine: str, capture: str, work: str) -> Accepted | None:
