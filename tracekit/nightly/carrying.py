@@ -105,9 +105,9 @@ class Carrier:
         """Write down how a capture ended where it did not come to its end."""
         try:
             yield
-        except BudgetSpentError:
+        except BudgetSpentError as error:
             self.partial = True
-            self._end(capture, Outcome.INCONCLUSIVE, _SPENT)
+            self._end(capture, Outcome.INCONCLUSIVE, _told(error))
         except (KeyboardInterrupt, InterruptedRunError):
             self.partial = self.interrupted = True
             self._end(capture, Outcome.INCONCLUSIVE, _STOPPED)
@@ -118,7 +118,12 @@ class Carrier:
             self._end(capture, Outcome.FAILED, _told(error))
 
     def _end(self, capture: str, outcome: Outcome, reason: str) -> None:
+        """Write down how a capture ended; a regression that was reproduced stays one."""
         entry = self._keeper.entry(capture)
+        worse = [one for one in entry.judged if one.outcome is Outcome.REGRESSION]
+        if worse:
+            outcome = Outcome.REGRESSION
+            reason = " ".join([*(f"{one.metric}: {one.reason}" for one in worse), reason])
         self._keeper.put(replace(entry, outcome=outcome, reason=reason))
 
 

@@ -207,4 +207,4 @@ class _Pair:
 
 def _look_at(deadline: float | None) -> None:
     if deadline is not None and monotonic() >= deadline:
-        raise BudgetSpentError("The night's time is spent.")
+        raise BudgetSpentError("The night's time was spent between its pairs.")
