@@ -3,6 +3,8 @@
 import os
 import shutil
 import statistics
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,11 +52,7 @@ def browse(page_file: Path, turns: int = 60) -> Browsed:
         ImportError: playwright is not installed.
         FileNotFoundError: There is no Chromium.
     """
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        page = browser.new_page(viewport=_WIDE)
+    with _new_page() as page:
         page.add_init_script(_WATCH)
         page.goto(page_file.as_uri())
         page.wait_for_selector("#timeline-sums tr", state="attached", timeout=60_000)
@@ -62,9 +60,7 @@ def browse(page_file: Path, turns: int = 60) -> Browsed:
         paint = page.evaluate(
             "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
         )
-        measured = Browsed(paint, drawn, _zoomed(page, turns), _moved(page, turns))
-        browser.close()
-    return measured
+        return Browsed(paint, drawn, _zoomed(page, turns), _moved(page, turns))
 
 
 def painted(page_file: Path) -> tuple[float, float, int]:
@@ -74,11 +70,7 @@ def painted(page_file: Path) -> tuple[float, float, int]:
         ImportError: playwright is not installed.
         FileNotFoundError: There is no Chromium.
     """
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        page = browser.new_page(viewport=_WIDE)
+    with _new_page() as page:
         page.goto(page_file.as_uri())
         page.wait_for_function(
             "() => performance.getEntriesByName('first-contentful-paint').length > 0"
@@ -86,8 +78,18 @@ def painted(page_file: Path) -> tuple[float, float, int]:
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         complete = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
         elements = page.evaluate("document.querySelectorAll('*').length")
-        browser.close()
     return paint, complete, elements
+
+
+@contextmanager
+def _new_page() -> Generator[Any]:
+    """Give an empty page of a browser that is closed afterwards."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        yield browser.new_page(viewport=_WIDE)
+        browser.close()
 
 
 def chromium() -> str:

@@ -85,3 +85,19 @@ def real_run(
     recording.bundle.mkdir()
     (recording.bundle / "store").write_bytes(os.urandom(50_000))
     return recording
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Let nobody move a file or a folder, as where it belongs to somebody else."""
+    rename = Path.rename
+
+    def keep(held: Path) -> None:
+        def refusing(self: Path, target: Path) -> Path:
+            if self == held:
+                raise PermissionError(13, "Permission denied", str(self))
+            return rename(self, target)
+
+        monkeypatch.setattr(Path, "rename", refusing)
+
+    return keep

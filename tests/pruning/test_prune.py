@@ -263,17 +263,10 @@ def test_killed_at_any_moment_every_run_is_whole_or_pruned(
 
 
 def test_one_that_cannot_be_removed_is_told_and_the_others_go(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_run: MakeRun, tmp_path: Path, hold: Callable[[Path], None]
 ) -> None:
     stuck, other = make_run("a", 90, exports=0), make_run("b", 80, exports=0)
-    rename = Path.rename
-
-    def refusing(self: Path, target: Path) -> Path:
-        if self == stuck.bundle:
-            raise PermissionError(13, "Permission denied", str(self))
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", refusing)
+    hold(stuck.bundle)
     done = prune([tmp_path / "traces"], OLD, now=NOW)
     assert stuck.bundle.exists()
     assert not other.bundle.exists()

@@ -164,17 +164,10 @@ def test_every_other_command_takes_a_pruned_run(
 
 
 def test_one_that_fails_is_exit_code_3_and_the_rest_is_done(
-    here: Path, make_run: MakeRun, tracekit: Run, monkeypatch: pytest.MonkeyPatch
+    here: Path, make_run: MakeRun, tracekit: Run, hold: Callable[[Path], None]
 ) -> None:
     stuck, other = make_run("a", 300, exports=0), make_run("b", 200, exports=0)
-    rename = Path.rename
-
-    def refusing(self: Path, target: Path) -> Path:
-        if self == stuck.bundle:
-            raise PermissionError(13, "Permission denied", str(self))
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", refusing)
+    hold(stuck.bundle)
     ran = tracekit("prune", "traces", "--keep", "30d", "--newest", "0")
     assert ran.code == 3
     assert "1 could not be pruned" in ran.err
