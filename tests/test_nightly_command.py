@@ -154,6 +154,38 @@ def test_what_is_no_word_on_a_commit_stops_a_bisection(
     assert tracekit("nightly", "--bisect", *words).code == 130
 
 
+@pytest.mark.parametrize("word", ["instal", "statsu", "unistall"])
+def test_a_command_that_is_misspelled_is_no_plan(word: str, here: Path, tracekit: Run) -> None:
+    shown = tracekit("nightly", word, "--at", "02:30")
+    assert shown.code == 2
+    assert f"There is no command or file '{word}'. Did you mean " in shown.err
+
+
+def test_a_plan_may_be_called_almost_as_a_command(here: Path, tracekit: Run) -> None:
+    (here / "instal").write_text(PLAN)
+    assert tracekit("nightly", "instal", "--dry-run").code == 0
+
+
+def test_a_workload_that_cannot_be_loaded_is_an_obstacle(here: Path, tracekit: Run) -> None:
+    (here / "torn.py").write_text("def (")
+    (here / "tracekit.toml").write_text(
+        "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\n"
+    )
+    shown = tracekit("nightly", "--dry-run")
+    assert (shown.code, "torn.py cannot be loaded" in shown.err) == (2, True)
+
+
+def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, tracekit: Run) -> None:
+    (here / "torn.py").write_text("def (")
+    (here / "tracekit.toml").write_text(
+        "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\ntraced = 0\n"
+    )
+    shown = tracekit("nightly", "--no-history", "--bisect")
+    assert shown.code == 125, shown.err
+    assert shown.out.splitlines()[1].split("\t")[:2] == ["failed", "torn"]
+    assert "torn.py cannot be loaded: SyntaxError" in shown.out
+
+
 def test_only_commands_that_judge_speak_to_git(tracekit: Run) -> None:
     assert tracekit("rules", "--bisect").code == 2
     assert tracekit("nightly", "--bisect", "--help").code == 0

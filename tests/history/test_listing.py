@@ -107,8 +107,8 @@ def test_a_terminal_is_spared_what_makes_a_series_too_wide() -> None:
     assert not {"pairs", "reason"} & set(columns)
     assert dict(zip(columns, rows[0], strict=True)) == {
         "began": "2026-03-01 02:30:00 UTC",
-        "value": "2.00 ms",
-        "reference": "1.00 ms",
+        "value": "2 ms",
+        "reference": "1 ms",
         "change": "+50.0 % [+40.0 % … +60.0 %]",
         "outcome": "ok",
         "commit": "",

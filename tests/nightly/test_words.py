@@ -116,3 +116,12 @@ def test_a_quiet_night_has_neither_tables_nor_notes(quiet_night: Night) -> None:
 def test_what_has_no_reference_is_followed(night: Night) -> None:
     entry = replace(night.entries[0], reference=None)
     assert words.title(entry) == "decode: paged, followed without a reference"
+
+
+def test_a_title_says_that_changes_come_on_top_of_a_baseline(night: Night) -> None:
+    entry = night.entries[0]
+    judged = replace(entry.judged[0], baseline="2026-11-01T02-30-00-wxyz")
+    assert words.title(replace(entry, judged=(judged,))) == (
+        "decode: paged against revision 1a2b3c4; "
+        "changes beyond the baseline 2026-11-01T02-30-00-wxyz"
+    )

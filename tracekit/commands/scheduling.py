@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -24,6 +25,8 @@ Method = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+_REASON = 200  # characters
 
 
 def install(
@@ -89,6 +92,7 @@ def uninstall(config: Config = None) -> None:
         console.show_line(f"removed  {_place(one)}")
     if not found:
         console.show_line(f"No nights of {file} are installed.")
+        console.show_hint("A line in a crontab is taken out by hand: crontab -e")
     console.show_warnings(warnings)
 
 
@@ -151,8 +155,8 @@ def _last(night: "Course") -> str:
     if night.partial:
         words = f"{words}, partial"
     if night.reason:
-        told = night.reason.lower().startswith(words)
-        words = night.reason if told else f"{words}: {night.reason}"
+        reason = shorten(night.reason, _REASON, placeholder=" …")
+        words = reason if reason.lower().startswith(words) else f"{words}: {reason}"
     began = night.began
     return f"{_moment(began) if began else night.started}, {words}"
 

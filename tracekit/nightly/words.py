@@ -58,11 +58,13 @@ def notes(night: Night) -> Iterator[str]:
 
 
 def title(entry: Entry) -> str:
-    """Return what was measured against what."""
+    """Return what was measured against what, and what its changes come on top of."""
     candidate = entry.candidate.words or entry.candidate.workload
     if entry.reference is None:
         return f"{entry.capture}: {candidate}, followed without a reference"
-    return f"{entry.capture}: {candidate} against {entry.reference.words}"
+    beyond = next((one.baseline for one in entry.judged if one.baseline), "")
+    expected = f"; changes beyond the baseline {beyond}" if beyond else ""
+    return f"{entry.capture}: {candidate} against {entry.reference.words}{expected}"
 
 
 def shift(judged: Judged) -> str:

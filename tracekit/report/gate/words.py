@@ -53,10 +53,12 @@ def tables(report: GateReport) -> Iterator[Table]:
 
 
 def titled(suite: Suite) -> str:
-    """Return what was measured against what."""
+    """Return what was measured against what, and what its changes come on top of."""
     candidate, reference = (suite.labels.get(one, "") for one in ("candidate", "reference"))
     against = f": {candidate} against {reference}" if candidate and reference else ""
-    return said(suite.name + against)
+    beyond = next((one.baseline for one in suite.cases if one.baseline), "")
+    expected = f"; changes beyond the baseline {beyond}" if beyond else ""
+    return said(suite.name + against + expected)
 
 
 def row(case: Case) -> Sequence[str]:
