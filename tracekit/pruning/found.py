@@ -87,7 +87,8 @@ def roots(folders: Iterable[Path]) -> list[Path]:
 
 def runs_below(root: Path, now: datetime) -> Iterator[RunSeen]:
     """Yield the runs in a folder, and in folders in it, in the order of their names."""
-    nights: dict[Path, NightSeen] = {}
+    above = [one for one in root.parents if (one / DOCUMENT).is_file()]
+    nights = {one: _night(one, now) for one in above}
     for name, folders, files in os.walk(root):
         place = Path(name)
         folders.sort()
