@@ -3,13 +3,19 @@
 python bench/equal_sides.py
 python bench/equal_sides.py --pairs 40 --turn 1 --workload paged sdpa
 python bench/equal_sides.py --workloads my-workloads --workload mine --output nights/equal
+python bench/equal_sides.py --apart --pairs 40
 
 Candidate and reference are the same work of the same interpreter, measured as a night measures
 them. With --output, each workload leaves a night.json there, which gate_simulation.py --measured
 reads.
+
+The mean of all pairs with its 95 % interval tells whether a sitting favours a side, and that of pairs
+that begin with the candidate less that of the others whether it favours who begins. The correlation
+of neighbours tells whether pairs are independent, as the gate presumes: of 40 it is then below 0.3.
 """
 
 import argparse
+import math
 import statistics
 import sys
 import tempfile
@@ -20,6 +26,7 @@ from pathlib import Path
 
 from tracekit.history.gate import changes
 from tracekit.history.night import Entry, Night, Pair
+from tracekit.history.spread import quantile
 from tracekit.machine_state import State, StateLimits, Watch, contaminated
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.recording import now, save
@@ -34,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure each workload against itself, and print a row for each of its metrics."""
     chosen = _parser().parse_args(arguments)
     print("workload    metric      s/pair  pairs  clean  median     sd  robust sd  the same, clean")
+    fairness: list[str] = []
     for name in chosen.workload:
         with tempfile.TemporaryDirectory() as folder:
             capture = Capture(
@@ -44,17 +52,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 Reference(),
                 pairs=chosen.pairs,
                 turn=chosen.turn,
+                together=not chosen.apart,
             )
             began = time.monotonic()
             entry = measured(capture, Path(folder))
             each = (time.monotonic() - began) / chosen.pairs
         for metric in METRICS:
             print(row(entry, metric, each))
+            fairness.append(fair(entry, metric))
         sys.stdout.flush()
         if chosen.output is not None:
             (chosen.output / name).mkdir(parents=True, exist_ok=True)
             night = Night(f"equal-{name}", "equal sides", "", now(), entries=(entry,))
             save(chosen.output / name / "night.json", night)
+    print("\nworkload    metric                mean  candidate first, less the others  neighbours")
+    print("\n".join(fairness))
 
 
 def measured(capture: Capture, folder: Path) -> Entry:
@@ -83,6 +95,26 @@ def row(entry: Entry, metric: str, each: float) -> str:
     return head + f"{spread(whole)}  {spread(clean)}"
 
 
+def fair(entry: Entry, metric: str) -> str:
+    """Return whether a side is favoured: by all pairs, by their order, and by their neighbours."""
+    found = [(one, changes([_clean(one)], metric, "ratio")) for one in entry.pairs]
+    known = [(one.order[0], own[0]) for one, own in found if own]
+    whole = [change for _, change in known]
+    first, other = ([change for begin, change in known if begin == letter] for letter in "ab")
+    head = f"{entry.capture:11} {metric:10}"
+    if min(len(first), len(other)) < 3:
+        return f"{head} too few pairs"
+    middles = statistics.fmean(first) - statistics.fmean(other)
+    half = math.hypot(_half(first), _half(other))
+    alike = statistics.correlation(whole[:-1], whole[1:])
+    mean = f"{statistics.fmean(whole):+7.2%} ± {_half(whole):6.2%}"
+    return f"{head} {mean}  {middles:+13.2%} ± {half:6.2%}            {alike:+10.2f}"
+
+
+def _half(values: Sequence[float]) -> float:
+    return quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+
+
 def spread(values: Sequence[float]) -> str:
     """Return the median, the standard deviation and the robust one of logarithms, in percent."""
     if len(values) < 3:
@@ -109,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--workloads", type=Path, metavar="DIR", help="a folder with workloads of your own")
     add("--pairs", type=int, default=20, help="pairs of each")
     add("--turn", type=float, default=0.3, help="seconds of a turn")
+    add("--apart", action="store_true", help="one process lives after the other")
     add("--output", type=Path, metavar="DIR", help="where a night.json of each goes")
     return parser
 

@@ -31,7 +31,9 @@ from nights.tables import (
     closely,
     coverage,
     many_series,
+    nights_since,
     points,
+    since_accepted,
     tried,
 )
 from tracekit.history.gate import Policy, changes
@@ -53,6 +55,11 @@ OTHER_WAYS = (
     Design("6 pairs", count=6),
     Design("16 pairs", count=16),
     Design("20 pairs", count=20),
+)
+BASELINES = (
+    Design("10 pairs of one sitting", accepted=10),
+    Design("20 of two sittings", accepted=20),
+    Design("60 of three such nights", accepted=60),
 )
 SIZES = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.10)
 
@@ -90,6 +97,9 @@ def simulated(chosen: argparse.Namespace, effort: Effort) -> str:
             ),
             "Other ways that were tried": tried(harder, OTHER_WAYS, fewer),
             "Intervals of 95 %": coverage(effort),
+            f"One baseline, and {nights_since(effort)} nights since": since_accepted(
+                [one for one in harder if _like(one, worst)], BASELINES, effort
+            ),
             "Change points": points(fewer),
         }
     ) + (
@@ -141,8 +151,13 @@ def _conditions(chosen: argparse.Namespace) -> list[Noise]:
         *found,
         Noise(f"{words}, odd turns", *plain, odd=chosen.odd / 100),
         Noise(f"{words}, sittings", *plain, sitting=chosen.sitting / 100),
+        Noise(f"{words}, nights", *plain, bias=chosen.bias / 100),
         Noise(f"{most:g} / {_FAR:g} %", most / 100, _FAR / 100, drift),
     ]
+
+
+def _like(one: Noise, other: Noise) -> bool:
+    return (one.within, one.odd) == (other.within, other.odd)
 
 
 def _joined(tables: dict[str, str]) -> str:
@@ -166,6 +181,7 @@ def _parser() -> argparse.ArgumentParser:
         ("--drift", 5.0, "of a sitting, from its start to its end"),
         ("--odd", 5.0, "share of turns that something came into"),
         ("--sitting", 0.5, "deviation from sitting to sitting"),
+        ("--bias", 1.0, "deviation from night to night of one side alone"),
     ):
         add(name, type=float, metavar="PERCENT", default=size, help=words)
     add("--measured", type=Path, nargs="+", metavar="FILE", help="night.json of equal work")

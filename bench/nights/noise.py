@@ -55,6 +55,7 @@ class Noise:
         odd: The share of turns that something came into; then all else has heavy tails too.
         sitting: Of the candidate against the reference, from sitting to sitting: what neither
             turns nor fresh processes take out.
+        bias: Of the candidate against the reference, from night to night, both sittings alike.
         measured: Changes of equal pairs that somebody measured, drawn from instead of all this.
     """
 
@@ -64,6 +65,7 @@ class Noise:
     drift: float = 0.05
     odd: float = 0.0
     sitting: float = 0.0
+    bias: float = 0.0
     measured: tuple[float, ...] = ()
 
 
@@ -95,6 +97,13 @@ def pairs(
             ]
         made.append(_pair(sitting, at, sides[0, at].tolist(), sides[1, at].tolist()))
     return made
+
+
+def tonight(noise: Noise, effect: float, random: np.random.Generator) -> float:
+    """Return an effect as one night has it in all of its sittings."""
+    if not noise.bias:
+        return effect
+    return math.expm1(math.log1p(effect) + random.normal(0, noise.bias))
 
 
 def histories(

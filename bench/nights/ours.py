@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nights.noise import METRIC, Noise, pairs
+from nights.noise import METRIC, Noise, pairs, tonight
 from tracekit.history.gate import POLICY, Policy, changes, judge, needs_second_sitting
 from tracekit.history.night import Judged, Outcome
 from tracekit.nightplan import Gated
+
+_AGAIN = 2
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Design:
     Attributes:
         name: What tables call it.
         count: Pairs of a sitting.
-        accepted: Pairs of the accepted baseline; 0 where no change is expected.
+        accepted: Pairs of the accepted baseline, of two sittings a night; 0 where no change is
+            expected.
         policy: What it takes to decide.
         threshold: The least change for the worse that matters, as a ratio.
         signs: Whether the median pair and a sign test decide instead of tracekit's gate.
@@ -42,32 +45,47 @@ class Ended:
     alarms: tuple[bool, ...]
 
 
+def baseline(design: Design, noise: Noise, random: np.random.Generator) -> tuple[float, ...]:
+    """Measure equal nights that are accepted together; empty where none is."""
+    found: list[float] = []
+    for _ in range(0, design.accepted, _AGAIN * design.count):
+        equal = tonight(noise, 0.0, random)
+        for sitting in range(_AGAIN):
+            count = min(design.count, design.accepted - len(found))
+            found += changes(pairs(noise, equal, count, sitting + 1, random), METRIC, "ratio")
+    return tuple(found)
+
+
 def judged_night(
-    design: Design, noise: Noise, effect: float, random: np.random.Generator
+    design: Design,
+    noise: Noise,
+    effect: float,
+    random: np.random.Generator,
+    expected: tuple[float, ...] = (),
 ) -> tuple[Judged, bool]:
     """Do one night, and return what became of it and whether a second sitting was needed."""
     gated = Gated(METRIC, design.threshold)
-    expected = None
-    if design.accepted:
-        accepted = pairs(noise, 0.0, design.accepted, 1, random)
-        expected = changes(accepted, METRIC, "ratio")
-    seen = pairs(noise, effect, design.count, 1, random)
+    slower = tonight(noise, effect, random)
+    seen = pairs(noise, slower, design.count, 1, random)
 
     def judged() -> Judged:
-        policy = design.policy
-        return judge(gated, seen, unit="ns", better="lower", expected=expected, policy=policy)
+        policy, accepted = design.policy, expected or None
+        return judge(gated, seen, unit="ns", better="lower", expected=accepted, policy=policy)
 
     first = judged()
     if not needs_second_sitting([first], (), ()):
         return first, False
-    seen += pairs(noise, effect, design.count, 2, random)
+    seen += pairs(noise, slower, design.count, _AGAIN, random)
     return judged(), True
 
 
 def judged_nights(design: Design, noise: Noise, effect: float, nights: int, seed: int) -> Ended:
     """Do many nights that have nothing to do with each other."""
     random = np.random.default_rng(seed)
-    ended = [judged_night(design, noise, effect, random) for _ in range(nights)]
+    ended = [
+        judged_night(design, noise, effect, random, baseline(design, noise, random))
+        for _ in range(nights)
+    ]
     outcomes = [one.outcome or Outcome.INCONCLUSIVE for one, _ in ended]
     return Ended(
         nights=nights,
@@ -75,3 +93,12 @@ def judged_nights(design: Design, noise: Noise, effect: float, nights: int, seed
         second=sum(second for _, second in ended),
         alarms=tuple(one is Outcome.REGRESSION for one in outcomes),
     )
+
+
+def alarms_since(
+    design: Design, noise: Noise, effect: float, nights: int, random: np.random.Generator
+) -> float:
+    """Accept once, do so many nights since, and return the share of them that are regressions."""
+    accepted = baseline(design, noise, random)
+    ended = (judged_night(design, noise, effect, random, accepted)[0] for _ in range(nights))
+    return sum(one.outcome is Outcome.REGRESSION for one in ended) / nights

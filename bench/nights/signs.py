@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nights.noise import METRIC, Noise, pairs
+from nights.noise import METRIC, Noise, pairs, tonight
 from nights.ours import Design, Ended
 from tracekit.history.gate import Policy, changes
 from tracekit.history.night import Outcome
@@ -22,13 +22,14 @@ def judged_by_signs(design: Design, noise: Noise, effect: float, nights: int, se
     outcomes: list[Outcome] = []
     second = 0
     for _ in range(nights):
-        first = changes(pairs(noise, effect, design.count, 1, random), METRIC, "ratio")
+        slower = tonight(noise, effect, random)
+        first = changes(pairs(noise, slower, design.count, 1, random), METRIC, "ratio")
         found = _shown(first)
         if not (_suspicious(found, threshold, policy) or _wide(found, threshold, policy)):
             outcomes.append(Outcome.OK)
             continue
         second += 1
-        again = changes(pairs(noise, effect, design.count, 2, random), METRIC, "ratio")
+        again = changes(pairs(noise, slower, design.count, 2, random), METRIC, "ratio")
         outcomes.append(_ended(first, again, threshold, policy))
     alarms = tuple(one is Outcome.REGRESSION for one in outcomes)
     return Ended(nights, Counter(outcomes), second, alarms)

@@ -1,5 +1,6 @@
 """What the simulation says, in tables."""
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ import numpy as np
 
 from nights.noise import VARYING, Noise, histories
 from nights.others import GATES
-from nights.ours import Design, Ended, judged_nights
+from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
 from nights.signs import judged_by_signs
@@ -19,6 +20,7 @@ _NIGHTS = 30
 _RUNS = 10
 SERIES_OF_A_NIGHT = 10
 _COUNTS = (6, 10, 20)
+_LATER, _PART = 50, 10
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,31 @@ def tried(conditions: Sequence[Noise], designs: Sequence[Design], effort: Effort
             alarms, found = (_rate(one, Outcome.REGRESSION).words for one in (equal, slower))
             row.append(f"{alarms} · {found} % · {_rate(equal, Outcome.INCONCLUSIVE).words}")
     return table(["false alarms · found · inconclusive", *(one.name for one in conditions)], rows)
+
+
+def since_accepted(conditions: Sequence[Noise], designs: Sequence[Design], effort: Effort) -> str:
+    """What one accepted baseline does to all later nights: on average, and if it is unlucky."""
+    nights = nights_since(effort)
+    count = max(effort.nights // nights, 2)
+    rows: list[list[str]] = []
+    for noise, design in itertools.product(conditions, designs):
+        row = [f"{noise.name}: {design.name}"]
+        for effect, unlucky in ((0.0, True), (effort.effect, False)):
+            random = np.random.default_rng(effort.seed)
+            shares = sorted(
+                (alarms_since(design, noise, effect, nights, random) for _ in range(count)),
+                reverse=unlucky,
+            )
+            worst = shares[: max(count // _PART, 1)]
+            row += [f"{100 * float(np.mean(one)):.1f}" for one in (shares, worst)]
+        rows.append(row)
+    head = "% of later nights|false alarms|unluckiest tenth|found|unluckiest tenth"
+    return table(head.split("|"), rows)
+
+
+def nights_since(effort: Effort) -> int:
+    """Return for how many nights each baseline is kept."""
+    return max(min(_LATER, effort.nights // 2), 1)
 
 
 def points(effort: Effort) -> str:

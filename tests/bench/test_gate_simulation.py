@@ -10,7 +10,7 @@ import gate_simulation
 from nights.divisive import change_points, quantile
 from nights.noise import METRIC, VARYING, Noise, histories, pairs
 from nights.others import GATES
-from nights.ours import Design, judged_nights
+from nights.ours import Design, alarms_since, baseline, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, NIGHTS, changes_over_nights, odd_nights, seen
 from nights.signs import judged_by_signs
@@ -84,6 +84,29 @@ def test_the_goals_are_met_against_an_accepted_night() -> None:
     slower = judged_nights(design, USUAL, 0.05, 200, seed=2)
     assert equal.outcomes[Outcome.REGRESSION] <= 2
     assert slower.outcomes[Outcome.REGRESSION] >= 0.93 * 200
+
+
+def test_a_baseline_of_few_pairs_misleads_all_nights_since() -> None:
+    few, many = Design("", accepted=10), Design("", accepted=60)
+    found = [
+        [alarms_since(design, USUAL, 0.05, 20, np.random.default_rng(seed)) for seed in range(15)]
+        for design in (few, many)
+    ]
+    assert min(found[0]) < 0.8 < min(found[1])
+    assert np.mean(found[1]) > 0.95
+
+
+def test_a_baseline_has_two_sittings_a_night() -> None:
+    random = np.random.default_rng(1)
+    assert baseline(Design(""), USUAL, random) == ()
+    assert [len(baseline(Design("", accepted=n), USUAL, random)) for n in (10, 20, 60)] == [
+        *(10, 20, 60)
+    ]
+    biased = Noise("", within=0.0, drift=0.0, bias=0.1)
+    found = baseline(Design("", accepted=40), biased, random)
+    assert found[:20] == pytest.approx([found[0]] * 20), "a night's sittings are off alike"
+    assert found[20:] == pytest.approx([found[20]] * 20)
+    assert abs(found[0] - found[20]) > 1e-3
 
 
 def test_ten_percent_is_always_found_and_one_percent_never() -> None:
