@@ -37,4 +37,3 @@ def of_one_machine(series: Sequence[Series]) -> None:
                 f"This format takes one {what} at a time, and there are {', '.join(names)}.",
                 hint=f"Choose one: --{what} NAME",
             )
-
