@@ -201,6 +201,7 @@ def test_nothing_is_made_by_looking(tracekit: Run, tmp_path: Path, command: list
 
 def test_a_baseline_is_accepted_and_listed(tracekit: Run, file: Path) -> None:
     of = ("--history", str(file))
+    assert "Nothing was accepted" in tracekit("baseline", "list", *of).err
     shown = tracekit("baseline", "accept", "2026-03-02", "--reason", "safer", *of)
     assert shown.code == 0, shown.err
     assert "decode\tstep_p50\t+10.0 % against the reference" in shown.out

@@ -87,4 +87,6 @@ def list_(
         )
         for one in held
     ]
+    if not rows:
+        console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
     console.measurements(f"{len(held)} accepted", columns, rows)

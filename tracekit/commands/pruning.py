@@ -1,5 +1,6 @@
 """`prune`: room on the disk, by what can be missed most easily."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -128,18 +129,16 @@ def _show(done: "Pruned") -> None:
     from tracekit.units import size
 
     rows = [
-        (str(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]
+        (_near(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]
     ]
     if rows:
         title = "would be removed" if done.dry else "removed"
         console.measurements(title, ("run", "what", "size", "why"), rows)
     if len(done.removed) > _SHOWN:
         console.show_line(f"… and {len(done.removed) - _SHOWN} more")
-    stays = [(str(one.path), one.why) for one in (*done.kept, *done.stayed)]
-    if stays:
-        console.measurements("kept", ("path", "why"), stays[:_SHOWN])
-    if len(stays) > _SHOWN:
-        console.show_line(f"… and {len(stays) - _SHOWN} more")
+    if stays := Counter(one.why for one in (*done.kept, *done.stayed)):
+        counted = [(str(count), why) for why, count in stays.most_common()]
+        console.measurements("kept", ("paths", "why"), counted)
     verb = "would be freed" if done.dry else "freed"
     console.show_line(f"{size(done.freed)} {verb}; {size(done.after)} of {size(done.before)} left")
     if done.missing:
@@ -150,6 +149,12 @@ def _show(done: "Pruned") -> None:
 
 
 _WHY = {"old": "older than --keep", "room": "to make room"}
+
+
+def _near(path: Path) -> str:
+    """Return a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _plain(done: "Pruned") -> Any:
