@@ -158,3 +158,18 @@ def test_a_row_says_what_runs_against_what_and_what_decides(tmp_path: Path) -> N
     assert first["reference"] == "revision v1, sdpa, batch 4"
     assert first["decides"] == "step_p50 3.0 %, idle_ratio 2 points, steady_compiles 1, bubbles"
     assert (second["reference"], second["decides"]) == ("none", "nothing")
+
+
+def test_a_place_that_takes_no_night_is_an_obstacle(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    plan = dataclasses.replace(plan_of(tmp_path), output=file / "nights")
+    assert obstacles(plan) == (f"Nights cannot be kept in {file}/nights: {file} is no folder.",)
+    assert obstacles(dataclasses.replace(plan, output=tmp_path / "new" / "nights")) == ()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_to_is_an_obstacle(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    (told,) = obstacles(dataclasses.replace(plan_of(tmp_path), output=tmp_path / "nights"))
+    assert told.endswith(f"{tmp_path} cannot be written to.")

@@ -64,7 +64,8 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
-    told = [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
+    told = list(_unwritable(plan.output))
+    told += [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
     told += [
         f"{one.name}: {words}"
         for one in plan.captures
@@ -72,6 +73,15 @@ def obstacles(plan: NightPlan) -> tuple[str, ...]:
         for words in _in_the_way(one.reference, plan.file.parent)
     ]
     return tuple(dict.fromkeys(told))
+
+
+def _unwritable(output: Path) -> Iterator[str]:
+    """Yield why no night can be kept, where that is so."""
+    there = next(one for one in (output, *output.parents) if one.exists())
+    if not there.is_dir():
+        yield f"Nights cannot be kept in {output}: {there} is no folder."
+    elif not os.access(there, os.W_OK):
+        yield f"Nights cannot be kept in {output}: {there} cannot be written to."
 
 
 def _unloadable(capture: Capture) -> Iterator[str]:

@@ -15,6 +15,7 @@ from tracekit.recording import now
 
 LOCK = ".night.lock"
 _WHY = "It makes sure that only one night runs; let it be written."
+_OUTPUT = "Let `output` of the plan name a folder that you may write to."
 _WAIT = "Two nights at once would measure each other; wait for it."
 
 
@@ -30,7 +31,8 @@ def only_one(plan: NightPlan) -> Generator[None]:
         ToolError: A night runs already; says whose, since when, in which process.
         RecordingError: The file of a lock cannot be made.
     """
-    with _one(_of_machine(), plan, "on this machine"), _one(plan.output / LOCK, plan, "here"):
+    whole, own = _of_machine(), plan.output / LOCK
+    with _one(whole, plan, "on this machine", _WHY), _one(own, plan, "here", _OUTPUT):
         yield
 
 
@@ -45,8 +47,8 @@ def _of_machine() -> Path:
 
 
 @contextmanager
-def _one(path: Path, plan: NightPlan, where: str) -> Generator[None]:
-    with holder.opened(path, _WHY) as handle:
+def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
+    with holder.opened(path, why) as handle:
         try:
             taken = holder.taken(handle, path)
         except HeldError as error:

@@ -52,9 +52,10 @@ def repository(folder: Path) -> Repository:
     """
     found = git(folder, "rev-parse", "--show-toplevel")
     if found.returncode != 0 or not found.stdout.strip():
+        said = complaint(found)  # it may be another reason, as that the folder is not ours
+        why = "" if not said or "not a git repository" in said else f": {said.rstrip('.')}"
         raise UsageError(
-            f"A reference that is a revision needs a git repository, and {folder} is in none: "
-            f"{complaint(found)}",
+            f"A reference that is a revision needs a git repository, and {folder} is in none{why}.",
             hint="Keep the plan in the repository, or give the reference by `python`.",
         )
     return Repository(Path(found.stdout.strip()).resolve())
