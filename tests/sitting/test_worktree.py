@@ -1,7 +1,9 @@
+import fcntl
 import os
 import shutil
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.git import git as ask
 from tracekit.guardian import Guardian
 from tracekit.nightplan import Reference
@@ -201,6 +203,33 @@ def test_a_setup_is_ended_when_the_time_is_spent(
     with pytest.raises(BudgetSpentError, match=told), checked_out(one, guardian, soon):
         pytest.fail("it was set up")
     assert not one.whole
+
+
+def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast")
+    one.folder.parent.mkdir(parents=True)
+    told, soon = "while somebody else made", time.monotonic() + 0.3
+    with one.folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BudgetSpentError, match=told), checked_out(one, guardian, soon):
+            pytest.fail("it was not waited for")
+        threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+        with checked_out(one, guardian, time.monotonic() + 60) as folder:
+            assert (folder / "module_of_plan.py").is_file()
+
+
+def test_where_no_work_tree_can_be_put_another_place_is_asked_for(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast")
+    one.folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    one.folder.parent.write_text("in the way")
+    with pytest.raises(RecordingError) as caught, checked_out(one, guardian):
+        pytest.fail("it was put somewhere")
+    assert "cannot be opened" in caught.value.message
+    assert "TRACEKIT_CACHE" in caught.value.hint
 
 
 def test_submodules_that_are_missing_are_named(
