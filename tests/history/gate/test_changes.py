@@ -29,7 +29,7 @@ def test_pairs_that_do_not_count_or_know_nothing_are_left_out() -> None:
 
 @pytest.mark.parametrize("odd", [0.0, -1.0])
 def test_there_is_no_ratio_of_nought_and_a_difference_is(odd: float) -> None:
-    pair = replace(PAIR, candidate={"m": (odd,)})
+    pair = replace(PAIR, candidate={"m": (odd, odd)})
     assert changes([pair], "m", "ratio") == ()
     assert changes([pair], "m", "difference") == (odd - 100,)
 
@@ -53,3 +53,9 @@ def test_untraced_pairs_stay_the_ones_even_if_none_of_them_counts() -> None:
     spoilt = replace(PAIR, contaminated=("load",))
     traced = replace(PAIR, traced=True)
     assert changes([spoilt, traced], "m", "ratio") == ()
+
+
+def test_a_pair_of_which_a_side_lacks_a_turn_has_no_change() -> None:
+    lacking = replace(PAIR, candidate={"m": (110.0,)})
+    assert changes([PAIR, lacking], "m", "ratio") == pytest.approx((math.log(1.1),))
+    assert changes([lacking], "m", "difference") == ()

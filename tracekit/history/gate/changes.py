@@ -12,8 +12,9 @@ def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ..
     """Return the change in each pair that counts, on a scale on which changes add up.
 
     A side's value is the median of its turns; a change is the logarithm of the ratio where the
-    metric is compared by ratio, else the difference. Pairs in which either is not known, or of
-    which there is no ratio, are left out, as contaminated ones are.
+    metric is compared by ratio, else the difference. Pairs in which either is not known, or not in
+    as many turns as the other, or of which there is no ratio, are left out, as contaminated ones
+    are: drift falls on both sides alike only where all turns are known.
     """
     found = (change(pair, metric, scale) for pair in pairs_of(pairs, metric) if counts(pair))
     return tuple(one for one in found if one is not None)
@@ -23,6 +24,8 @@ def change(pair: Pair, metric: str, scale: Scale) -> float | None:
     """Return the change in one pair; None where there is none."""
     new, old = value(pair, metric, "candidate"), value(pair, metric, "reference")
     if new is None or old is None:
+        return None
+    if len(pair.candidate[metric]) != len(pair.reference[metric]):
         return None
     if scale == "difference":
         return new - old
