@@ -205,7 +205,10 @@ def test_a_night_that_is_interrupted_keeps_what_it_has(tmp_path: Path, capture: 
     assert (night.partial, night.outcome) == (True, Outcome.INCONCLUSIVE)
     assert [one.capture for one in night.entries] == ["nap", "later"]
     assert len(night.entries[0].pairs) == 2
-    assert night.entries[0].reason == "It was interrupted."
+    assert [one.reason for one in night.entries] == [
+        "It was interrupted.",
+        "It was not measured, for the night was stopped before.",
+    ]
 
 
 def test_traces_are_taken_and_told_beside_the_pairs(tmp_path: Path, capture: Capture) -> None:

@@ -117,8 +117,14 @@ def test_the_overhead_is_that_of_medians_in_ns() -> None:
 
 
 def test_pairs_that_do_not_count_say_nothing_of_the_overhead() -> None:
-    untraced = [pair(100), pair(500, contaminated=("busy",))]
-    assert overhead([pair(110)], untraced) == Overhead(pytest.approx(0.1), None, 110, 100)
+    untraced = [pair(100), pair(100), pair(500, contaminated=("busy",))]
+    assert overhead([pair(110)], untraced) == Overhead(pytest.approx(0.1), 0.0, 110, 100)
+
+
+def test_one_untraced_pair_is_too_few_to_tell_a_cost() -> None:
+    assert overhead([pair(32)], [pair(100)]) == Overhead(
+        reason="one untraced pair does not show how much pairs differ"
+    )
 
 
 def test_without_step_times_the_overhead_says_so() -> None:

@@ -13,7 +13,7 @@ from tracekit.nightly.work import work_of
 from tracekit.nightplan import Capture
 from tracekit.sitting import BudgetSpentError, ParityError, Prepared, check, prepared
 
-_SPENT = "The night's time was spent before it was through."
+_STOPPED_BEFORE = "It was not measured, for the night was stopped before."
 _STOPPED = "It was interrupted."
 _NOT_BEGUN = "It was not measured, for what was checked first does not hold."
 
@@ -47,7 +47,7 @@ class Carrier:
             ready = [one for one in (self._ready(stack, one) for one in self._captures) if one]
             for one in ready:
                 if self.partial:
-                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _SPENT)
+                    self._end(one.capture.name, Outcome.INCONCLUSIVE, _STOPPED_BEFORE)
                 elif self._unsound:
                     self._end(one.capture.name, Outcome.INCONCLUSIVE, _NOT_BEGUN)
                 else:

@@ -79,17 +79,17 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
     if not one or not other:
         which = "traced" if not one else "untraced"
         return Overhead(reason=f"no {which} pair of this sitting tells the time of a step")
+    if len(other) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
+        return Overhead(reason="one untraced pair does not show how much pairs differ")
+    deviation = statistics.stdev(math.log(value) for value in other)
+    half = quantile(len(other) - 1) * deviation * math.sqrt(1 / len(one) + 1 / len(other))
     ratio = statistics.median(one) / statistics.median(other)
-    told = Overhead(
+    return Overhead(
         ratio=ratio - 1,
+        spread=ratio * math.sinh(half),
         recorded=round(statistics.median(one)),
         unrecorded=round(statistics.median(other)),
     )
-    if len(other) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
-        return told
-    deviation = statistics.stdev(math.log(value) for value in other)
-    half = quantile(len(other) - 1) * deviation * math.sqrt(1 / len(one) + 1 / len(other))
-    return Overhead(told.ratio, ratio * math.sinh(half), told.recorded, told.unrecorded)
 
 
 def _step_times(pairs: Sequence[Pair]) -> list[float]:
