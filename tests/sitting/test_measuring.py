@@ -118,6 +118,16 @@ def test_the_machine_is_looked_at_before_and_after(ready: Callable[..., Any]) ->
         assert "load" in state.readings
 
 
+def test_without_a_canary_the_machine_is_looked_at_all_the_same(ready: Callable[..., Any]) -> None:
+    with ready(pairs=1) as prepared, Watch("off") as watch:
+        (pair,) = measure(prepared, watch=watch, canary=False)
+        assert not prepared.log_of("canary").exists()
+    for state in (pair.before, pair.after):
+        assert state is not None
+        assert state.absences["canary"] == "no fixed work was done."
+        assert "load" in state.readings
+
+
 def test_the_machine_is_looked_at_around_sides_apart(ready: Callable[..., Any]) -> None:
     with ready(pairs=1, together=False) as prepared, Watch("off") as watch:
         (pair,) = measure(prepared, watch=watch)

@@ -114,6 +114,7 @@ class Sitter:
             first=first,
             pairs=count,
             watch=self.watch,
+            canary=self.terms.plan.state.canary is not None,
             deadline=self.terms.deadline,
         )
 

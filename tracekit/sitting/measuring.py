@@ -38,6 +38,7 @@ def measure(
     first: int = 1,
     pairs: int | None = None,
     watch: Watch | None = None,
+    canary: bool = True,
     deadline: float | None = None,
 ) -> Iterator[Pair]:
     """Measure pairs; each one is whole when it comes.
@@ -51,6 +52,7 @@ def measure(
         first: The number of the first pair; odd ones go abba, even ones baab.
         pairs: How many; by default as many as the plan says.
         watch: Looks at the machine before and after each pair; None to leave that out.
+        canary: Whether fixed work is done at each look, to tell the machine's pace.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
 
     Raises:
@@ -60,14 +62,13 @@ def measure(
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
-        canary = _Canary(prepared, stack, deadline) if watch is not None else None
+        looks = watch is not None and canary
+        pace = _Canary(prepared, stack, deadline) if looks else None
         for number in range(first, first + count):
             _look_at(deadline)
             pair = _Pair(prepared, Pair(sitting, number, order_of(prepared, number)), deadline)
             yield (
-                pair.together(watch, canary)
-                if prepared.capture.together
-                else pair.apart(watch, canary)
+                pair.together(watch, pace) if prepared.capture.together else pair.apart(watch, pace)
             )
 
 
@@ -178,15 +179,17 @@ class _Pair:
     def _before(
         self, watch: Watch | None, canary: _Canary | None, children: list[Child]
     ) -> State | None:
-        if watch is None or canary is None:
+        if watch is None:
             return None
-        ours = {os.getpid(), *canary.pids, *(child.process.pid for child in children)}
-        return watch.before(ours, canary.sing(children[0]))
+        ours = {os.getpid(), *(child.process.pid for child in children)}
+        if canary is None:
+            return watch.before(ours)
+        return watch.before(ours | canary.pids, canary.sing(children[0]))
 
     def _after(self, watch: Watch | None, canary: _Canary | None, child: Child) -> State | None:
-        if watch is None or canary is None:
+        if watch is None:
             return None
-        return watch.after(canary.sing(child))
+        return watch.after(canary.sing(child) if canary is not None else None)
 
     def _side(self, letter: Letter) -> Side:
         role = _LETTERS[letter]
