@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nobody import folder_of_nobody
 from tracekit.errors import UsageError
 from tracekit.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.machine_state import State
@@ -168,8 +169,9 @@ def test_a_place_that_takes_no_night_is_an_obstacle(tmp_path: Path) -> None:
     assert obstacles(dataclasses.replace(plan, output=tmp_path / "new" / "nights")) == ()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_to_is_an_obstacle(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    (told,) = obstacles(dataclasses.replace(plan_of(tmp_path), output=tmp_path / "nights"))
-    assert told.endswith(f"{tmp_path} cannot be written to.")
+    plan = plan_of(tmp_path)
+    with folder_of_nobody() as folder:
+        folder.chmod(0o500)
+        (told,) = obstacles(dataclasses.replace(plan, output=folder / "nights"))
+    assert told.endswith(f"{folder} cannot be written to.")
