@@ -1,6 +1,7 @@
-"""Take the pictures of the docs anew: `uv run python docs/images/make.py`.
+"""Take the pictures of the docs anew: `uv run python docs/images/make.py [MONTH]`.
 
-Records `paged` twice with the host recorder, has the labelled corpus make a trace of a GPU that
+MONTH is a folder that `bench/thirty_nights.py --output` made; without it the picture of its trend
+page stays as it is. Records `paged` twice with the host recorder, has the labelled corpus make a trace of a GPU that
 waits, and photographs their pages with the Chromium that is installed.
 """
 
@@ -28,6 +29,7 @@ FLAGS = [
     "--disable-sync",
 ]
 ROOT = HERE.parents[1]
+TREND = (1280, 1040, "light")
 MADE = "20000"  # the seed of a trace in which the device waits for more than one reason
 
 
@@ -93,6 +95,9 @@ def main() -> None:
         window.locator("#findings a[href^='#']").first.click()
         window.wait_for_timeout(500)
         window.screenshot(path=HERE / "timeline-evidence.png")
+        for month in sys.argv[1:]:
+            trend = opened(browser, Path(month).resolve() / "nights" / "trend.html", *TREND)
+            trend.screenshot(path=HERE / "trend-light.png")
         browser.close()
 
 
