@@ -1,8 +1,8 @@
 """Take the pictures of the docs anew: `uv run python docs/images/make.py [MONTH]`.
 
 MONTH is a folder that `bench/thirty_nights.py --output` made; without it the picture of its trend
-page stays as it is. Records `paged` twice with the host recorder, has the labelled corpus make a trace of a GPU that
-waits, and photographs their pages with the Chromium that is installed.
+page stays as it is. Records `paged` twice with the host recorder, has the labelled corpus make a
+trace of a GPU that waits, and photographs their pages with the Chromium that is installed.
 """
 
 import shutil
