@@ -9,7 +9,7 @@ from tracekit.nightplan.given import Given
 from tracekit.nightplan.mistakes import Mistakes
 from tracekit.nightplan.places import places
 
-OUTPUT, FOLDER = Path("/work/nights"), Path("/work/plan folder")
+OUTPUT, FOLDER = Path("/srv/nights"), Path("/srv/plan folder")
 
 
 def address_of(url: str | None) -> tuple[str, list[str]]:
@@ -22,9 +22,9 @@ def address_of(url: str | None) -> tuple[str, list[str]]:
 @pytest.mark.parametrize(
     ("url", "whole"),
     [
-        pytest.param(None, "sqlite:////work/nights/history.db", id="none"),
-        pytest.param("sqlite:///a.db", "sqlite:////work/plan folder/a.db", id="beside-the-plan"),
-        pytest.param("sqlite:///../a.db", "sqlite:////work/plan folder/../a.db", id="above-it"),
+        pytest.param(None, "sqlite:////srv/nights/history.db", id="none"),
+        pytest.param("sqlite:///a.db", "sqlite:////srv/plan folder/a.db", id="beside-the-plan"),
+        pytest.param("sqlite:///../a.db", "sqlite:////srv/plan folder/../a.db", id="above-it"),
         pytest.param("sqlite:////var/a.db", "sqlite:////var/a.db", id="elsewhere"),
         pytest.param("postgresql:///nights", "postgresql:///nights", id="by-socket"),
         pytest.param(
