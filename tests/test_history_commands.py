@@ -81,6 +81,8 @@ def test_a_metric_is_shown_over_nights(tracekit: Run, file: Path) -> None:
     assert rows[0][1:3] == ["110 ns", "100 ns"]
     assert rows[0][3].startswith("+10.0 % [")
     assert rows[2][1:6] == ["", "", "", "0", "failed"]
+    last = tracekit("history", "--history", str(file), "--metric", "step_p50", "--limit", "2")
+    assert rows_of(last.out)[1:] == rows[-2:]
     as_json = tracekit("history", "--history", str(file), "--metric", "all", "--json")
     assert [one["metric"] for one in json.loads(as_json.out)] == ["step_p50"]
 

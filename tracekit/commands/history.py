@@ -82,7 +82,7 @@ def history(
         if html is not None:
             _draw(store, url, of, named, html)
         if metric is not None and export is None and html is None:
-            _show_series(store, of | named, json=json)
+            _show_series(store, of | named, limit, json=json)
         elif export is None and html is None:
             _show_nights(store, of, ended, limit, json=json)
 
@@ -138,11 +138,13 @@ def _show_nights(
     )
 
 
-def _show_series(store: "Store", of: dict[str, Any], *, json: bool) -> None:
+def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) -> None:
+    from dataclasses import replace
+
     from tracekit import console
     from tracekit.history.listing import series_table
 
-    found = exporting.known_series(store, of)
+    found = [replace(one, points=one.points[-limit:]) for one in exporting.known_series(store, of)]
     if json:
         console.show_json(found)
         return
