@@ -126,6 +126,7 @@ def test_a_history_that_somebody_removed_while_a_night_ran(nights: Nights) -> No
         run_night(plan, progress=remove)
     third = run_night(plan)
     assert len(nights.documents()) == 3
-    assert ids(plan.history) == [one.id for one in nights.documents()]
+    # Nights of one second stand in folders whose order their names do not tell.
+    assert sorted(ids(plan.history)) == sorted(one.id for one in nights.documents())
     assert sum("had not been added" in one for one in third.warnings) == 2
     assert ids(plan.history)[0] == first.id
