@@ -1,7 +1,7 @@
 """What a night knows of other nights, and what they will know of it."""
 
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,18 +37,14 @@ class Memory:
         Raises:
             TracekitError: It cannot be opened; see `tracekit.history.store`.
         """
-        opened = Store.open(plan.history, migrate=keep)
-        try:
-            store = opened.__enter__()
-        except RecordingError:
-            if keep:
-                raise
-            yield cls(plan, None, keeps=False)
-            return
-        try:
+        with ExitStack() as stack:
+            store = None
+            try:
+                store = stack.enter_context(Store.open(plan.history, migrate=keep))
+            except RecordingError:
+                if keep:
+                    raise
             yield cls(plan, store, keeps=keep)
-        finally:
-            opened.__exit__(None, None, None)
 
     def accepted(self, machine: str, captures: Iterable[Capture]) -> dict[str, Accepted]:
         """Return what is expected of captures, by name, where something was accepted."""
