@@ -132,6 +132,7 @@ def test_a_place_that_takes_no_file_is_told_before_anything_is_judged(
 
 
 def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: Command) -> None:
+    assert tracekit("gate", "good", "--max-age", "9000w").code == 2  # more than a century
     shown = tracekit("gate", "good", "--max-age", "36h")
     assert shown.code == 4
     assert "--max-age allows 36.0 h" in shown.out

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gate_night import FINE, NIGHT
-from tracekit.errors import UsageError
-from tracekit.gating.ageing import aged, longest_age
+from tracekit.gating.ageing import aged
 from tracekit.history.night import Outcome
 from tracekit.report.gate import of_night
 
@@ -39,10 +38,3 @@ def test_an_old_night_is_inconclusive(started: str, said: str) -> None:
 def test_a_regression_stays_one_however_old_it_is() -> None:
     worse = replace(GOOD, outcome=Outcome.REGRESSION)
     assert aged(worse, 1.0, NOW) is worse
-
-
-def test_an_age_is_a_length_of_time() -> None:
-    assert longest_age("36h") == 129_600
-    with pytest.raises(UsageError, match="'soon' is no length of time") as error:
-        longest_age("soon")
-    assert "36h" in error.value.hint

@@ -105,12 +105,13 @@ def _require_none(**options: object) -> None:
 
 
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
-    from tracekit.gating.ageing import aged, longest_age
+    from tracekit.amounts import age
+    from tracekit.gating.ageing import aged
     from tracekit.gating.found import LATEST, find_night
     from tracekit.gating.placing import placed
     from tracekit.report.gate import of_night
 
-    longest = longest_age(max_age) if max_age else None
+    longest = age(max_age).total_seconds() if max_age else None
     found = find_night(str(words[0]) if words else LATEST, plan, history)
     report = placed(of_night(found.night, found.plan), found)
     return report if longest is None else aged(report, longest)

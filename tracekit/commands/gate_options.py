@@ -24,7 +24,7 @@ MaxAge = Annotated[
     str,
     typer.Option(
         metavar="TIME",
-        help="A night that began longer ago is inconclusive: 36h.",
+        help="A night that began longer ago is inconclusive: 36h, 2d.",
         show_default=False,
     ),
 ]

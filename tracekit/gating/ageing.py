@@ -3,23 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tracekit.errors import UsageError
 from tracekit.history.night import Outcome
-from tracekit.plan import seconds
 from tracekit.report.gate import GateReport, Suite
 from tracekit.report.gate.model import explained
-
-
-def longest_age(text: str) -> float:
-    """Return how old a night may be, in seconds.
-
-    Raises:
-        UsageError: The text is no length of time.
-    """
-    try:
-        return seconds(text)
-    except UsageError:
-        raise UsageError(f"{text!r} is no length of time.", hint="Write 36h, or 90m.") from None
 
 
 def aged(report: GateReport, longest: float, now: datetime | None = None) -> GateReport:
