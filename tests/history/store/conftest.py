@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from postgresql import Server, server
+from stored_nights import night_of
 from tracekit.history.store import Store
 from tracekit.history.store.place import place
 
@@ -74,3 +75,12 @@ def nobody() -> Iterator[Callable[[], None]]:
     before = os.geteuid()
     yield become
     os.seteuid(before)
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Path:
+    """A history with one night."""
+    file = tmp_path / "history.db"
+    with Store.open(str(file)) as store:
+        store.append(night_of(1))
+    return file

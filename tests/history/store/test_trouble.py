@@ -3,9 +3,6 @@
 import random
 import resource
 import shutil
-import socket
-import sqlite3
-import stat
 import subprocess
 import sys
 import tempfile
@@ -21,24 +18,13 @@ from sqlalchemy import event
 
 from postgresql import Server
 from stored_nights import append_all, night_of, numbered, open_once
-from tracekit.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
+from tracekit.errors import RecordingError, TracekitError
 from tracekit.history.store import Store
-from tracekit.history.store.schema import VERSION_TABLE
 
 Say = Callable[[str], list[Any]]
 MANY = 200
 SAMPLES = 12  # of a numbered night
-UPDATE = f"UPDATE {VERSION_TABLE} SET version_num = '0999'"  # noqa: S608
 HERE = Path(__file__).parents[3]
-
-
-@pytest.fixture
-def sqlite_file(tmp_path: Path) -> Path:
-    """A history with one night."""
-    file = tmp_path / "history.db"
-    with Store.open(str(file)) as store:
-        store.append(night_of(1))
-    return file
 
 
 @pytest.fixture
@@ -277,115 +263,6 @@ def test_a_database_that_may_only_be_read_is_told_in_postgresql(postgresql: Serv
             store.append(night_of(2))
 
 
-def test_a_history_of_a_newer_tracekit_is_left_alone(url: str, sql: Say) -> None:
-    with Store.open(url) as store:
-        store.append(night_of(1))
-    sql(UPDATE)
-    for migrate in (True, False):
-        with (
-            pytest.raises(InputError, match="by a newer tracekit: its tables have version 0999"),
-            Store.open(url, migrate=migrate),
-        ):
-            pass
-    with pytest.raises(InputError, match="0999"), Store.open(url):
-        pass
-    assert sql("SELECT count(*) FROM nights") == [(1,)]
-
-
-def test_a_night_of_a_newer_format_is_told(store: Store) -> None:
-    store.append(night_of(1, format=1))
-    with pytest.raises(InputError, match="has format 99; this tracekit reads up to 1"):
-        store.append(night_of(1, format=99))
-
-
-@pytest.mark.parametrize("table", ["samples", "nights", "pins"])
-def test_a_history_that_lacks_a_table_is_told(url: str, sql: Say, table: str) -> None:
-    with Store.open(url) as store:
-        store.append(night_of(1))
-    sql(f"DROP TABLE {table}" + ("" if url.startswith("sqlite") else " CASCADE"))
-    with pytest.raises(InputError, match=f"is not whole: it has no table {table}"), Store.open(url):
-        pass
-
-
-def test_tables_without_their_version_are_told(url: str, sql: Say) -> None:
-    with Store.open(url):
-        pass
-    sql(f"DROP TABLE {VERSION_TABLE}")
-    words = "is not whole: it has a table acceptances, and no version of its tables"
-    with pytest.raises(InputError, match=words), Store.open(url):
-        pass
-
-
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    file = tmp_path / "other.db"
-    with sqlite3.connect(file) as connection:
-        connection.execute("CREATE TABLE cats (name TEXT)")
-    connection.close()
-    before = file.read_bytes()
-    with (
-        pytest.raises(InputError, match="a database of something else: it has a table cats"),
-        Store.open(str(file)),
-    ):
-        pass
-    assert file.read_bytes() == before
-
-
-def test_a_server_s_database_may_hold_other_tables(postgresql: Server) -> None:
-    url = postgresql.new_database("shared")
-    with postgresql.connect("shared") as connection:
-        connection.execute("CREATE TABLE cats (name TEXT)")
-    with Store.open(url) as store:
-        assert store.append(night_of(1))
-
-
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_text("what I think of it\n" * 100)
-    with pytest.raises(InputError, match="is not a database of SQLite"), Store.open(str(file)):
-        pass
-    assert file.read_text() == "what I think of it\n" * 100
-
-
-def test_a_file_that_is_damaged_is_told(sqlite_file: Path) -> None:
-    content = bytearray(sqlite_file.read_bytes())
-    content[4096 * 3 :] = b"\xa5" * (len(content) - 4096 * 3)
-    sqlite_file.write_bytes(content)
-    with pytest.raises(InputError, match=r"is damaged: "), Store.open(str(sqlite_file)) as store:
-        store.nights()
-
-
-def test_a_folder_is_no_history(tmp_path: Path) -> None:
-    with (
-        pytest.raises(RecordingError, match="is a folder, not a history"),
-        Store.open(str(tmp_path)),
-    ):
-        pass
-
-
-def test_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
-    """A writer that was killed before its first page leaves one."""
-    (tmp_path / "history.db").touch()
-    with Store.open(str(tmp_path / "history.db")) as store:
-        assert store.append(night_of(1))
-
-
-def test_nothing_is_made_for_a_reader(tmp_path: Path, url: str) -> None:
-    file = tmp_path / "history.db"
-    with (
-        pytest.raises(RecordingError, match="There is no history at"),
-        Store.open(str(file), migrate=False),
-    ):
-        pass
-    assert not file.exists()
-    file.touch()
-    with (
-        pytest.raises(InputError, match="no history of this tracekit's"),
-        Store.open(str(file), migrate=False),
-    ):
-        pass
-    assert not file.stat().st_size
-
-
 def test_a_writer_waits_for_another_and_then_says_so(url: str, sql: Say) -> None:
     with Store.open(url) as first, Store.open(url, patience=0.2) as second:
         second.append(night_of(1))
@@ -403,86 +280,3 @@ def test_a_reader_that_dawdles_does_not_keep_writers_out_of_postgresql(postgresq
         store.append(night_of(1))
         with store.database.reading():
             assert store.append(night_of(2))
-
-
-def _write_while_it_ends(store: Store, postgresql: Server) -> None:
-    with store.database.writing() as connection:
-        with postgresql.connect() as other:
-            other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'leaving'"
-            )
-        connection.exec_driver_sql("INSERT INTO pins DEFAULT VALUES")
-
-
-def test_a_server_that_goes_away_is_told(postgresql: Server) -> None:
-    url = postgresql.new_database("leaving")
-    with Store.open(url) as store:
-        with pytest.raises(RecordingError, match="does not answer any more") as told:
-            _write_while_it_ends(store, postgresql)
-        assert "postgresql://127.0.0.1" in told.value.message
-        assert store.append(night_of(1)), "it is there again"
-
-
-def test_a_server_that_is_not_there_is_told() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        url = f"postgresql://ada:geheim77@127.0.0.1:{port}/tracekit"
-        with pytest.raises(RecordingError, match="refused") as told, Store.open(url):
-            pass
-    assert f"postgresql://127.0.0.1:{port}/tracekit" in told.value.message
-    assert "geheim77" not in told.value.message + told.value.hint
-
-
-def test_a_wrong_password_is_told_and_not_shown(postgresql: Server) -> None:
-    url = postgresql.url(password="geheim77")
-    with pytest.raises(RecordingError, match="does not let this user in") as told, Store.open(url):
-        pass
-    assert "geheim77" not in told.value.message + told.value.hint
-    assert told.value.exit_code == 3
-
-
-def test_a_database_that_a_server_has_not_is_told(postgresql: Server) -> None:
-    with (
-        pytest.raises(RecordingError, match="there is no such database") as told,
-        Store.open(postgresql.url("nowhere")),
-    ):
-        pass
-    assert "createdb" in told.value.hint
-
-
-def test_a_driver_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with (
-        pytest.raises(ToolError, match="needs psycopg") as told,
-        Store.open("postgresql://127.0.0.1/tracekit"),
-    ):
-        pass
-    assert told.value.hint == "pip install 'tracekit[postgresql]'"
-
-
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("", "is empty"),
-        ("mysql://ada:geheim77@localhost/tracekit", "not in mysql"),
-        ("postgresql+psycopg2://localhost/tracekit", r"not in postgresql\+psycopg2"),
-        ("sqlite://", "is a file"),
-        ("sqlite:///:memory:", "is a file"),
-        ("postgresql://ada:geheim77@localhost:port/tracekit", "cannot be read"),
-        ("://geheim77", "cannot be read"),
-    ],
-)
-def test_a_url_that_names_no_history_is_a_mistake(url: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words) as told, Store.open(url):
-        pass
-    assert "geheim77" not in told.value.message + told.value.hint
-
-
-@pytest.mark.parametrize("scheme", ["", "sqlite:///", "sqlite+pysqlite:///"])
-def test_a_name_with_odd_letters_is_a_file_like_others(tmp_path: Path, scheme: str) -> None:
-    file = tmp_path / "50% of #1?" / "history.db"
-    with Store.open(f"{scheme}{file}") as store:
-        assert store.append(night_of(1))
-    assert stat.S_ISREG(file.stat().st_mode)
-    assert [one.name for one in tmp_path.iterdir()] == ["50% of #1?"]
