@@ -1,0 +1,28 @@
+"""Why a bundle, or one of its tables, is not read."""
+
+from pathlib import Path
+
+from tracekit.errors import InputError
+
+WAY_OUT = (
+    "On the Mac, `xcrun xctrace export --input RECORDING.trace` writes its TOC and tables as XML; "
+    "`tracekit import` reads these."
+)
+
+
+class BundleError(InputError):
+    """A bundle, or a file in it, is damaged."""
+
+
+class UnknownBundleError(InputError):
+    """A bundle has a layout that tracekit does not know, and so is not guessed at."""
+
+
+def damaged(bundle: Path, name: str, why: str) -> BundleError:
+    """Say which file of a bundle is damaged, and how."""
+    return BundleError(f"{bundle.name}: {name} {why}.", hint=WAY_OUT)
+
+
+def unknown(bundle: Path, why: str) -> UnknownBundleError:
+    """Say in what a bundle differs from those that are known."""
+    return UnknownBundleError(f"{bundle.name} is not read directly: {why}.", hint=WAY_OUT)

@@ -1,0 +1,131 @@
+"""The files of a bundle: found without following links, inflated up to a bound.
+
+Most are zlib streams, which begin with 78; a file that does not is taken as it is. What a file
+dictates is never believed before it is bounded: a few kilobytes can inflate to gigabytes.
+"""
+
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from tracekit.errors import InputError
+from tracekit.input_file import open_input
+from tracekit.tables.bundle.errors import BundleError, damaged
+
+_ZLIB = b"\x78"
+_BLOCK = 1 << 16
+_NUMBERED = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+class Files:
+    """The files of one bundle, by their names in it, such as "corespace/run1/core"."""
+
+    def __init__(self, bundle: Path) -> None:
+        """Take the folder; it may itself be a link, nothing below it may."""
+        self.bundle = bundle
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the content of a file, inflated.
+
+        Args:
+            name: The file.
+            most: The most bytes that it may have when inflated.
+
+        Raises:
+            BundleError: It is not there, no plain file, cut, damaged, or larger than that.
+        """
+        with self.open(name) as file:
+            return b"".join(self._checked(name, self._blocks(name, file, most)))
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file as it is; raise BundleError if it is not there, or no plain file."""
+        self._refuse_links(name)
+        try:
+            return open_input(self.bundle / name)
+        except InputError as error:
+            raise damaged(self.bundle, name, "cannot be read") from error
+
+    def exists(self, name: str) -> bool:
+        """Tell whether there is such a file or folder."""
+        return (self.bundle / name).exists()
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a file takes, as it is; raise BundleError if it is not there."""
+        self._refuse_links(name)
+        try:
+            return (self.bundle / name).stat().st_size
+        except OSError as error:
+            raise damaged(self.bundle, name, "is missing") from error
+
+    def numbered(self, folder: str, prefix: str) -> list[int]:
+        """Return the numbers behind a prefix of the names in a folder, in order.
+
+        Raises:
+            BundleError: There is no such folder.
+        """
+        self._refuse_links(folder)
+        try:
+            names = [one.name for one in (self.bundle / folder).iterdir()]
+        except OSError as error:
+            raise damaged(self.bundle, folder, "is missing") from error
+        tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+        return sorted(int(tail) for tail in tails if _NUMBERED.fullmatch(tail))
+
+    def damaged(self, name: str, why: str) -> BundleError:
+        """Say how a file is damaged."""
+        return damaged(self.bundle, name, why)
+
+    def _blocks(self, name: str, file: BinaryIO, most: int) -> Iterator[bytes]:
+        total = 0
+        for block in inflated(file):
+            total += len(block)
+            if total > most:
+                raise self.damaged(name, f"holds more than {most:,} bytes")
+            yield block
+
+    def _checked(self, name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from blocks
+        except (zlib.error, EOFError) as error:
+            raise self.damaged(name, f"cannot be inflated ({error})") from error
+        except OSError as error:
+            raise self.damaged(name, f"cannot be read ({error.strerror})") from error
+
+    def _refuse_links(self, name: str) -> None:
+        place = self.bundle
+        for part in PurePosixPath(name).parts:
+            place /= part
+            try:
+                mode = os.lstat(place).st_mode
+            except OSError as error:
+                raise damaged(self.bundle, name, "is missing") from error
+            if stat.S_ISLNK(mode):
+                raise damaged(self.bundle, name, "is reached by a link, which no bundle has")
+
+
+def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
+    """Yield the content of a file in blocks of no more than some 1,000 times `block` bytes.
+
+    Raises:
+        zlib.error: The stream is damaged.
+        EOFError: The stream ends too early.
+        OSError: The file cannot be read.
+    """
+    data = file.read(block)
+    if data[:1] != _ZLIB:
+        while data:
+            yield data
+            data = file.read(block)
+        return
+    stream = zlib.decompressobj()
+    while data and not stream.eof:
+        while data:
+            yield stream.decompress(data, block * 16)
+            data = stream.unconsumed_tail
+        data = file.read(block)
+    if not stream.eof:
+        raise EOFError("it ends too early")

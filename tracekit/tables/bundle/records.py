@@ -1,0 +1,129 @@
+"""The records of a table: inflated block by block, and taken apart into columns.
+
+Only the bytes of rows are inflated: a store allots records by chunks of 65,536, so that a small
+table holds megabytes of zeroes behind its last row. While one block is taken apart, the next is
+inflated beside.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.files import Files, inflated
+from tracekit.tables.bundle.store import CHUNK_ROWS, FIRST_RECORD, Field, Store, as_dtype
+
+Column = NDArray[np.unsignedinteger[Any]]
+Order = NDArray[np.int64]
+
+_HEADER = struct.Struct("<7I")
+_MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
+_BLOCK = 1 << 21
+_ZLIB_RATIO = 1032  # of zlib's format: no stream inflates to more
+_TIME = Field(0, 8)
+
+
+def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Column]:
+    """Return the values of some fields, in the order in which Instruments shows the rows.
+
+    That order is by time, and as stored where times are equal.
+
+    Raises:
+        BundleError: The records are damaged, cut, or laid out otherwise than the store says.
+    """
+    known = dict.fromkeys([_TIME, *fields])
+    dtype = as_dtype(store, {str(number): one for number, one in enumerate(known)})
+    _require_room(files, store)
+    columns: dict[Field, Column] = {one: np.empty(store.rows, f"<u{one.width}") for one in known}
+    done = 0
+    for block in _ahead(_blocks(files, store)):
+        records = np.frombuffer(block, dtype)
+        for number, column in enumerate(columns.values()):
+            column[done : done + records.size] = records[str(number)]
+        done += records.size
+    order = by_time(columns[_TIME])
+    found: list[Column] = []
+    for one in fields:
+        column = columns[one] if order is None else columns[one][order]
+        if order is not None:
+            columns[one] = columns[one] if one in fields[len(found) + 1 :] else column
+        found.append(column)
+    return found
+
+
+def by_time(times: Column) -> Order | None:
+    """Return the stable order of rows by time; None where they stand in it already."""
+    if bool((times[1:] >= times[:-1]).all()):
+        return None
+    return np.argsort(times, kind="stable")
+
+
+def _require_room(files: Files, store: Store) -> None:
+    """Refuse more rows than the file can hold, before memory is taken for them."""
+    need = FIRST_RECORD + store.rows * store.record
+    if need > (files.size(store.bulkstore) + 1) * _ZLIB_RATIO:
+        raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
+
+
+def _blocks(files: Files, store: Store) -> Iterator[bytes]:
+    """Yield whole records, some megabytes of them at a time."""
+    name = store.bulkstore
+    size = max(1, _BLOCK // store.record) * store.record
+    left = store.rows * store.record
+    try:
+        with files.open(name) as file:
+            stream = _Exactly(inflated(file))
+            _check(files, store, stream.take(FIRST_RECORD))
+            while left:
+                block = stream.take(min(size, left))
+                left -= len(block)
+                yield block
+    except (zlib.error, EOFError) as error:
+        raise files.damaged(name, f"cannot be inflated ({error})") from error
+    except OSError as error:
+        raise files.damaged(name, f"cannot be read ({error.strerror})") from error
+
+
+def _check(files: Files, store: Store, header: bytes) -> None:
+    magic, version, size, first, record, chunk, rows = _HEADER.unpack_from(header)
+    expected = (_MAGIC, _VERSION, _HEADER_SIZE, FIRST_RECORD)
+    if (magic, version, size, first) != expected:
+        raise files.damaged(store.bulkstore, "has a header that is not known")
+    if (record, chunk, rows) != (store.record, store.record * CHUNK_ROWS, CHUNK_ROWS):
+        raise files.damaged(store.bulkstore, "has records of another size than its table")
+
+
+class _Exactly:
+    """A stream of blocks, taken in pieces of any size."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = memoryview(b"")
+
+    def take(self, size: int) -> bytes:
+        """Return exactly so many bytes; raise EOFError if there are fewer."""
+        parts: list[memoryview] = []
+        while size:
+            if not self._rest:
+                block = next(self._blocks, None)
+                if block is None:
+                    raise EOFError("it ends too early")
+                self._rest = memoryview(block)
+            part = self._rest[:size]
+            self._rest = self._rest[len(part) :]
+            size -= len(part)
+            parts.append(part)
+        return b"".join(parts)
+
+
+def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield blocks while a thread gets the next one."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = thread.submit(next, blocks, None)
+            yield block
