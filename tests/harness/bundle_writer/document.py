@@ -1,0 +1,134 @@
+"""Writes `form.template`: how a run went, and the names of its processes and threads.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bundle_writer.encoding import Encoder
+from bundle_writer.keyed import Archived, archive_of, by_number
+from bundle_writer.symbols import Image, signature
+
+_SHORT = 16
+_KINDS = {"all-processes": 0, "launched": 1, "attached": 2}
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """How a run went, as its TOC says it; times are seconds since 1970."""
+
+    device_uuid: str = "12345678-ABCD-4321-9876-1234567890AB"
+    model: str = "MacBook Air"
+    name: str = "Ada's MacBook"
+    os_version: str = "26.3.1 (25D2128)"
+    platform: str = "macOS"
+    kind: str = "launched"
+    process: str = "python3"
+    pid: int = 4711
+    arguments: str = ""
+    exit_status: int | None = 0
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    start: float = 1774903878.749
+    end: float = 1774903879.64
+    duration: float = 0.891228
+    end_reason: str = "Target app exited"
+    instruments_version: str = "26.0 (17A5295f)"
+    template_name: str = "Metal System Trace"
+    recording_mode: str | None = "Deferred"
+    time_limit: str | None = "12 hours"
+    settings: Mapping[str, Sequence[Mapping[str, Any]]] = field(
+        default_factory=dict[str, Sequence[Mapping[str, Any]]]
+    )
+    zone: str = "America/Los_Angeles"
+    timebase: tuple[int, int] = (125, 3)
+    mach_start: int = 1_000_000_000
+    paths: Mapping[int, str] = field(default_factory=dict[int, str])
+    images: Mapping[int, Sequence[Image]] = field(default_factory=dict[int, Sequence[Image]])
+
+
+def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
+    """Return the document of a bundle: its runs by their numbers."""
+    whole = {number: _run(info, encoder) for number, (info, encoder) in runs.items()}
+    images = {number: _symbol_stores(info) for number, (info, _) in runs.items()}
+    return archive_of(
+        {
+            "com.apple.xray.run.data": Archived("XRRunListData", {"$0": len(runs), "$1": whole}),
+            "com.apple.xray.symbolstoremanager.symbolstores": images,
+            "com.apple.xray.symbolstore.sharedcache.signatures": {},
+        }
+    )
+
+
+def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
+    threads = {
+        tid: Archived(
+            "XRThread",
+            {
+                "preferredName": one.name,
+                "tid": tid,
+                "pid": one.process.pid if one.process is not None else None,
+            },
+        )
+        for tid, one in encoder.threads.items()
+    }
+    numerator, denominator = info.timebase
+    return {
+        "runInfo": Archived("XRRunInfo", _info(info)),
+        "processDatas": [
+            Archived("XRProcessData", _process(pid, one.name, info.paths.get(pid)))
+            for pid, one in encoder.processes.items()
+        ],
+        "threadsByTID": by_number(threads),
+        "startTime": int(info.start * 10**9),
+        "runningTime": int(info.duration * 10**9),
+        "mach_time_info": {
+            info.device_uuid: [
+                0, numerator, denominator, info.mach_start, info.start, info.zone
+            ]
+        },
+    }  # fmt: skip
+
+
+def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
+    # A name without a path is cut, so a long one gets a path.
+    place = path or (name if len(name) <= _SHORT else f"/{name}")
+    return {"_pid": pid, "_execname": place, "displayName": name}
+
+
+def _info(info: RunInfo) -> dict[str, Any]:
+    return {
+        "_targetUUID": info.device_uuid,
+        "_targetModel": info.model,
+        "_targetName": info.name,
+        "_targetOperatingSystem": info.os_version,
+        "_targetPlatform": info.platform,
+        "targetType": _KINDS[info.kind],
+        "_targetProcessName": info.process,
+        "_targetProcessPid": info.pid,
+        "_targetExitStatus": info.exit_status,
+        "_arguments": info.arguments,
+        "_environment": dict(info.environment),
+        "_rawStartTime": info.start,
+        "_rawEndTime": info.end,
+        "_rawDuration": info.duration,
+        "_endReason": info.end_reason,
+        "_instrumentVersion": info.instruments_version,
+        "_templateName": info.template_name,
+        "_recordingMode": info.recording_mode,
+        "_timeLimit": info.time_limit,
+        "_recordingSettings": {
+            name: [dict(one) for one in settings] for name, settings in info.settings.items()
+        },
+    }
+
+
+def _symbol_stores(info: RunInfo) -> dict[str, Any]:
+    return {
+        f"{info.device_uuid}.{pid}": {
+            "com.apple.xray.symbolstore.signature": signature(pid, info.images.get(pid, ())),
+            "dsc_load_addresses": [],
+        }
+        for pid in {*info.paths, *info.images}
+    }

@@ -1,0 +1,34 @@
+"""Writes `RunIssues.storedata`: what went wrong in a run, in a small database."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One issue of a run."""
+
+    message: str
+    kind: int = 2
+    subtype: int = 0
+    count: int = 1
+    nanoseconds: int = 0
+
+
+def write_issues(path: Path, issues: Sequence[Issue]) -> None:
+    """Write the database of a run's issues."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE ZISSUE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, "
+            "ZCOUNT INTEGER, ZRELATIVETIMESTAMP INTEGER, ZSUBTYPE INTEGER, ZTYPE INTEGER, "
+            "ZPARENT INTEGER, Z_FOK_PARENT INTEGER, ZMESSAGE VARCHAR)"
+        )
+        database.executemany(
+            "INSERT INTO ZISSUE (ZCOUNT, ZRELATIVETIMESTAMP, ZSUBTYPE, ZTYPE, ZMESSAGE) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(one.count, one.nanoseconds, one.subtype, one.kind, one.message) for one in issues],
+        )

@@ -1,0 +1,109 @@
+"""Writes keyed archives as NSKeyedArchiver lays them out, from plain Python values."""
+
+import plistlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Archived:
+    """An object of a class of Apple's, by its keys."""
+
+    name: str
+    parts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def by_number(values: Mapping[int, Any]) -> Archived:
+    """Return an `XRIntKeyedDictionary`."""
+    parts: dict[str, Any] = {"$0": len(values)}
+    for place, (key, value) in enumerate(values.items()):
+        parts |= {f"${2 * place + 1}": key, f"${2 * place + 2}": value}
+    return Archived("XRIntKeyedDictionary", parts)
+
+
+def archive(**top: Any) -> bytes:
+    """Return an archive of objects by their names; most archives have one, `root`."""
+    return archive_of(top)
+
+
+def archive_of(top: Mapping[str, Any]) -> bytes:
+    """Return an archive of objects by their names."""
+    objects = _Objects()
+    named = {name: objects.add(value) for name, value in top.items()}
+    whole = {
+        "$version": 100000,
+        "$archiver": "NSKeyedArchiver",
+        "$top": named,
+        "$objects": objects.found,
+    }
+    return plistlib.dumps(whole, fmt=plistlib.FMT_BINARY)
+
+
+class _Objects:
+    def __init__(self) -> None:
+        self.found: list[Any] = ["$null"]
+        self._plain: dict[tuple[type, Any], plistlib.UID] = {}
+        self._classes: dict[str, plistlib.UID] = {}
+
+    def add(self, value: Any) -> plistlib.UID:
+        match value:
+            case None:
+                return plistlib.UID(0)
+            case str() | bool() | int() | float() | bytes():
+                return self._plain_one(value)
+            case Archived(name, parts):
+                return self._one(name, parts)
+            case UUID():
+                return self._one("NSUUID", {}, {"NS.uuidbytes": value.bytes})
+            case _:
+                return self._collected(value)
+
+    def _collected(self, value: Any) -> plistlib.UID:
+        match value:
+            case Mapping():
+                return self._collection("NSDictionary", list(value.values()), list(value))
+            case set() | frozenset():
+                return self._collection("NSSet", sorted(value))
+            case list() | tuple():
+                return self._collection("NSArray", value)
+            case _:
+                raise TypeError(f"no archive holds a {type(value).__name__}")
+
+    def _plain_one(self, value: Any) -> plistlib.UID:
+        key = (type(value), value)
+        if key not in self._plain:
+            self._plain[key] = self._place()
+            self.found[self._plain[key].data] = value
+        return self._plain[key]
+
+    def _one(
+        self, name: str, parts: Mapping[str, Any], plain: Mapping[str, Any] | None = None
+    ) -> plistlib.UID:
+        place = self._place()
+        inner = {key: self._inner(key, value) for key, value in parts.items()}
+        self.found[place.data] = inner | dict(plain or {}) | {"$class": self._class(name)}
+        return place
+
+    def _inner(self, key: str, value: Any) -> Any:
+        # A count stands in place: it is a plain integer of the archiver, and no object.
+        counts = key == "$0" and isinstance(value, int)
+        return value if counts else self.add(value)
+
+    def _collection(self, name: str, values: Any, keys: list[Any] | None = None) -> plistlib.UID:
+        place = self._place()
+        found: dict[str, Any] = {} if keys is None else {"NS.keys": [self.add(k) for k in keys]}
+        found["NS.objects"] = [self.add(value) for value in values]
+        self.found[place.data] = found | {"$class": self._class(name)}
+        return place
+
+    def _class(self, name: str) -> plistlib.UID:
+        if name not in self._classes:
+            place = self._classes[name] = self._place()
+            self.found[place.data] = {"$classname": name, "$classes": [name, "NSObject"]}
+        return self._classes[name]
+
+    def _place(self) -> plistlib.UID:
+        self.found.append(None)
+        return plistlib.UID(len(self.found) - 1)

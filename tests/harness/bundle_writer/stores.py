@@ -1,0 +1,164 @@
+"""Writes one store: its schema, its attributes, its records.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bundle_writer.encoding import Encoder
+from bundle_writer.engineering_types import TYPES, U32
+from bundle_writer.keyed import Archived, archive
+from bundle_writer.values import CATEGORY_1, CATEGORY_2, DURATION, TIME, Col, Table
+
+POINT, INTERVAL = "XRT64_CC32_R_TypeID", "XRTD64_CC32_R_TypeID"
+CHUNK = 65536
+HEADER = 4096
+_FIELD_TYPES = {4: 1, 8: 2}
+_TOPOLOGY_TYPES = {POINT: 7, INTERVAL: 6}
+_WIDTHS = {TIME: "<u8", DURATION: "<u8", CATEGORY_1: "<u4", CATEGORY_2: "<u4"}
+
+
+def topology(columns: Sequence[Col]) -> str:
+    """Return the topology that columns need: an interval if one of them is its duration."""
+    return INTERVAL if any(one.topology_field == DURATION for one in columns) else POINT
+
+
+def record_type(columns: Sequence[Col]) -> np.dtype[np.void]:
+    """Return the layout of a record; columns go by their mnemonics, spare fields by their own."""
+    names = {one.topology_field: one.mnemonic for one in columns if one.topology_field}
+    first = [TIME, DURATION, CATEGORY_1, CATEGORY_2]
+    if topology(columns) == POINT:
+        first.remove(DURATION)
+    fields = [(names.get(one, one), _WIDTHS[one]) for one in first]
+    own = [one for one in columns if not one.topology_field]
+    fields += [(one.mnemonic, f"<u{TYPES[one.type_id].width}") for one in own]
+    return np.dtype(fields)
+
+
+def records(table: Table, encoder: Encoder) -> NDArray[np.void]:
+    """Return the rows of a table as records."""
+    found = np.zeros(len(table.rows), record_type(table.columns))
+    for place, column in enumerate(table.columns):
+        cells = [encoder.cell(column.type_id, row[place]) for row in table.rows]
+        wide = np.array(cells, np.uint64)
+        narrow = found.dtype[column.mnemonic].itemsize == U32
+        found[column.mnemonic] = wide & np.uint64(0xFFFFFFFF) if narrow else wide
+    return found
+
+
+def write_store(folder: Path, table: Table, encoder: Encoder, level: int = 1) -> int:
+    """Write the five files of a store; return how many rows it has."""
+    folder.mkdir(parents=True)
+    blocks = [records(table, encoder)] if table.blocks is None else table.blocks
+    encoder.used.update(column.type_id for column in table.columns)
+    layout = record_type(table.columns)
+    rows = write_records(folder / "bulkstore", blocks, layout.itemsize, level)
+    files = {
+        "schema.xml": schema_xml(table).encode(),
+        "spec.plist": archive(root=spec(table)),
+        "bulkstore_descriptor": descriptor(table, rows),
+    }
+    if rows:
+        files["spindex.0"] = b"SPINDEXv2\0".ljust(64, b"\0")
+    for name, content in files.items():
+        (folder / name).write_bytes(zlib.compress(content, level))
+    return rows
+
+
+def write_records(path: Path, blocks: Iterable[NDArray[np.void]], record: int, level: int) -> int:
+    """Write a bulkstore block by block; return how many records it has.
+
+    Args:
+        path: The file.
+        blocks: Arrays of records; only one of them need be in memory at a time.
+        record: Bytes of a record.
+        level: Of zlib.
+    """
+    stream, rows = zlib.compressobj(level), 0
+    with path.open("wb") as file:
+        file.write(stream.compress(header(record)))
+        for block in blocks:
+            rows += len(block)
+            file.write(stream.compress(np.ascontiguousarray(block).view(np.uint8).data))
+        for zeroes in _padding(-rows % CHUNK * record):
+            file.write(stream.compress(zeroes))
+        file.write(stream.flush())
+    return rows
+
+
+def header(record: int) -> bytes:
+    """Return what stands before the first record."""
+    fields = struct.pack("<7I", 0x12340A0A, 3, 0x28, HEADER, record, record * CHUNK, CHUNK)
+    return fields.ljust(HEADER, b"\0")
+
+
+def _padding(size: int) -> Iterator[bytes]:
+    block = bytes(1 << 20)
+    while size > 0:
+        yield block[:size]
+        size -= len(block)
+
+
+def schema_xml(table: Table) -> str:
+    """Return the columns of a table as its store lists them."""
+    columns = "".join(
+        f"<column mnemonic={quoteattr(one.mnemonic)} engineeringName={quoteattr(one.title)} "
+        f"engineeringType={quoteattr(one.type_id)}"
+        + (f" topologyField={quoteattr(one.topology_field)}" if one.topology_field else "")
+        + "/>"
+        for one in table.columns
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+        f'<schema name={quoteattr(table.schema)} topology="{topology(table.columns)}">'
+        f"{columns}</schema>\n"
+    )
+
+
+def spec(table: Table) -> Archived:
+    """Return what a store, and the list of tables, say of a table."""
+    return Archived(
+        "XRAnalysisCoreTableSpec",
+        {
+            "schemaName": table.schema,
+            "engineeringName": table.schema,
+            "mergeableAttributeKeys": frozenset[str](),
+            "attributes": dict(table.attributes),
+        },
+    )
+
+
+def descriptor(table: Table, rows: int) -> bytes:
+    """Return the layout of the records, and how many there are, as an archive."""
+    layout = record_type(table.columns)
+    own = [column.mnemonic for column in table.columns if not column.topology_field]
+    kinds = [("topology", _TOPOLOGY_TYPES[topology(table.columns)])]
+    kinds += [(name, _FIELD_TYPES[layout[name].itemsize]) for name in own]
+    fields = [
+        Archived(
+            "XRFieldDescriptor",
+            {"$0": {"_name": name, "_index": index, "_type": kind, "_multi": 1}},
+        )
+        for index, (name, kind) in enumerate(kinds)
+    ]
+    described = {
+        "_eventClass": "XRManagedEvent",
+        "_fields": fields,
+        "_maxEventSize": layout.itemsize,
+        "_minEventSize": layout.itemsize,
+        "_version": 1,
+        "_variableSize": False,
+        "_synopsis": table.schema,
+        "_publicProps": {},
+        "_name": table.schema,
+        "_props": {"mono_event_id": rows, "next_event_id": rows, "storage_manager_version": 1},
+        "_identifier": table.schema,
+    }
+    return archive(root=Archived("XREventDescriptor", {"$0": described}))

@@ -1,0 +1,75 @@
+"""Writes the images of a process, and the names of an image's places.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+_ARM64 = 0x0100000C
+_OPEN_END = 0x7FFFFFFFFFFFFFFF
+_SUBTYPES = {"arm64": 0, "arm64e": 2}
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A named place of an image: bytes from the start of its text, bytes that it takes."""
+
+    offset: int
+    size: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """A binary as a process has it loaded, its text at an address."""
+
+    uuid: UUID
+    path: str
+    address: int
+    size: int = 1 << 20
+    arch: str = "arm64e"
+    symbols: tuple[Symbol, ...] = ()
+
+
+def signature(pid: int, images: Sequence[Image]) -> bytes:
+    """Return where the images of a process lie, none of them in a shared cache."""
+    head = struct.pack("<6I", 0xFF01FF02, 1, pid, 0, 0, len(images))
+    trailer = struct.pack("<II16sQ", 0x00C0FFEE, 4, bytes(16), 0)
+    return head + b"".join(map(_image, images)) + trailer
+
+
+def _image(image: Image) -> bytes:
+    path = image.path.encode() + b"\0"
+    path = path.ljust(len(path) + -len(path) % 8, b"\0")
+    kind = (_ARM64, _SUBTYPES[image.arch])
+    fields = struct.pack("<IIQQIIII", 0, 0, 0, _OPEN_END, *kind, 1, len(path))
+    segment = struct.pack("<16sQQ", b"__TEXT", image.address, image.size)
+    return image.uuid.bytes + fields + path + segment
+
+
+def symbols_archive(image: Image) -> bytes:
+    """Return the content of an image's `.symbolsarchive`."""
+    pool, places = bytearray(b"\0"), dict[str, int]()
+    for text in ("1.0", "__TEXT", *(one.name for one in image.symbols)):
+        if text not in places:
+            places[text] = len(pool)
+            pool += text.encode() + b"\0"
+    count = len(image.symbols)
+    segments = struct.pack("<QQ16s", 0, image.size, b"__TEXT")
+    symbols = b"".join(
+        struct.pack("<5Ii", one.offset, one.size, 0, places[one.name], places[one.name], -1)
+        for one in image.symbols
+    )
+    numbers = struct.pack(f"<{count}I", *range(count))
+    body = segments + symbols + numbers + bytes(pool)
+    size = 0x60 + len(body)
+    head = bytearray(0x60)
+    struct.pack_into("<5I", head, 0, 7, size, 1, 0, count)
+    struct.pack_into("<II", head, 0x2C, places["1.0"], 0)
+    kind = (_ARM64, _SUBTYPES[image.arch])
+    struct.pack_into("<16sII", head, 0x34, image.uuid.bytes, *kind)
+    struct.pack_into("<II", head, 0x54, len(pool), 0)
+    return bytes(head) + body
