@@ -21,13 +21,13 @@ _TRACE = "com.apple.dt.trace"
 _TRACE_VERSION = 5
 _AT_MOST_ONE = ("com.apple.dt.path-manager.compression", "com.apple.dt.Instruments.Hierarchies")
 _TOPOLOGY = "com.apple.dt.ac.topology."
-_TYPE = "com.apple.dt.etype."
+_TYPE, _TYPE_SUFFIX = "com.apple.dt.etype.", "TypeID"
 _TAG = re.compile(r"engineering type '([^']{1,80})'")
 
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is known of a bundle's types: `tags` by type id, and the ids of newer `versions`."""
+    """What is said of types, by ids without "TypeID": `tags`, and those of a `newer` version."""
 
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     newer: frozenset[str] = frozenset()
@@ -93,5 +93,6 @@ def _types(versions: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
             tag = _TAG.search(message)
-            found[name.removeprefix(_TYPE)] = (version, tag[1] if tag else "")
+            type_id = name.removeprefix(_TYPE).removesuffix(_TYPE_SUFFIX)
+            found[type_id] = (version, tag[1] if tag else "")
     return found
