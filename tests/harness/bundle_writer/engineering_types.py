@@ -66,7 +66,8 @@ _U32 = """
     XRGPUFrameNumber gpu-frame-number; XRMetalEncodingNestingLevel metal-nesting-level;
     XRMetalWorkloadPriority metal-workload-priority; XRRenderingBufferDepth render-buffer-depth;
     XRLayoutID layout-id; XRTimeSample time-sample-kind; XRKDebugClass kdebug-class;
-    XRKDebugSubclass kdebug-subclass; XRKDebugCode kdebug-code; XRKDebugFunction kdebug-func
+    XRKDebugSubclass kdebug-subclass; XRKDebugCode kdebug-code; XRKDebugFunction kdebug-func;
+    XRMetalEncodingParellismLevel metal-encoding-para
 """
 _OTHERS: dict[str, tuple[str, int, Kind]] = {
     "XRTimeSinceEpoch": ("time-since-epoch", U64, "signed"),

@@ -1,0 +1,203 @@
+"""Exports to the tables of a bundle, so that any of them can be written as one and read back."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from bundle_writer.document import RunInfo
+from bundle_writer.engineering_types import BY_TAG
+from bundle_writer.export_cells import Cells, Element, UnstorableError
+from bundle_writer.symbols import Image
+from bundle_writer.values import DURATION, TIME, Col, Process, Table, Value
+
+_TIMES = {"start-time", "event-time", "sample-time"}
+_PLACE = re.compile(r"table\[([0-9]+)\]")
+_QUOTED = re.compile(r'"([^"]*)"')
+
+
+@dataclass
+class Converted:
+    """What became of exports: tables, how the run went, and what was left out and why."""
+
+    tables: list[Table] = field(default_factory=list[Table])
+    info: RunInfo = field(default_factory=RunInfo)
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+
+def tables_of_exports(exports: Path | Iterable[Path], toc: Path | None = None) -> Converted:
+    """Return the tables of exports.
+
+    Args:
+        exports: Files, or a folder of them with the `toc.xml` of the run.
+        toc: The run's table of contents, if it is elsewhere.
+
+    Returns:
+        Columns of types of which it is not known how a bundle stores them are left out, by name.
+    """
+    if isinstance(exports, Path):
+        toc = toc or next((one for one in (exports / "toc.xml",) if one.exists()), None)
+        exports = sorted(one for one in exports.glob("*.xml") if one.name != "toc.xml")
+    root = None if toc is None else _root(toc)
+    converted = Converted(info=RunInfo() if root is None else run_info(root))
+    images: dict[int, dict[tuple[str, ...], Image]] = {}
+    for path in exports:
+        document = _root(path)
+        cells = Cells(document, Process(converted.info.pid, converted.info.process))
+        for node in document.iterfind("node"):
+            attributes = _attributes(root, node.get("xpath", ""))
+            converted.tables.append(_table(node, cells, attributes, converted.left_out))
+        for pid, loaded in cells.images.items():
+            _merge(images.setdefault(pid, {}), {k: one.image() for k, one in loaded.items()})
+    listed = {pid: tuple(found.values()) for pid, found in images.items()}
+    converted.info = replace(converted.info, images=listed)
+    return converted
+
+
+def _root(path: Path) -> Element:
+    return etree.parse(path, etree.XMLParser(huge_tree=True)).getroot()
+
+
+def _table(
+    node: Element, cells: Cells, attributes: Mapping[str, Any], left: dict[tuple[str, str], str]
+) -> Table:
+    schema = node.find("schema")
+    assert schema is not None
+    name = schema.get("name", "")
+    declared = [tuple(one.text or "" for one in column) for column in schema.iterfind("col")]
+    rows = node.findall("row")
+    wanted = list(range(len(declared)))
+    for place, why in _unstorable(declared, rows, cells).items():
+        wanted.remove(place)
+        left[name, declared[place][0]] = why
+    columns = _columns([declared[place] for place in wanted])
+    values = [cells.values(row, wanted) for row in rows]
+    if columns and columns[0].topology_field and not _in_order(values):
+        # Rows that are not in the order of their times are stored without a time of the record's.
+        columns = [replace(column, topology_field=None) for column in columns]
+    return Table(name, columns, values, attributes)
+
+
+def _unstorable(
+    declared: list[tuple[str, ...]], rows: list[Element], cells: Cells
+) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for place, (_, _, tag) in enumerate(declared):
+        try:
+            if tag not in BY_TAG:
+                raise UnstorableError(f"<{tag}>")  # noqa: TRY301
+            for row in rows:
+                cells.values(row, [place])
+        except UnstorableError as error:
+            found[place] = str(error)
+    return found
+
+
+def _columns(declared: list[tuple[str, ...]]) -> list[Col]:
+    columns: list[Col] = []
+    for place, (mnemonic, title, tag) in enumerate(declared):
+        topology = None
+        if place == 0 and tag in _TIMES:
+            topology = TIME
+        elif place == 1 and tag == "duration" and columns[0].topology_field:
+            topology = DURATION
+        columns.append(Col(mnemonic, title, BY_TAG[tag].name, topology))
+    return columns
+
+
+def _in_order(rows: list[list[Value]]) -> bool:
+    times = [(1 << 64) - 1 if row[0] is None else row[0] for row in rows]
+    return all(isinstance(one, int) for one in times) and times == sorted(times)
+
+
+def _merge(images: dict[tuple[str, ...], Image], more: dict[tuple[str, ...], Image]) -> None:
+    for key, image in more.items():
+        known = images.get(key)
+        if known is None:
+            images[key] = image
+            continue
+        symbols = {one.offset: one for one in (*known.symbols, *image.symbols)}
+        ordered = tuple(symbols[offset] for offset in sorted(symbols))
+        images[key] = replace(known, size=max(known.size, image.size), symbols=ordered)
+
+
+def _attributes(toc: Element | None, xpath: str) -> dict[str, Any]:
+    place = _PLACE.search(xpath)
+    if toc is None or place is None:
+        return {}
+    tables = toc.findall("run/data/table")
+    number = int(place[1])
+    if number > len(tables):
+        return {}
+    found = {name: text for name, text in tables[number - 1].items() if name != "schema"}
+    return {name: _attribute(name, text) for name, text in found.items()}
+
+
+def _attribute(name: str, text: str) -> str | list[str]:
+    if not text.startswith('"'):
+        return text
+    if name in {"subsystem", "category", "pmi-event"}:
+        return text.strip('"')
+    return _QUOTED.findall(text)
+
+
+def run_info(toc: Element) -> RunInfo:
+    """Return how the first run of a TOC went."""
+    run = toc.find("run")
+    assert run is not None
+    device, process = run.find("info/target/device"), run.find("info/target/process")
+    about = {} if device is None else dict(device.attrib)
+    target = {} if process is None else dict(process.attrib)
+    start, end = run.findtext("info/summary/start-date"), run.findtext("info/summary/end-date")
+    status = target.get("return-exit-status")
+    return RunInfo(
+        device_uuid=about.get("uuid", ""),
+        model=about.get("model", ""),
+        name=about.get("name", ""),
+        os_version=about.get("os-version", ""),
+        platform=about.get("platform", ""),
+        kind=target.get("type", "all-processes"),
+        process=target.get("name", ""),
+        pid=int(target.get("pid", -1)) if target else 0,
+        arguments=target.get("arguments", ""),
+        exit_status=None if status is None else int(status),
+        start=datetime.fromisoformat(start or "").timestamp(),
+        end=datetime.fromisoformat(end or start or "").timestamp(),
+        duration=float(run.findtext("info/summary/duration") or 0),
+        end_reason=run.findtext("info/summary/end-reason") or "",
+        instruments_version=run.findtext("info/summary/instruments-version") or "",
+        template_name=run.findtext("info/summary/template-name") or "",
+        recording_mode=run.findtext("info/summary/recording-mode"),
+        time_limit=run.findtext("info/summary/time-limit"),
+        zone=_zone(start or ""),
+        paths={
+            int(one.get("pid", "")): one.get("path", "")
+            for one in run.iterfind("processes/process")
+            if one.get("path") is not None
+        },
+        settings=_settings(run),
+    )
+
+
+def _zone(start: str) -> str:
+    offset = datetime.fromisoformat(start).utcoffset()
+    hours = 0 if offset is None else round(offset.total_seconds() / 3600)
+    return f"Etc/GMT{-hours:+d}" if hours else "Etc/UTC"
+
+
+def _settings(run: Element) -> dict[str, list[dict[str, Any]]]:
+    found = run.iterfind("info/summary/intruments-recording-settings/instrument")
+    return {
+        one.get("name", ""): [
+            {
+                key.get("name", ""): [value.text or "" for value in key] if len(key) else key.text
+                for key in dictionary.iterfind("key")
+            }
+            for dictionary in one.iterfind("array/dictionary")
+        ]
+        for one in found
+    }
