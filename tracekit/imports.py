@@ -47,7 +47,7 @@ def bring(
         InputError: Nothing there is an export, or files cannot be told apart.
     """
     bundles, files = map(_each_once, _found(paths))
-    sources = _sources(files) if files else []
+    sources = recordings_of(files) if files else []
     if not bundles and not sources:
         raise InputError(
             f"No export and no bundle in {', '.join(map(str, paths))}.",
@@ -84,7 +84,7 @@ def _each_once(paths: Sequence[Path]) -> list[Path]:
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
-def _sources(files: Sequence[Path]) -> list[Source]:
+def recordings_of(files: Sequence[Path]) -> list[Source]:
     """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
 
     Raises:
