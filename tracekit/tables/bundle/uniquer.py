@@ -20,6 +20,7 @@ _LARGEST = 1 << 32
 _FIRST = 0x20
 _FIRST_PAIR = 0x28
 _BLOCK_SIZE = 0x1C
+_MOST_TAKEN = 1 << 27  # numbers at once; entries of an index may repeat one large array
 _WORDS = 2  # of 32 bits, in a pair of the index and in a number
 
 Numbers = NDArray[np.int64]
@@ -73,6 +74,8 @@ class Arrays:
         if ids.size and int((begins - limits).max()) >= 0:
             raise DamagedArrayError("names an array beyond the end of its file")
         lengths = words.take(begins).astype(np.int64)
+        if int(lengths.sum()) > _MOST_TAKEN:
+            raise DamagedArrayError("names arrays of more numbers than a recording can have")
         if ids.size and int((begins + 1 + lengths * _WORDS - limits).max()) > 0:
             raise DamagedArrayError("names an array that does not fit into its block")
         offsets = np.concatenate(([0], np.cumsum(lengths)))
