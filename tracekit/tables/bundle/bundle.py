@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tracekit.errors import InputError
+from tracekit.tables.bundle.document import Document
 from tracekit.tables.bundle.errors import BundleError, unknown
 from tracekit.tables.bundle.files import Files
 from tracekit.tables.bundle.keyed import Archive, ArchiveError, plist
@@ -26,9 +27,12 @@ _TYPE_SUFFIX = "TypeID"
 class BundleRun:
     """One run of a bundle. Texts, types and arrays are read when the first is asked for."""
 
-    def __init__(self, files: Files, number: int, required: Requirements) -> None:
+    def __init__(
+        self, files: Files, number: int, required: Requirements, document: Document
+    ) -> None:
         """Take the run of that number, without reading it."""
         self.files = files
+        self.document = document
         self.number = number
         self.required = required
         uniquing = f"{run_folder(number)}/uniquing"
@@ -116,4 +120,7 @@ class Bundle:
         runs = [n for n in self.files.numbered("corespace", "run") if n > 0]
         if not runs:
             raise unknown(path, "it has no run: nothing was recorded, or it was not saved")
-        self.runs = tuple(BundleRun(self.files, number, self.required) for number in runs)
+        self.document = Document(self.files)
+        self.runs = tuple(
+            BundleRun(self.files, number, self.required, self.document) for number in runs
+        )

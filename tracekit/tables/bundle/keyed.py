@@ -10,6 +10,7 @@ from typing import Any, cast
 from xml.parsers.expat import ExpatError
 
 Value = Any
+_MOST_MEMBERS = 1 << 20
 _FAILURES = (
     plistlib.InvalidFileException,
     ExpatError,
@@ -113,6 +114,8 @@ class Archive:
         members = found.get(key) if isinstance(found, Mapping) else None
         if not isinstance(members, list):
             raise ArchiveError(f"has no {key} where one belongs")
+        if len(members) > _MOST_MEMBERS:
+            raise ArchiveError("has a collection of more members than there can be")
         return cast("list[Value]", members)
 
 
