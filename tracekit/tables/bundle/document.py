@@ -58,9 +58,7 @@ class Document:
         try:
             runs = entries(self.archive, self.archive.part(self.archive.top(_RUNS), "$1"))
             found = by_number(runs).get(number)
-            return (
-                None if found is None else RunDocument(self.archive, entries(self.archive, found))
-            )
+            values = None if found is None else entries(self.archive, found)
         except ArchiveError:
             return None
         return None if values is None else RunDocument(self.archive, values)
