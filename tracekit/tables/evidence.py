@@ -10,7 +10,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from tracekit.tables.values import FORMS, Form, Text, TextEvidence
+from tracekit.tables.values import FORMS, Form, Text, TextEvidence, is_coded
 
 _ANY = "any"
 
@@ -28,6 +28,7 @@ class ColumnEvidence:
     nulls: bool = False
     foreign: set[str] = field(default_factory=set[str])
     typed: pa.DataType | None = None
+    coded: pa.DataType | None = None
     texts: TextEvidence = field(default_factory=TextEvidence)
 
     def take(self, cells: pa.ChunkedArray, foreign: frozenset[str]) -> None:
@@ -36,6 +37,9 @@ class ColumnEvidence:
         self.foreign |= foreign
         if pa.types.is_string(cells.type):
             self.texts.take(cells, self._possible)
+        elif is_coded(cells.type):
+            self.coded = cells.type
+            self.texts.take(_texts(cells), self._possible)
         else:
             self.typed = cells.type
 
@@ -49,9 +53,10 @@ class ColumnEvidence:
         """The type of the column, as far as it was seen."""
         if self.typed is not None:
             return pa.bool_() if self._form is Form.FLAG else self.typed
-        if self._clashing:
-            return pa.string()
-        return self.texts.type(self._effective) or pa.string()
+        found = None if self._clashing else self.texts.type(self._effective)
+        if found is None or pa.types.is_string(found):
+            return self.coded or pa.string()
+        return found
 
     @property
     def drift(self) -> str | None:
@@ -101,3 +106,8 @@ class ColumnEvidence:
                 return frozenset({Text.INTEGER, Text.PLAIN_INTEGER, Text.PLAIN_NUMBER})
             case _:
                 return frozenset({Text.INTEGER})
+
+
+def _texts(coded: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return each text once; all are taken to be those of cells."""
+    return pa.chunked_array([one.dictionary for one in coded.chunks], pa.string())

@@ -145,8 +145,15 @@ def inferred(texts: pa.ChunkedArray) -> pd.Series:
     return series(converted(texts, evidence.type(None) or pa.string()))
 
 
+def is_coded(values: pa.DataType) -> bool:
+    """Tell whether a column holds texts by their numbers, each text stored once."""
+    return pa.types.is_dictionary(values)
+
+
 def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
     """Turn texts, or numbers that a reader has made, into the type that evidence allows."""
+    if is_coded(cells.type) and not is_coded(to):
+        cells = cells.cast(pa.string())
     if cells.type == to:
         return cells
     if not pa.types.is_boolean(to):
@@ -159,6 +166,8 @@ def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
 
 def series(values: pa.ChunkedArray) -> pd.Series:
     """Return typed values as pandas holds them."""
+    if is_coded(values.type):
+        values = values.cast(pa.string())
     dtype = dtype_of(values.type, nulls=values.null_count > 0)
     if pa.types.is_string(values.type):
         return pd.Series(pd.StringDtype().__from_arrow__(values))  # pyright: ignore[reportAttributeAccessIssue]
@@ -178,7 +187,7 @@ def _writable(numbers: NDArray[Any]) -> NDArray[Any]:
 
 def dtype_of(values: pa.DataType, *, nulls: bool) -> str:
     """Name the dtype of a column of that type, with or without nulls in it."""
-    if pa.types.is_string(values):
+    if pa.types.is_string(values) or is_coded(values):
         return "string"
     if pa.types.is_floating(values):
         return "float64"

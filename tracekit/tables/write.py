@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from tracekit.errors import UsageError
 from tracekit.replacing import replacing
 from tracekit.tables.layout import frame_of
+from tracekit.tables.values import dtype_of, is_coded
 
 SUFFIXES = (".parquet", ".csv", ".feather")
 
@@ -78,7 +79,7 @@ class ParquetParts:
 
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
         """Begin the file."""
-        texts = [one.name for one in schema if pa.types.is_string(one.type)]
+        texts = [one.name for one in schema if dtype_of(one.type, nulls=False) == "string"]
         # The stored schema would hide the metadata that are known only at the end.
         self._writer = pq.ParquetWriter(
             file,
@@ -100,14 +101,20 @@ class ParquetParts:
         self._writer.close()
 
 
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with texts as they are: parts of one file may number them differently."""
+    fields = [pa.field(one.name, pa.string()) if is_coded(one.type) else one for one in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
 class _FeatherParts:
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        self._schema = schema
+        self._schema = schema = _plain(schema)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._writer = pa.ipc.new_file(file, schema, options=options)
 
     def write(self, part: pa.Table) -> None:
-        self._writer.write_table(part.replace_schema_metadata(self._schema.metadata))
+        self._writer.write_table(part.cast(self._schema))
 
     def close(self, metadata: dict[bytes, bytes]) -> None:  # noqa: ARG002  it has them
         self._writer.close()

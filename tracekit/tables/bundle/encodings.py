@@ -131,12 +131,10 @@ _UNKNOWN = """
     Data:data SizeInPixels:size-in-pixels TextBacktrace:text-backtrace
     VisualConnectionFilter:connection-filter VisualConnectionMetadata:connection-meta
 """
-_ALL_ONES = frozenset(
-    """
-    metal-command-buffer-id uint64 uint32 address syscall-arg vnode kdebug-arg
-    os-signpost-identifier
-    """.split()
-)
+_ALL_ONES = {
+    *("metal-command-buffer-id", "uint64", "uint32", "address", "syscall-arg", "vnode"),
+    *("kdebug-arg", "os-signpost-identifier"),  # never seen with all ones
+}
 _PREFIX = "XR"
 
 
@@ -168,5 +166,4 @@ def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
     tag = required.tags.get(type_id, tag)
     if type_id in required.newer:
         encoding, evidence = Encoding.UNKNOWN, Evidence.NONE
-    all_ones = tag in _ALL_ONES or evidence is Evidence.RAW
-    return EngineeringType(type_id, tag, encoding, evidence, all_ones)
+    return EngineeringType(type_id, tag, encoding, evidence, tag in _ALL_ONES)
