@@ -23,6 +23,11 @@ def by_number(values: Mapping[int, Any]) -> Archived:
     return Archived("XRIntKeyedDictionary", parts)
 
 
+def text(value: str) -> Archived:
+    """Return a text that is an object of its own, as types are listed."""
+    return Archived("NSMutableString", {"NS.string": value})
+
+
 def archive(**top: Any) -> bytes:
     """Return an archive of objects by their names; most archives have one, `root`."""
     return archive_of(top)
@@ -87,9 +92,9 @@ class _Objects:
         return place
 
     def _inner(self, key: str, value: Any) -> Any:
-        # A count stands in place: it is a plain integer of the archiver, and no object.
-        counts = key == "$0" and isinstance(value, int)
-        return value if counts else self.add(value)
+        # Counts and the texts of text objects stand in place: they are no objects of their own.
+        in_place = (key == "$0" and isinstance(value, int)) or key == "NS.string"
+        return value if in_place else self.add(value)
 
     def _collection(self, name: str, values: Any, keys: list[Any] | None = None) -> plistlib.UID:
         place = self._place()

@@ -14,7 +14,7 @@ from bundle_writer.document import RunInfo, document
 from bundle_writer.encoding import Encoder
 from bundle_writer.engineering_types import NEVER_REQUIRED, TYPES
 from bundle_writer.issues import Issue, write_issues
-from bundle_writer.keyed import Archived, archive, by_number
+from bundle_writer.keyed import Archived, archive, by_number, text
 from bundle_writer.stores import INTERVAL, POINT, spec, write_store
 from bundle_writer.symbols import symbols_archive
 from bundle_writer.values import Process, Table, Thread
@@ -129,7 +129,7 @@ def _write_run(path: Path, number: int, run: Run, encoder: Encoder, level: int) 
 def _write_uniquing(folder: Path, encoder: Encoder, level: int) -> None:
     strings = plistlib.dumps(encoder.strings.texts, fmt=plistlib.FMT_BINARY)
     _write_squeezed(folder / "strings", strings, level)
-    types = archive(root=list(encoder.types))
+    types = archive(root=[text(one) for one in encoder.types])
     _write_squeezed(folder / "EngineeringTypes.etypes", types, level)
     encoder.arrays.write(folder / "arrayUniquer", level)
     encoder.typed_arrays.write(folder / "typedArrayUniquer", level)
