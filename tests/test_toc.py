@@ -8,7 +8,17 @@ import pytest
 
 from tracekit.errors import InputError
 from tracekit.recording import Process
-from tracekit.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions, read_toc
+from tracekit.toc import (
+    ExternalFormat,
+    Toc,
+    TocDetail,
+    TocRun,
+    TocTable,
+    Wanted,
+    distinctions,
+    read_toc,
+    wanted,
+)
 
 LAUNCHED = """<?xml version="1.0"?>
 
@@ -344,3 +354,16 @@ def test_cut_at_every_byte_it_is_refused(tmp_path: Path) -> None:
     for cut in range(0, len(whole), 7):
         with pytest.raises(InputError):
             read_toc(toc(tmp_path, whole[:cut]))
+
+
+def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
+    listed = enumerate(("x", "b", "a", "b", "c", "b"), 1)
+    run = TocRun(1, tables=tuple(TocTable(number, schema) for number, schema in listed))
+    found = wanted(run, {"a", "b", "none"})
+    assert found == (
+        Wanted("b", 1, "b.xml"),
+        Wanted("a", None, "a.xml"),
+        Wanted("b", 2, "b-2.xml"),
+        Wanted("b", 3, "b-3.xml"),
+    )
+    assert [one.index for one in found] == [2, 3, 4, 6]

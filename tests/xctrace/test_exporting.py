@@ -10,7 +10,7 @@ from tracekit.errors import ToolError
 from tracekit.recorder import Launch, Request
 from tracekit.recording import Recording
 from tracekit.toc import TocRun, TocTable
-from tracekit.xctrace.exporting import Wanted, export, has_rows, lacking, only, wanted
+from tracekit.xctrace.exporting import export, has_rows, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Patience, Xctrace, locate
 
@@ -29,15 +29,6 @@ SCHEMAS = (
 def run_of(*schemas: str) -> TocRun:
     tables = tuple(TocTable(number, schema) for number, schema in enumerate(schemas, 1))
     return TocRun(1, tables=tables)
-
-
-def test_tables_are_wanted_in_the_order_of_the_toc_and_repeats_are_numbered() -> None:
-    assert wanted(run_of("x", "b", "a", "b", "c", "b"), {"a", "b", "none"}) == (
-        Wanted("b", 1, "b.xml"),
-        Wanted("a", None, "a.xml"),
-        Wanted("b", 2, "b-2.xml"),
-        Wanted("b", 3, "b-3.xml"),
-    )
 
 
 @pytest.mark.parametrize(

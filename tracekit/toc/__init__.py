@@ -1,5 +1,6 @@
 """The table of contents of a trace: what was recorded, of whom, and which tables there are."""
 
+from tracekit.toc.export_files import Wanted, wanted
 from tracekit.toc.read import read_toc
 from tracekit.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
 
@@ -9,6 +10,8 @@ __all__ = [
     "TocDetail",
     "TocRun",
     "TocTable",
+    "Wanted",
     "distinctions",
     "read_toc",
+    "wanted",
 ]

@@ -1,7 +1,6 @@
 """A bundle's tables as XML files: the TOC first, then one table a call."""
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from tracekit.errors import ToolError
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
-from tracekit.toc import TocRun, read_toc
+from tracekit.toc import TocRun, Wanted, read_toc, wanted
 from tracekit.xctrace.counters import counter_set, no_counters, without_repeats
 from tracekit.xctrace.tool import Xctrace
 
@@ -29,30 +28,6 @@ NO_ROWS = (
 Choose = Callable[[frozenset[str]], frozenset[str]]
 
 _HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One table to export: `place` chooses among tables of one schema, None if it is alone."""
-
-    schema: str
-    place: int | None
-    file: str
-
-
-def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
-    """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
-    schemas = frozenset(schemas)
-    listed = [table.schema for table in run.tables if table.schema in schemas]
-    counts, seen = Counter(listed), Counter[str]()
-    tables: list[Wanted] = []
-    for schema in listed:
-        seen[schema] += 1
-        place = seen[schema]
-        suffix = "" if place == 1 else f"-{place}"
-        alone = counts[schema] == 1
-        tables.append(Wanted(schema, None if alone else place, f"{schema}{suffix}.xml"))
-    return tuple(tables)
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 from tracekit.errors import TracekitError
 from tracekit.guardian.sizes import size
 from tracekit.recording import Recording
-from tracekit.toc import TocRun
-from tracekit.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, wanted
+from tracekit.toc import TocRun, wanted
+from tracekit.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows
 from tracekit.xctrace.tool import Xctrace
 
 log = logging.getLogger(__name__)
