@@ -17,7 +17,8 @@ pytestmark = pytest.mark.corpus
 
 PAIRS = {
     77: "metal-gpu-intervals", 57: "metal-driver-intervals", 56: "metal-gpu-state-intervals",
-    41: "metal-command-buffer-completed",
+    41: "metal-command-buffer-completed", 66: "metal-application-encoders-list",
+    86: "life-cycle-period", 92: "time-sample",
 }  # fmt: skip
 
 
