@@ -1,4 +1,4 @@
-"""Tables that were read once, kept as Parquet beside the exports.
+"""Tables that were read once, of an export or a bundle, kept as Parquet beside the exports.
 
 A table is written into the folder while it is read, and its columns are then loaded from there,
 those that are asked for. A file's name holds the digest of the export's content and the
@@ -31,6 +31,7 @@ from tracekit.tables.kept import Kept, Note, digest
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.put_away import PutAway, gone, put_away
 from tracekit.tables.stamp import Stamp, lasting, stamp
+from tracekit.tables.stored import stored
 from tracekit.toc import Toc
 
 READER_VERSION = 2
@@ -51,7 +52,7 @@ class Cache:
         Raises:
             InputError: As `read_flat`; of an export that was put away, nothing is left.
         """
-        removed = None if export.exists() else put_away(export.parent).get(export)
+        removed = None if export.exists() else _put_away(export).get(export)
         if self.folder is None:
             if removed is not None:
                 raise gone(export, removed, "no folder of kept tables was named")
@@ -80,12 +81,18 @@ class _Place:
 
     def stamp(self) -> Stamp:
         """Return the stamp of the export; raise InputError if it is no file to be read."""
+        of_bundle = stored(self.export)
+        if of_bundle is not None:
+            return of_bundle.stamp()
         with open_input(self.export):
             return stamp(self.export)
 
     def file(self, stamped: Stamp) -> Path:
         """Return the file of the export's content, which is hashed only if its stamp is new."""
-        found = self._known_digest(stamped) or digest(self.export)
+        of_bundle = stored(self.export)
+        found = self._known_digest(stamped)
+        if found is None:
+            found = digest(self.export) if of_bundle is None else of_bundle.digest()
         return self._named(found, READER_VERSION)
 
     def kept(self, file: Path, stamped: Stamp) -> Kept | None:
@@ -156,11 +163,16 @@ class _Place:
                 yield file, found[1], int(found[2])
 
     def _drop_others(self, file: Path) -> None:
-        only = {one.digest for one in put_away(self.export.parent).values()}
+        only = {one.digest for one in _put_away(self.export).values()}
         for other, found, _ in self._all():
             if other != file and found not in only:
                 for one in (other.with_suffix(".json"), other, *symbol_files(other)):
                     one.unlink(missing_ok=True)
+
+
+def _put_away(export: Path) -> dict[Path, PutAway]:
+    """Return what was put away beside an export; nothing of a bundle ever is."""
+    return put_away(export.parent) if stored(export) is None else {}
 
 
 def _note_of(written: Converted, export: Stamp | None) -> Note:

@@ -11,6 +11,7 @@ from tracekit.tables.exports import contents_beside
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
+from tracekit.tables.stored import shown
 from tracekit.tables.stream import streaming
 from tracekit.tables.write import suffix_of
 from tracekit.tables.xml import Symbols
@@ -72,7 +73,7 @@ def convert(
         files=(output, *beside),
         rows=selection.rows,
         damage=selection.damage,
-        drift=tuple(f"{export.name}: {message}" for message in stream.drift),
+        drift=tuple(f"{shown(export)}: {message}" for message in stream.drift),
         remarks=selection.remarks,
         reader=reading.reader,
         irregularity=reading.irregularity,

@@ -1,17 +1,20 @@
 """What a file of XML is, without reading all of its values; which tables a folder holds."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.direct import covered, direct, nameless, tables_in
 from tracekit.tables.headers import Header, headers
-from tracekit.tables.place import Place, attributes_of, described, place_of, schema_at
+from tracekit.tables.listed import Listed
+from tracekit.tables.place import attributes_of, place_of, schema_at
 from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
+from tracekit.tables.stored import is_bundle, opened
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
 from tracekit.toc import Toc, read_toc
 
@@ -28,26 +31,12 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A table that a file holds, and what tells it from others of its schema."""
-
-    file: Path
-    schema: str
-    place: Place
-    attributes: Mapping[str, str]
-    rows: bool
-
-    def __str__(self) -> str:
-        """Name it for a sentence."""
-        return f"{described(self.place, self.attributes)} in {self.file.name}"
-
-
-@dataclass(frozen=True)
 class ExportIndex:
     """The exports of a folder: the tables of each schema, and the tables of contents.
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
-    are those of each export, as they stand in it.
+    are those of each export, as they stand in it. `lost` says, in sentences, what a bundle holds
+    besides that cannot be read.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
@@ -55,6 +44,7 @@ class ExportIndex:
     strange: tuple[Path, ...] = ()
     toc: Toc | None = None
     headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
+    lost: tuple[str, ...] = ()
 
     @property
     def schemas(self) -> dict[str, tuple[Path, ...]]:
@@ -88,14 +78,40 @@ def refusal(path: Path) -> InputError:
 
 
 def index(folder: Path, memory: Path | None = None) -> ExportIndex:
-    """List what the `.xml` files of a folder hold, and held that were put away.
+    """List what the `.xml` files of a folder hold, and held that were put away; or a bundle.
 
-    Of an absent folder, nothing.
+    Tables that are read directly from a bundle count too, where no file has them. Of an absent
+    folder, nothing.
 
     Args:
-        folder: The folder with the exports of one trace.
+        folder: The folder with the exports of one trace, or a bundle.
         memory: A folder to keep in what large files were found to hold.
+
+    Raises:
+        InputError: A note beside the exports cannot be read; a bundle is damaged or unknown.
     """
+    if is_bundle(folder):
+        bundle = opened(folder)
+        return ExportIndex(_by_schema(tables_in(bundle)), lost=tuple(nameless(bundle)))
+    found = _exports(folder, memory)
+    note = direct(folder)
+    if note is None:
+        return found
+    try:
+        bundle = opened(note.path(folder))
+        there = [one for tables in found.tables.values() for one in tables]
+        new = [
+            one
+            for one in tables_in(bundle, found.toc, note.schemas)
+            if not covered(one, there, found.toc)
+        ]
+        return replace(found, tables=_by_schema([*there, *new]), lost=tuple(nameless(bundle)))
+    except InputError as error:
+        why = f"Tables of {note.path(folder).name} are not read: {error.message}"
+        return replace(found, lost=(why,))
+
+
+def _exports(folder: Path, memory: Path | None) -> ExportIndex:
     files = sorted(path for path in folder.glob("*.xml") if path.is_file())
     found = {path: remembered(path, memory, identify, Content) for path in files}
     tocs = tuple(path for path, content in found.items() if content.kind == "toc")
@@ -103,14 +119,21 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
     for path, one in put_away(folder).items():
         found[path] = Content("tables", (), one.headers)
     toc = contents(tocs)
-    tables: dict[str, tuple[Listed, ...]] = {}
-    for path, content in found.items():
-        for header in content.headers:
-            listed = _listed(path, header, toc)
-            if listed.schema:
-                tables[listed.schema] = (*tables.get(listed.schema, ()), listed)
+    tables = _by_schema(
+        listed
+        for path, content in found.items()
+        for listed in (_listed(path, header, toc) for header in content.headers)
+        if listed.schema
+    )
     held = {path: content.headers for path, content in found.items() if content.headers}
     return ExportIndex(tables, tocs, strange, toc, held)
+
+
+def _by_schema(tables: Iterable[Listed]) -> dict[str, tuple[Listed, ...]]:
+    found: dict[str, tuple[Listed, ...]] = {}
+    for one in tables:
+        found[one.schema] = (*found.get(one.schema, ()), one)
+    return found
 
 
 def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:

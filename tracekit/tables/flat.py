@@ -18,6 +18,7 @@ from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
+from tracekit.tables.stored import shown
 from tracekit.tables.xml import Node, Symbols, no_symbols
 from tracekit.toc import Toc
 
@@ -110,7 +111,7 @@ def read_flat(
     return Flat(
         frame=gathered.frame(),
         damage=selection.damage,
-        drift=tuple(f"{path.name}: {message}" for message in gathered.drift),
+        drift=tuple(f"{shown(path)}: {message}" for message in gathered.drift),
         remarks=selection.remarks,
         symbols=reading.symbols,
         reader=reading.reader,

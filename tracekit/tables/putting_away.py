@@ -11,6 +11,7 @@ from tracekit.tables.kept import Kept, digest
 from tracekit.tables.place import Choice
 from tracekit.tables.put_away import PutAway
 from tracekit.tables.raw import kept_as
+from tracekit.tables.stored import stored
 
 
 def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:
@@ -63,8 +64,9 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
 
 
 def _all(found: ExportIndex) -> Iterator[Listed]:
+    """Yield the tables of files; what is read from a bundle is not put away."""
     for listed in found.tables.values():
-        yield from listed
+        yield from (one for one in listed if stored(one.file) is None)
 
 
 def _choice(found: ExportIndex, one: Listed) -> Choice:

@@ -30,7 +30,8 @@ class RawTables:
         self._cache = Cache(cache)
         self._index: ExportIndex = index(folder, cache)
         self._read: dict[tuple[Path, str, int | None, int | None], Kept | Flat] = {}
-        self.warnings = dict.fromkeys(_left_out(path) for path in self._index.strange)
+        left_out = [_left_out(path) for path in self._index.strange]
+        self.warnings = dict.fromkeys([*left_out, *self._index.lost])
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -53,6 +54,7 @@ class RawTables:
         """What is wrong with the exports that were read so far, and with files that hold none."""
         empty = [path for path in self._index.strange if not path.stat().st_size]
         found = [Remark(Flaw.DAMAGED, "", "", (), f"{path.name} is empty.") for path in empty]
+        found += [Remark(Flaw.UNREADABLE, "", "", (), text) for text in self._index.lost]
         for (_, schema, _, _), table in self._read.items():
             for flaw, said in ((Flaw.DAMAGED, table.damage), (Flaw.CHANGED, table.drift)):
                 found += [Remark(flaw, "", schema, (), text) for text in said]
@@ -61,14 +63,16 @@ class RawTables:
     def listed(self, schema: str, choice: Choice = OPEN) -> tuple[Listed, ...]:
         """Return the tables of a schema that may be meant, if there are several.
 
-        Those without rows do not count where another has some.
+        Those without rows do not count where another has some, nor do those whose rows cannot be
+        read; but they count before those that have none.
         """
         tables = [
             one
             for one in self._index.tables.get(schema, ())
             if choice.allows(one.place, one.attributes)
         ]
-        return tuple([one for one in tables if one.rows] or tables[:1])
+        unreadable = [one for one in tables if one.unreadable]
+        return tuple([one for one in tables if one.rows] or unreadable[:1] or tables[:1])
 
     def table(self, schema: str, choice: Choice = OPEN) -> Kept | Flat:
         """Return the one table of a schema that is meant.
@@ -107,11 +111,11 @@ class RawTables:
         return next(iter(tables))
 
     def _others(self, one: Listed, choice: Choice) -> list[str]:
-        """Say which tables were left out for having no rows."""
+        """Say which tables were left out for having no rows, or none that can be read."""
         if not one.rows:
             return []
         return [
-            f"{other.schema}: {other} has no rows and is left out."
+            f"{other.schema}: {other} {_why_left_out(other)}"
             for other in self._index.tables[one.schema]
             if other != one and choice.allows(other.place, other.attributes)
         ]
@@ -131,6 +135,12 @@ def kept_as(one: Listed, tables: Sequence[Listed]) -> Choice:
 
 def _named(tables: Sequence[Listed]) -> str:
     return "; ".join(map(str, tables))
+
+
+def _why_left_out(one: Listed) -> str:
+    if one.unreadable:
+        return f"is left out, whatever rows it has: {one.unreadable}"
+    return "has no rows and is left out."
 
 
 def _left_out(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Read an export by the fast reader, and where it gives up by the exact one.
+"""Read an export by the fast reader, and where it gives up by the exact one; a bundle directly.
 
 What the fast reader yielded before it gave up is void: whoever takes pieces is told to begin
 again before the exact reader begins.
@@ -12,6 +12,9 @@ from typing import Literal, Protocol
 
 from tracekit.errors import InputError
 from tracekit.input_file import open_input, unreadable
+from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.direct import places_of
+from tracekit.tables.stored import Stored, stored
 from tracekit.tables.xml import (
     DetailReader,
     ExactReader,
@@ -28,7 +31,7 @@ _END = b"</node></trace-query-result>"
 _TAIL = 1 << 12
 _log = logging.getLogger(__name__)
 
-ReaderName = Literal["fast", "exact"]
+ReaderName = Literal["fast", "exact", "bundle"]
 
 
 class Taker(Protocol):
@@ -45,7 +48,10 @@ class Taker(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How an export was read: by which reader, why not by the fast one, its stacks."""
+    """How an export was read: by which reader, why not by the fast one, its stacks.
+
+    Where a table was read directly from a bundle, that was no irregularity.
+    """
 
     reader: ReaderName
     irregularity: str
@@ -58,15 +64,19 @@ def read_pieces(
     """Read all tables of an export into a taker.
 
     Args:
-        path: The export.
+        path: The export, or what stands for a table of a bundle.
         taker: Who takes the pieces.
-        toc: The table of contents; the exact reader needs it for tables without a header.
-        only: The one reader to use; without it the fast one, then the exact one.
+        toc: The table of contents; the exact reader needs it for tables without a header, a
+            bundle for the places of its tables.
+        only: The one reader of exports to use; without it the fast one, then the exact one.
 
     Raises:
         InputError: The file cannot be opened, is no export, or is hostile.
         IrregularError: `only` is the fast reader, and the export is none that it reads.
     """
+    of_bundle = stored(path)
+    if of_bundle is not None:
+        return _directly(of_bundle, taker, toc)
     if only == "exact":
         return _exactly(path, taker, toc, "the exact reader was asked for")
     try:
@@ -95,6 +105,16 @@ def _exactly(path: Path, taker: Taker, toc: Toc | None, irregularity: str) -> Re
     for piece in _told_in_words(path, reader):
         taker.take(piece)
     return Reading("exact", irregularity, reader.symbols())
+
+
+def _directly(one: Stored, taker: Taker, toc: Toc | None) -> Reading:
+    run, store = one.open()
+    place = places_of(run, toc)[store.number]
+    taker.begin()
+    reader = BundleReader(run, store, f"/trace-toc/run[{place.run}]/data/table[{place.index}]")
+    for piece in _told_in_words(one.file, reader):
+        taker.take(piece)
+    return Reading("bundle", "", reader.symbols())
 
 
 def _told_in_words(path: Path, reader: Reader) -> Iterator[Node]:

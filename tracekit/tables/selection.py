@@ -15,6 +15,7 @@ from tracekit.tables.place import (
     described,
     place_of,
 )
+from tracekit.tables.stored import shown
 from tracekit.tables.xml import Node
 from tracekit.toc import Toc
 
@@ -105,7 +106,7 @@ class Selection:
     def damage(self) -> tuple[str, ...]:
         """Say which tables of the file are damaged, and after which row."""
         return tuple(
-            f"{self._path.name}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
+            f"{shown(self._path)}: {seen.schema} is damaged after row {seen.rows}: {seen.damage}."
             for seen in self._seen.values()
             if seen.damage
         )
@@ -116,12 +117,12 @@ class Selection:
         others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
         others = others if self.rows else []
         left_out = tuple(
-            f"{self._path.name}: of the tables of {seen.schema}, "
+            f"{shown(self._path)}: of the tables of {seen.schema}, "
             f"{described(seen.place, seen.attributes)} has no rows and is left out."
             for seen in others
         )
         notes = self._chosen.notes if self._chosen else ()
-        return (*left_out, *(f"{self._path.name}: {note}." for note in notes))
+        return (*left_out, *(f"{shown(self._path)}: {note}." for note in notes))
 
     @property
     def rows(self) -> int:

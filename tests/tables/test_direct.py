@@ -1,0 +1,157 @@
+"""Tables that are read directly from a bundle: which there are, and what wins over them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundle_writer import write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.errors import InputError
+from tracekit.tables import MissingTableError, Tables
+from tracekit.tables.direct import NOTE, Direct, direct, note_direct
+from tracekit.tables.drift import Flaw
+from tracekit.tables.exports import index
+from tracekit.tables.place import Choice
+from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.raw import RawTables
+
+Xml = Callable[..., str]
+TABLES = [
+    ticks([5, 1]),
+    intervals((10, 5, PYTHON), (0, 10, SERVER), **{"target-pid": "ALL"}),
+    ticks([7], {"frequency": 10}),
+    ticks([], {"frequency": 1}),
+]
+TOC = """<trace-toc><run number="1"><data>
+<table schema="tick" frequency="10"/>
+<table schema="metal-gpu-intervals" target-pid="ALL"/>
+<table schema="tick" frequency="1"/>
+<table schema="tick"/>
+</data></run></trace-toc>"""
+
+
+@pytest.fixture
+def exports(tmp_path: Path) -> Path:
+    """The exports of a run whose tables are read directly."""
+    write_bundle(tmp_path / "recording.trace", TABLES)
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    (folder / "toc.xml").write_text(TOC)
+    note_direct(folder, Direct("../recording.trace"))
+    return folder
+
+
+def test_a_bundle_is_a_folder_of_tables(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", TABLES)
+    tables = Tables(bundle, frozenset({4711}))
+    assert tables.schemas == ("metal-gpu-intervals", "tick")
+    assert tables["gpu_intervals"]["start"].tolist() == [0, 10]
+    assert tables["gpu_intervals"]["target"].tolist() == [False, True]
+    raw = RawTables(bundle)
+    assert raw.table("tick", Choice(table=1)).part()["time"].tolist() == [1, 5]
+    assert raw.table("tick", Choice(attributes={"frequency": "10"})).part()["time"].tolist() == [7]
+
+
+def test_places_are_those_of_the_table_of_contents(exports: Path) -> None:
+    found = index(exports)
+    ticks = {str(one.place): dict(one.attributes) for one in found.tables["tick"]}
+    assert ticks == {
+        "run 1 table 4": {},
+        "run 1 table 1": {"frequency": "10"},
+        "run 1 table 3": {"frequency": "1"},
+    }
+    raw = RawTables(exports)
+    assert raw.table("tick", Choice(table=1)).part()["time"].tolist() == [7]
+    with pytest.raises(InputError, match=r"run 1 table 4 in recording.trace \(store"):
+        raw.table("tick")
+
+
+def test_what_a_table_of_contents_lacks_stands_behind_its_last(exports: Path) -> None:
+    (exports / "toc.xml").write_text(TOC.replace(' frequency="10"', ' frequency="20"'))
+    places = [one.place.index for one in index(exports).tables["tick"]]
+    assert places == [4, 5, 3]
+
+
+def test_an_export_of_the_same_place_wins(exports: Path, intervals_xml: Xml) -> None:
+    xml = intervals_xml([(99, 1, 4711, "python3")]).replace("table[1]", "table[2]")
+    (exports / "gpu.xml").write_text(xml)
+    [only] = index(exports).tables["metal-gpu-intervals"]
+    assert only.file == exports / "gpu.xml"
+    assert Tables(exports, frozenset())["gpu_intervals"]["start"].tolist() == [99]
+
+
+def test_an_export_of_an_unknown_place_wins_for_its_schema(
+    exports: Path, intervals_xml: Xml
+) -> None:
+    (exports / "gpu.xml").write_text(intervals_xml([(99, 1, 4711, "python3")]))
+    [only] = index(exports).tables["metal-gpu-intervals"]
+    assert only.file == exports / "gpu.xml"
+    assert len(index(exports).tables["tick"]) == 3
+
+
+def test_a_note_may_name_schemas(exports: Path) -> None:
+    note_direct(exports, Direct("../recording.trace", ("tick",)))
+    assert set(index(exports).tables) == {"tick"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schemas": []}', '{"bundle": 1}'])
+def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / NOTE).write_text(text)
+    with pytest.raises(InputError, match=NOTE):
+        index(tmp_path)
+
+
+def test_a_newer_note_is_refused(tmp_path: Path) -> None:
+    assert direct(tmp_path) is None
+    (tmp_path / NOTE).write_text('{"bundle": "x", "format": 99}')
+    with pytest.raises(InputError, match="format 99"):
+        direct(tmp_path)
+
+
+def test_a_bundle_that_is_gone_is_said(exports: Path) -> None:
+    (exports.parent / "recording.trace").rename(exports.parent / "elsewhere")
+    raw = RawTables(exports)
+    assert raw.schemas == ()
+    [said] = raw.warnings
+    assert said.startswith("Tables of recording.trace are not read: ")
+    assert [one.flaw for one in raw.remarks] == [Flaw.UNREADABLE]
+
+
+def test_a_table_that_cannot_be_read_is_not_empty(exports: Path) -> None:
+    bundle = exports.parent / "recording.trace"
+    [one] = index(exports).tables["metal-gpu-intervals"]
+    one.file.with_name("schema.xml").write_bytes(b"<nonsense")
+    [broken] = index(exports).tables["metal-gpu-intervals"]
+    assert broken.unreadable
+    assert broken.file.is_relative_to(bundle)
+    tables = Tables(exports, frozenset())
+    assert "gpu_intervals" in tables
+    with pytest.raises(InputError, match=r"schema\.xml is no XML"):
+        tables["gpu_intervals"]
+
+
+def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(exports: Path) -> None:
+    first, _, _ = index(exports).tables["tick"]
+    first.file.with_name("schema.xml").write_bytes(b"<nonsense")
+    raw = RawTables(exports)
+    assert raw.table("tick").part()["time"].tolist() == [7]
+    [said, _] = raw.warnings
+    assert "is left out, whatever rows it has" in said
+    assert "is no XML" in said
+
+
+def test_a_table_without_a_name_is_said(exports: Path) -> None:
+    [one] = index(exports).tables["metal-gpu-intervals"]
+    one.file.with_name("spec.plist").write_bytes(b"nonsense")
+    raw = RawTables(exports)
+    assert raw.schemas == ("tick",)
+    [said] = raw.warnings
+    assert "of run 1 is left out" in said
+    with pytest.raises(MissingTableError):
+        raw.table("metal-gpu-intervals")
+
+
+def test_nothing_of_a_bundle_is_put_away(exports: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "kept"
+    assert to_put_away(exports, cache, "2026-11-22T02:30:00+00:00") == ([], {})
