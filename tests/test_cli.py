@@ -46,6 +46,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "import",
         "tables",
         "convert",
+        "batch",
         "compare",
         "gate",
         "index",
@@ -69,6 +70,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
 HEAVY = (
     *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
     *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "leather", "perfetto"),
+    *("dask", "distributed", "fsspec"),
 )
 
 
@@ -77,6 +79,7 @@ HEAVY = (
     [
         "",
         "capture",
+        "batch",
         "compare",
         "nightly",
         "nightly install",

@@ -45,6 +45,7 @@ def test_every_command_is_known() -> None:
     assert COMMANDS == [
         "analyze",
         "baseline",
+        "batch",
         "bench",
         "capture",
         "chip",

@@ -23,11 +23,13 @@ from tracekit.commands import (
     nightly,
     parity,
     pruning,
+    querying,
     reading,
     stages,
     templates,
     verification,
 )
+from tracekit.commands import batch as batch_command
 from tracekit.commands import compare as compare_command
 from tracekit.commands import gate as gate_command
 from tracekit.commands import history as history_command
@@ -62,6 +64,8 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("import")(stages.import_)
     app.command("tables")(reading.tables)
     app.command("convert")(converting.convert)
+    app.command("query")(querying.query)
+    app.command("batch")(batch_command.batch)
     app.command("compare")(compare_command.compare)
     app.command("gate")(gate_command.gate)
     app.command("index")(indexing.index)

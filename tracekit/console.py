@@ -199,6 +199,11 @@ def looked_at() -> bool:
     return _out.is_terminal
 
 
+def watched() -> bool:
+    """Tell whether stderr is a terminal, where progress is shown."""
+    return _err.is_terminal
+
+
 def _show_metrics(result: Result) -> None:
     known = numbers(result)
     width = max(map(len, known), default=0)

@@ -1,0 +1,153 @@
+"""What a batch keeps of a recording: one row of its data set."""
+
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.result import Measurement, Result
+from tracekit.recording import Recording, now
+from tracekit.toc import read_toc
+
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule found; savings are milliseconds, None where they cannot be estimated."""
+
+    rule: str
+    severity: str
+    message: str
+    advice: str
+    saving_ms: float | None = None
+    within: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recording of a batch.
+
+    Attributes:
+        recording: What it is called: the path as it was given, or the URL.
+        key: The digest of where it lies; the names of its files in the batch hold it.
+        source: The same, without what tells recordings of one folder apart.
+        stamp: The digest of what its files and the settings of the batch were.
+        form: run, bundle, zipped bundle or exports.
+        state: ok, or failed.
+        error: Why it failed.
+        hint: What to do about it.
+        seconds: How long it took.
+        finished: When it was done, ISO 8601.
+        template: The templates of Instruments, with commas.
+        instruments: The version of Instruments, or of the recorder.
+        device: Model and system, without names of people.
+        workload: What was recorded, where that is known.
+        target: Name and process id of whose rows count.
+        duration: The length of the recording in seconds.
+        metrics: Every metric that is known, in the unit of docs/reference/metrics.md.
+        results: What the workload says that it measured itself.
+        findings: What rules found.
+        warnings: What is to be known of the recording and its tables.
+        tables: The tables that were kept of it.
+        tracekit: The version that analysed it.
+    """
+
+    recording: str
+    key: str
+    source: str
+    stamp: str
+    form: str
+    state: str
+    error: str = ""
+    hint: str = ""
+    seconds: float = 0.0
+    finished: str = field(default_factory=now)
+    template: str = ""
+    instruments: str = ""
+    device: str = ""
+    workload: str = ""
+    target: str = ""
+    duration: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    results: dict[str, float] = field(default_factory=dict[str, float])
+    findings: tuple[Found, ...] = ()
+    warnings: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    tracekit: str = field(default_factory=lambda: version("tracekit"))
+
+
+_NUMBERS = pa.map_(pa.string(), pa.float64())
+_TYPES: dict[str, pa.DataType] = {
+    "seconds": pa.float64(),
+    "duration": pa.float64(),
+    "metrics": _NUMBERS,
+    "results": _NUMBERS,
+    "findings": pa.list_(
+        pa.struct(
+            [
+                *(
+                    pa.field(name, pa.string())
+                    for name in ("rule", "severity", "message", "advice")
+                ),
+                pa.field("saving_ms", pa.float64()),
+                pa.field("within", pa.string()),
+            ]
+        )
+    ),
+    "warnings": pa.list_(pa.string()),
+    "tables": pa.list_(pa.string()),
+}
+ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Row.__annotations__])
+
+
+def judged(row: Row, recording: Recording, result: Result) -> Row:
+    """Return the row with what the result says of the recording."""
+    provenance = result.provenance
+    target = ", ".join(f"{one.name} ({one.pid})".strip() for one in provenance.targets)
+    said: dict[str, Any] = {
+        "template": ", ".join(provenance.templates),
+        "instruments": _instruments(recording) or provenance.recorder_version,
+        "device": _device(provenance.machine),
+        "workload": provenance.workload,
+        "target": target,
+        "duration": provenance.duration,
+        "metrics": _known(result.metrics),
+        "results": _known(result.results),
+        "findings": tuple(_found(one) for one in result.findings),
+        "warnings": provenance.warnings,
+    }
+    return replace(row, **said)
+
+
+def as_table(rows: tuple[Row, ...]) -> pa.Table:
+    """Return rows as a table of Arrow."""
+    plain: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in rows]
+    for one in plain:
+        one |= {name: list(one[name].items()) for name in ("metrics", "results")}
+    return pa.Table.from_pylist(plain, schema=ROW_SCHEMA)
+
+
+def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
+    return {one.name: float(one.value) for one in measured if one.value is not None}
+
+
+def _found(one: Finding) -> Found:
+    saving = None if one.saving is None else one.saving / _NS_PER_MS
+    return Found(one.rule, str(one.severity), one.message, one.advice, saving, one.within)
+
+
+def _instruments(recording: Recording) -> str:
+    if not recording.toc_file.exists():
+        return ""
+    runs = read_toc(recording.toc_file).runs
+    return runs[-1].instruments_version if runs else ""
+
+
+def _device(machine: dict[str, Any]) -> str:
+    model = machine.get("chip") or machine.get("model") or machine.get("processor")
+    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
+    return ", ".join(str(one) for one in (model, system) if one)

@@ -1,0 +1,157 @@
+"""The workers of a batch: processes of this machine, or a cluster that is there already."""
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+from dask import config
+from dask.system import CPU_COUNT
+from distributed import Client, LocalCluster
+from distributed.system import MEMORY_LIMIT
+
+from tracekit.errors import ToolError, UsageError
+
+_EACH = 1 << 30  # bytes that a worker wants at least
+_PATIENCE = 20  # s in which a scheduler has to answer
+_TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
+_SETTINGS = {
+    # A recording that kills its worker twice is set aside, and tried once more alone.
+    "distributed.scheduler.allowed-failures": 1,
+    "distributed.scheduler.http.routes": [],
+    # Memory that analyses leave behind must not pause a worker for good, nor is there any to spill.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": 0.95,
+    "distributed.comm.retry.count": 2,
+}
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who analyses, and whether it is this machine alone."""
+
+    client: Client
+    local: bool
+
+    @property
+    def threads(self) -> int:
+        """How many recordings can be analysed at once, now."""
+        threads = cast("dict[str, int]", self.client.nthreads())
+        return sum(threads.values())
+
+    def see(self, paths: Sequence[Path]) -> bool:
+        """Tell whether every worker sees these files."""
+        names = [str(path) for path in paths]
+
+        def seen() -> bool:
+            import os.path  # noqa: PLC0415  sent as it is, to workers that may not have us
+
+            return all(os.path.exists(name) for name in names)  # noqa: PTH110
+
+        return all(self._asked(seen).values())
+
+    def _asked(self, question: Callable[[], Any]) -> dict[str, Any]:
+        return cast("dict[str, Any]", self.client.run(question))
+
+
+def fitting(recordings: int) -> int:
+    """Return how many processes fit this machine: a core and a GiB of memory for each."""
+    return max(1, min(CPU_COUNT, int(MEMORY_LIMIT // _EACH), recordings))
+
+
+@contextmanager
+def local_workers(number: int, scratch: Path) -> Generator[Workers]:
+    """Start processes of this machine, reached on loopback alone; they end with the context.
+
+    One that dies, or takes more than its share of the memory, is replaced.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(config.set(_SETTINGS))
+        stack.enter_context(_quietly())
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=number,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                local_directory=str(scratch),
+                memory_limit=int(MEMORY_LIMIT / number),
+                silence_logs=logging.CRITICAL,
+                preload=["tracekit.batch.prelude"],
+            )
+        )
+        yield Workers(stack.enter_context(Client(cluster)), local=True)
+
+
+@contextmanager
+def workers_of(scheduler: str) -> Generator[Workers]:
+    """Connect to the scheduler of a cluster whose workers have the same tracekit as this machine.
+
+    Raises:
+        UsageError: The address is none.
+        ToolError: Nobody answers there, or workers are missing or have another tracekit.
+    """
+    try:
+        client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise ToolError(
+            f"No scheduler answers at {scheduler}.",
+            hint="`dask scheduler` prints its address; see that this machine may reach it.",
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"{scheduler} is no address of a scheduler: {error}.", hint="Write tcp://HOST:8786."
+        ) from error
+    with client, _quietly():
+        workers = Workers(client, local=False)
+        require_same(client, scheduler)
+        yield workers
+
+
+@contextmanager
+def _quietly() -> Generator[None]:
+    """Keep what the cluster says of its own life to itself: rows say what became of recordings."""
+    loggers = [logging.getLogger(name) for name in _TALKERS]
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, before, strict=True):
+            one.setLevel(level)
+
+
+def require_same(client: Client, scheduler: str) -> None:
+    """Raise ToolError unless there are workers, and all of them have this version of tracekit."""
+
+    def installed() -> str:
+        from importlib import metadata  # noqa: PLC0415  sent as it is
+
+        try:
+            return metadata.version("tracekit")
+        except metadata.PackageNotFoundError:
+            return ""
+
+    found = cast("dict[str, str]", client.run(installed))
+    ours = version("tracekit")
+    other = {address: theirs for address, theirs in found.items() if theirs != ours}
+    if not found:
+        raise ToolError(
+            f"The cluster at {scheduler} has no worker.",
+            hint=f"Start some: dask worker {scheduler}",
+        )
+    if other:
+        address, theirs = next(iter(other.items()))
+        has = f"tracekit {theirs}" if theirs else "no tracekit"
+        raise ToolError(
+            f"{len(other)} of {len(found)} workers, such as {address}, have {has}; "
+            f"this machine has {ours}.",
+            hint=f"Install tracekit {ours} where they run.",
+        )

@@ -1,0 +1,70 @@
+"""How a number is spread over recordings: a histogram with its median."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tracekit.analysis.metrics import METRICS
+from tracekit.report.batch.entry import Entry
+from tracekit.report.charts.axis import Axis, linear, span
+from tracekit.report.charts.chart import Chart
+from tracekit.report.charts.shapes import area, upright
+from tracekit.report.naming import heading
+from tracekit.units import count, quantity
+
+MOST_CHARTS = 12
+_FEWEST = 2  # recordings that make a spread
+_BINS = 24
+_AIR = 1.25  # room for the median's words
+_FIRST = (
+    *("tokens_per_second", "step_p50", "step_p99", "gpu_busy", "idle_ratio", "gpu_idle_ratio"),
+    *("bandwidth_share", "gpu_time_per_token", "start_latency_p50", "ttft_p50", "memory_peak"),
+)
+
+
+def spreads(entries: Sequence[Entry]) -> Iterator[Chart]:
+    """Yield a chart of each number that several recordings have, those that matter most first."""
+    values: dict[str, list[float]] = {}
+    for entry in entries:
+        for name, value in entry.metrics.items():
+            values.setdefault(name, []).append(value)
+    order = dict.fromkeys((*_FIRST, *METRICS))
+    known = [name for name in order if len(values.get(name, ())) >= _FEWEST]
+    yield from (_spread(name, values[name]) for name in known[:MOST_CHARTS])
+
+
+def _spread(name: str, values: Sequence[float]) -> Chart:
+    unit = METRICS[name].unit if name in METRICS else ""
+    low, middle, high = (float(one) for one in np.quantile(values, (0.0, 0.5, 1.0)))
+    last = high if high > low else low + max(abs(low), 1.0) * 0.1
+    counts, edges = np.histogram(values, _BINS, (low, last))
+    said = f"half of them up to {quantity(middle, unit)}"
+    summary = (
+        f"{count(len(values))} recordings from {quantity(low, unit)} to {quantity(high, unit)}, "
+        f"{said}."
+    )
+    return Chart(
+        heading(name),
+        summary,
+        _across(low, last, unit),
+        _recordings(float(counts.max())),
+        (
+            area(edges.tolist(), counts.astype(float).tolist(), "device"),
+            upright(middle, f"p50 {quantity(middle, unit)}", "ink"),
+        ),
+    )
+
+
+def _across(low: float, high: float, unit: str) -> Axis:
+    """Return an axis from end to end; numbers below one are spread out for round ticks."""
+    factor = 1.0 if high - low > 1 else 10.0 / (high - low)
+    axis = span("", low * factor, high * factor, lambda value: quantity(value / factor, unit))
+    marks = tuple(mark / factor for mark in axis.marks)
+    some = marks[:: max(1, len(marks) // 4)]
+    return Axis("", low, high, some, lambda value: quantity(value, unit))
+
+
+def _recordings(highest: float) -> Axis:
+    axis = linear("recordings", 0, highest, count)
+    whole = tuple(mark for mark in axis.marks if mark == round(mark) and mark <= highest * _AIR)
+    return Axis(axis.title, 0, highest * _AIR, whole, count)
