@@ -1,0 +1,78 @@
+"""A question in SQL, and its answer with what it lacks."""
+
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from tracekit.errors import InterruptedRunError
+from tracekit.querying.database import Answer, Database
+from tracekit.querying.leftout import LeftOut
+from tracekit.querying.opening import Opener
+from tracekit.querying.sources import sources
+from tracekit.querying.statements import require_question
+from tracekit.querying.views import Views, folders
+from tracekit.querying.words import missing_table, refusal
+from tracekit.recorder import Progress, quiet
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer, and what it does not hold."""
+
+    answer: Answer
+    warnings: tuple[str, ...]
+
+
+@contextmanager
+def asked(sql: str, paths: Sequence[Path], progress: Progress = quiet) -> Generator[Asked]:
+    """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
+
+    The answer's rows can be read for as long as the context lasts. Tables that the question
+    names are made where they are not kept yet.
+
+    Args:
+        sql: One statement that reads, in DuckDB's SQL.
+        paths: What is asked; see `tracekit.querying.sources`.
+        progress: Is told which table of which run is made.
+
+    Raises:
+        UsageError: It is no question, or names what there is not.
+        RecordingError: There is no run, or none that has a table.
+        InputError: DuckDB could not read a file, or ran out of memory.
+        InterruptedRunError: Someone asked to stop; tables that were made are kept.
+    """
+    found = sources(paths)
+    with tempfile.TemporaryDirectory(prefix="tracekit-query-") as name:
+        workshop = Path(name).resolve()
+        database = Database(folders(found), workshop)
+        try:
+            left_out = LeftOut()
+            views = Views(database, found, Opener(workshop), workshop, left_out, progress)
+            yield Asked(_answer(sql, database, views), left_out.warnings)
+        except duckdb.Error as error:
+            raise refusal(error) from error
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                "The query was stopped.", hint="Tables that were made are kept for the next one."
+            ) from None
+        finally:
+            database.close()
+
+
+def _answer(sql: str, database: Database, views: Views) -> Answer:
+    """Ask, and make each table that DuckDB misses, until it misses none."""
+    require_question(database.connection, sql)
+    made: set[str] = set()
+    while True:
+        try:
+            return database.answer(sql)
+        except duckdb.CatalogException as error:
+            name = missing_table(error).lower()
+            if not name or name in made:
+                raise
+            views.make(name)
+            made.add(name)

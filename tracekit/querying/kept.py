@@ -1,0 +1,126 @@
+"""One normalized table of one run as a Parquet file, kept beside what it was read from.
+
+The file's name holds a digest of everything that the table follows from: the stamps of the
+exports, and of the bundle where tables are read from it, the targets, the table's columns, and
+the versions of what reads it. So a table that is no longer true has another name, and is never
+met. A file appears whole or not at all; what its reader had to say stands in it.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracekit.errors import RecordingError
+from tracekit.pipeline import tables_of
+from tracekit.recording import Recording
+from tracekit.replacing import replacing
+from tracekit.tables.cache import READER_VERSION
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.stamp import lasting, stamp
+
+FOLDER = "normalized"
+FORMAT = 1
+_SAID = b"tracekit.said"
+_ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table of one run: the file that holds it, and what its reader had to say."""
+
+    file: Path
+    said: tuple[str, ...] = ()
+
+
+def normalized(recording: Recording, name: str, workshop: Path) -> Part:
+    """Return a normalized table of a run, made if it is not kept already.
+
+    Args:
+        recording: The run.
+        name: The table.
+        workshop: A folder for what cannot be kept: of a run that nothing can be written into,
+            or whose exports are so young that a change could leave no trace.
+
+    Raises:
+        MissingTableError: The run does not have the table.
+        TracekitError: The table cannot be read.
+    """
+    before = _digest(recording, name)
+    if before is None:
+        return _made(recording, name, workshop)
+    file = recording.tables / FOLDER / f"{name}.{before}.parquet"
+    return _whole(file) or _keep(recording, name, file, workshop)
+
+
+def _keep(recording: Recording, name: str, file: Path, workshop: Path) -> Part:
+    made = _made(recording, name, workshop)
+    if file != recording.tables / FOLDER / f"{name}.{_digest(recording, name)}.parquet":
+        return made
+    try:
+        with replacing(file) as kept, made.file.open("rb") as content:
+            while block := content.read(1 << 20):
+                kept.write(block)
+        for other in file.parent.glob(f"{name}.*.parquet"):
+            if other != file:
+                other.unlink(missing_ok=True)
+    except (OSError, RecordingError) as error:
+        _log.info("The table %s is not kept: %s", name, error)
+        return made
+    made.file.unlink()
+    return Part(file, made.said)
+
+
+def _made(recording: Recording, name: str, workshop: Path) -> Part:
+    tables = tables_of(recording)
+    known = tables.warnings
+    frame = tables[name]
+    said = tuple(one for one in tables.warnings if one not in known)
+    place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
+    file = workshop / f"{name}.{place}.parquet"
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({_SAID: msgspec.json.encode(said)})
+    with replacing(file) as made:
+        pq.write_table(table, made, compression="zstd", row_group_size=_ROW_GROUP)
+    return Part(file, said)
+
+
+def _whole(file: Path) -> Part | None:
+    """Return the table that is kept there; None where there is none that can be read."""
+    if not file.exists():
+        return None
+    try:
+        metadata = pq.read_metadata(file).metadata or {}
+        return Part(file, msgspec.json.decode(metadata[_SAID], type=tuple[str, ...]))
+    except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError) as error:
+        _log.info("%s is made again: %s", file, error)
+        return None
+
+
+def _digest(recording: Recording, name: str) -> str | None:
+    """Return the digest of what the table follows from; None where it may change unseen."""
+    stamps: list[tuple[str, ...]] = []
+    for path in _inputs(recording):
+        lasts = lasting(stamp(path))
+        if lasts is None:
+            return None
+        stamps.append((str(path.relative_to(recording.folder)), *map(str, astuple(lasts))))
+    told = (
+        *(FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)),
+        *(sorted(one.pid for one in recording.provenance().targets), stamps),
+    )
+    return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+
+def _inputs(recording: Recording) -> Iterator[Path]:
+    """Yield the files that tables are read from: the exports, and what the bundle holds."""
+    yield from sorted(path for path in recording.exports.glob("*") if path.is_file())
+    if (recording.exports / "direct.json").exists():
+        yield from sorted(path for path in recording.bundle.rglob("*") if path.is_file())

@@ -1,0 +1,138 @@
+"""What is asked: the runs, batches and bundles that paths lead to, each with a name of its own."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.recording import Recording
+
+DEFAULT = Path("bench/traces")
+_BUNDLE = ".trace"
+_ZIPPED = ".trace.zip"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder, or a bundle that is still to be imported; `name` is no other run's."""
+
+    name: str
+    path: Path
+
+    @property
+    def is_bundle(self) -> bool:
+        """Whether it is a bundle."""
+        return _is_bundle(self.path)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The folder of a batch; `prefix` goes before the names of its recordings."""
+
+    prefix: str
+    path: Path
+
+    def results(self) -> list[Path]:
+        """Return the files with a row for each recording."""
+        return sorted((self.path / "results").glob("*.parquet"))
+
+    def table(self, name: str) -> list[Path]:
+        """Return the files of a normalized table, one for each recording that has it."""
+        return sorted((self.path / "tables" / name).glob("*.parquet"))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything that is asked."""
+
+    runs: tuple[Run, ...]
+    batches: tuple[Batch, ...]
+
+
+def sources(paths: Sequence[Path]) -> Sources:
+    """Find the runs, bundles and batches that paths are or hold, each once.
+
+    A folder is searched to its depths, but neither below runs, bundles and batches nor through
+    links to folders.
+
+    Raises:
+        UsageError: A path does not exist.
+        InputError: A path is a file that is no bundle.
+        RecordingError: There is nothing to ask.
+    """
+    found = _each_once([place for path in paths or [DEFAULT] for place in _named(path)])
+    batches = [one for one in found if _is_batch(one)]
+    runs = [one for one in found if one not in set(batches)]
+    if not found:
+        where = ", ".join(map(str, paths or [DEFAULT]))
+        raise RecordingError(
+            f"There is no run in {where}.",
+            hint="Name folders of runs, the folder of a batch, or bundles.",
+        )
+    names = iter(_names([*runs, *batches]))
+    named = tuple(Run(next(names), one) for one in runs)
+    alone = len(found) == 1
+    return Sources(named, tuple(Batch("" if alone else f"{next(names)}/", one) for one in batches))
+
+
+def _named(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        hint = "Runs land there unless --output says else." if path == DEFAULT else ""
+        raise UsageError(f"{path} does not exist.", hint=hint)
+    if _is_leaf(path):
+        yield path
+    elif path.is_dir():
+        yield from _below(path)
+    else:
+        raise InputError(
+            f"{path} is neither a folder nor a bundle.",
+            hint="`tracekit import` makes a run of exports.",
+        )
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        names = sorted(name for name in folders if not name.startswith("."))
+        leaves = {name for name in names if _is_leaf(here / name)}
+        zipped = sorted(name for name in files if name.endswith(_ZIPPED))
+        yield from (here / name for name in (*sorted(leaves), *zipped))
+        folders[:] = [name for name in names if name not in leaves]
+
+
+def _is_leaf(path: Path) -> bool:
+    return Recording(path).provenance_file.exists() or _is_bundle(path) or _is_batch(path)
+
+
+def _is_bundle(path: Path) -> bool:
+    if path.name.endswith(_ZIPPED):
+        return path.is_file()
+    return path.suffix == _BUNDLE and path.is_dir()
+
+
+def _is_batch(path: Path) -> bool:
+    if Recording(path).provenance_file.exists():
+        return False
+    return next((path / "results").glob("*.parquet"), None) is not None
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Name each path by its last part, and by more parts where that is another's name too."""
+    parts = [path.resolve().parts for path in paths]
+    lengths = [1] * len(parts)
+    while True:
+        names = ["/".join(one[-n:]) for one, n in zip(parts, lengths, strict=True)]
+        count = Counter(names)
+        longer = [
+            min(n + (count[name] > 1), len(one))
+            for name, one, n in zip(names, parts, lengths, strict=True)
+        ]
+        if longer == lengths:
+            return names
+        lengths = longer
