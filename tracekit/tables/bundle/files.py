@@ -18,6 +18,8 @@ from tracekit.tables.bundle.errors import BundleError, damaged
 
 _ZLIB = b"\x78"
 _BLOCK = 1 << 16
+_FREE = 1 << 26  # bytes that any file may have
+_RATIO = 128  # what is stored shrinks to a tenth; a stream of zeroes, to a thousandth
 _NUMBERED = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -36,9 +38,11 @@ class Files:
             most: The most bytes that it may have when inflated.
 
         Raises:
-            BundleError: It is not there, no plain file, cut, damaged, or larger than that.
+            BundleError: It is not there, no plain file, cut, damaged, larger than that, or
+                larger than a file of its size can be that holds more than zeroes.
         """
         with self.open(name) as file:
+            most = min(most, most_inflated(os.fstat(file.fileno()).st_size))
             return b"".join(self._checked(name, self._blocks(name, file, most)))
 
     def open(self, name: str) -> BinaryIO:
@@ -105,6 +109,11 @@ class Files:
                 raise damaged(self.bundle, name, "is missing") from error
             if stat.S_ISLNK(mode):
                 raise damaged(self.bundle, name, "is reached by a link, which no bundle has")
+
+
+def most_inflated(size: int) -> int:
+    """Return how many bytes a file of a bundle may have when inflated, from those it takes."""
+    return _FREE + _RATIO * size
 
 
 def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
 """The records of a table: inflated block by block, and taken apart into columns.
 
-Only the bytes of rows are inflated: a store allots records by chunks of 65,536, so that a small
-table holds megabytes of zeroes behind its last row. While one block is taken apart, the next is
-inflated beside.
+A store allots records by chunks of 65,536, so that a small table holds megabytes of zeroes behind
+its last row. They are inflated too, and forgotten: the checksum behind them is all that tells a
+flipped bit in the rows. While one block is taken apart, the next is inflated beside.
 """
 
 import struct
@@ -82,6 +82,7 @@ def _blocks(files: Files, store: Store) -> Iterator[bytes]:
                 block = stream.take(min(size, left))
                 left -= len(block)
                 yield block
+            stream.end(most=-store.rows % CHUNK_ROWS * store.record)
     except (zlib.error, EOFError) as error:
         raise files.damaged(name, f"cannot be inflated ({error})") from error
     except OSError as error:
@@ -118,6 +119,16 @@ class _Exactly:
             size -= len(part)
             parts.append(part)
         return b"".join(parts)
+
+    def end(self, most: int) -> None:
+        """Go to the end, past no more than so many bytes; raise EOFError if there are more."""
+        left = most - len(self._rest)
+        for block in self._blocks:
+            left -= len(block)
+            if left < 0:
+                break
+        if left < 0:
+            raise EOFError("it goes on behind its last chunk")
 
 
 def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
