@@ -101,10 +101,9 @@ def tables_in(
 def nameless(bundle: Bundle) -> Iterator[str]:
     """Say which tables are so damaged that not even their schema is known."""
     for run in bundle.runs:
-        lost = [one for one in run.tables if not one.schema and not isinstance(one, Store)]
-        yield from (
-            f"Table {one.number} of run {run.number} is left out: {one.why}" for one in lost
-        )
+        for one in run.tables:
+            if not isinstance(one, Store) and not one.schema:
+                yield f"Store {one.number} of run {run.number} is left out: {one.why}"
 
 
 def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:

@@ -1,0 +1,132 @@
+"""Runs made of bundles: read where they are, on any system."""
+
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundle_writer import Process, RunInfo, write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit import pipeline
+from tracekit.errors import InputError, UsageError
+from tracekit.recording import Process as Target
+from tracekit.recording import Recording
+from tracekit.run import Run
+from tracekit.tables.bundle import UnknownBundleError
+from tracekit.tables.direct import Direct, direct
+
+TABLES = [
+    ticks([1]),
+    intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER), (100, 20, PYTHON)),
+]
+OURS = Target(4711, "python3")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
+
+
+def imported(path: Path, output: Path, target: str | None = None) -> Run:
+    [recording] = pipeline.import_([path], output, target)
+    return Run(recording)
+
+
+def packed(bundle: Path) -> Path:
+    archive = bundle.with_name(f"{bundle.name}.zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        for one in bundle.rglob("*"):
+            file.write(one, f"{bundle.name}/{one.relative_to(bundle).as_posix()}")
+    return archive
+
+
+def test_a_bundle_becomes_a_run_that_reads_it_where_it_is(bundle: Path, tmp_path: Path) -> None:
+    run = imported(bundle, tmp_path / "run")
+    provenance = run.provenance
+    assert provenance.recorder == "import"
+    assert provenance.recorder_version == "Instruments 26.0 (17A5295f)"
+    assert provenance.workload == "mine"
+    assert provenance.targets == (OURS,)
+    assert provenance.templates == ("Metal System Trace",)
+    assert provenance.duration == 0.891228
+    assert provenance.machine["model"] == "MacBook Air"
+    assert provenance.stages["import"].state == "done"
+    assert run.recording.bundle.resolve() == bundle
+    assert sorted(one.name for one in run.recording.exports.iterdir()) == ["direct.json", "toc.xml"]
+    assert direct(run.recording.exports) == Direct("../recording.trace")
+
+
+def test_its_analysis_counts_as_that_of_exports_does(bundle: Path, tmp_path: Path) -> None:
+    run = imported(bundle, tmp_path / "run")
+    result = pipeline.analyze(run.recording)
+    values = {one.name: one.value for one in result.metrics}
+    assert (values["gpu_interval_count"], values["gpu_busy"], values["gpu_span"]) == (3, 35, 120)
+    page = pipeline.report(run.recording).read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Ada" not in page
+
+
+def test_the_target_can_be_named(bundle: Path, tmp_path: Path) -> None:
+    run = imported(bundle, tmp_path / "run", "WindowServer")
+    assert run.provenance.targets == (Target(420, "WindowServer"),)
+    with pytest.raises(UsageError, match="--target nobody"):
+        imported(bundle, tmp_path / "other", "nobody")
+    assert not (tmp_path / "other").exists()
+
+
+def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
+    names = [Process(4711, "python3")]
+    path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
+    said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
+    assert "form.template" in said
+    assert "Which build of Instruments made recording.trace is not known" in said
+
+
+def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:
+    info = RunInfo(instruments_version="27.0 (18A1)")
+    path = write_bundle(tmp_path / "x.trace", TABLES, info=info)
+    said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
+    assert "not verified for this build of Instruments, 18A1" in said
+
+
+@pytest.mark.parametrize("how", ["file", "folder"])
+def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path, how: str) -> None:
+    archive = packed(bundle)
+    shutil.rmtree(bundle)
+    run = imported(archive if how == "file" else tmp_path, tmp_path / "run")
+    assert not run.recording.bundle.is_symlink()
+    assert run.provenance.workload == "mine"
+    assert run.tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
+    moved = tmp_path / "elsewhere"
+    run.recording.folder.rename(moved)
+    tables = Run(Recording(moved)).tables
+    assert tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
+
+
+@pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
+def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "x.trace").mkdir()
+    (tmp_path / "y.zip").write_bytes(b"PK")
+    with pytest.raises(UnknownBundleError, match=r"x\.trace|recording\.trace") as error:
+        imported(tmp_path / "x.trace", tmp_path / "run")
+    assert "xctrace export" in error.value.hint
+    with pytest.raises(InputError, match="no zip file"):
+        imported(tmp_path / "y.zip", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
+    scenario: Callable[..., None], tmp_path: Path
+) -> None:
+    scenario()
+    folder = tmp_path / "x.trace"
+    record = ["xcrun", "xctrace", "record", "--template", "Metal System Trace", "--output", folder]
+    subprocess.run([*record, "--launch", "--", "/usr/bin/true"], check=True, capture_output=True)
+    run = imported(folder, tmp_path / "run")
+    said = run.provenance.warnings
+    assert any("Its tables were exported by xctrace." in one for one in said)
+    assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
+    assert direct(run.recording.exports) is None

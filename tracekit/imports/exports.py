@@ -1,0 +1,57 @@
+"""A run out of exports and their table of contents."""
+
+import shutil
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tracekit.errors import RecordingError
+from tracekit.imports.described import described, with_target
+from tracekit.imports.sources import Source
+from tracekit.plan import claim, kept_unless_misused
+from tracekit.recorder import Progress
+from tracekit.recording import Provenance, Recording, now
+from tracekit.stage import stage
+from tracekit.tables.exports import identify
+from tracekit.toc import read_toc
+
+
+def bring_exports(
+    source: Source, output: Path | None, target: str | None, progress: Progress
+) -> Recording:
+    """Copy exports into a run's folder.
+
+    Raises:
+        UsageError: The target is none of the processes, or the output is taken.
+        RecordingError: The exports cannot be copied.
+        InputError: The TOC cannot be read.
+    """
+    toc = read_toc(source.toc) if source.toc else None
+    recording = Recording(claim(output, source.name))
+    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now(), counters=""))
+    with kept_unless_misused(recording), stage(recording, "import"):
+        progress(f"copying {len(source.tables)} tables")
+        _copy(source, recording)
+        provenance = described(recording.provenance(), toc, source.name)
+        recording.save_provenance(with_target(provenance, recording, target))
+    return recording
+
+
+def _copy(source: Source, recording: Recording) -> None:
+    try:
+        recording.exports.mkdir(exist_ok=True)
+        if source.toc is not None:
+            shutil.copyfile(source.toc, recording.toc_file)
+        for table in source.tables:
+            shutil.copyfile(table, _free_name(recording.exports, identify(table).schemas, table))
+    except OSError as error:
+        raise RecordingError(
+            f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
+            hint="Make room or name another folder with --output.",
+        ) from error
+
+
+def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
+    stem = schemas[0] if len(schemas) == 1 else table.stem
+    names = (f"{stem}{suffix}.xml" for suffix in ("", *(f"-{n}" for n in range(2, 10_000))))
+    return next(folder / name for name in names if not (folder / name).exists())
