@@ -108,16 +108,6 @@ def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
     return pa.Array.from_buffers(kind, values.size, [valid, pa.py_buffer(values)])
 
 
-def integers(raw: Raw, nulls: Flags | None, *, unsigned: bool) -> pa.Array:
-    """Return integers of 64 bits: signed where they fit, unless `unsigned`; `raw` is void."""
-    if nulls is not None:
-        raw[nulls] = 0
-    wide = raw if raw.dtype.itemsize == np.dtype(np.int64).itemsize else raw.astype(np.uint64)
-    if unsigned or (wide.size and int(wide.max()) >= _WIDEST_SIGNED):
-        return as_array(wide.view(np.uint64), nulls)
-    return as_array(wide.view(np.int64), nulls)
-
-
 def signed(raw: Raw) -> NDArray[np.int64]:
     """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
     raw -= _BIAS

@@ -3,52 +3,60 @@
 Layout: docs/explanation/trace-bundles.md.
 """
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells import (
-    TEXTS,
-    Flags,
-    Raw,
-    as_array,
-    decimals,
-    distinct,
-    integers,
-    nulls_of,
-    signed,
+from tracekit.tables.bundle.cells import Distinct, Raw, distinct, nulls_of
+from tracekit.tables.bundle.encodings import (
+    Encoding,
+    EngineeringType,
+    Evidence,
+    engineering_type,
 )
-from tracekit.tables.bundle.encodings import Encoding, EngineeringType, engineering_type
 from tracekit.tables.bundle.identities import Identities
-from tracekit.tables.bundle.names import Names
+from tracekit.tables.bundle.labels import Labels
+from tracekit.tables.bundle.numeric import NUMERIC, Extent, empty, numbers
 from tracekit.tables.bundle.store import StoreColumn
-from tracekit.tables.values import FORMS, Form
+from tracekit.tables.bundle.values import Values
 from tracekit.tables.xml.node import ColumnCells, ExportColumn
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _NARROW, _WIDE = 4, 8
+_WIDTHS = {
+    **dict.fromkeys((Encoding.SIGNED, Encoding.DECIMAL), _WIDE),
+    **dict.fromkeys((Encoding.THREAD_NAME, Encoding.LOCATION), _WIDE),
+}
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Columns:
     """Turns raw columns of a run into cells."""
 
-    def __init__(self, run: BundleRun, names: Names) -> None:
-        """Take the run, and the names of its processes and threads."""
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run."""
         self._run = run
-        self._identities = Identities(run, names)
+        self._identities = Identities(run)
 
     def type_of(self, column: StoreColumn) -> EngineeringType:
-        """Return what is known of a column's type."""
-        return engineering_type(column.type_id, self._run.required)
+        """Return what is known of a column's type, stored in a field of that width."""
+        kind = engineering_type(column.type_id, self._run.required)
+        width = _WIDTHS.get(kind.encoding, _NARROW)
+        if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
+            return kind
+        return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
 
-    def cells(self, column: StoreColumn, raw: Raw) -> ColumnCells:
-        """Return the cells of a column.
+    def cells(self, column: StoreColumn, raw: Raw, extent: Extent) -> ColumnCells:
+        """Return the cells of a column that holds no stacks, or of a piece of it.
 
         Args:
             column: The column.
             raw: Its numbers, which are void afterwards.
+            extent: What the whole column shows, if its type is one of `NUMERIC`.
 
         Raises:
             BundleError: The texts or arrays of the bundle are damaged.
@@ -57,104 +65,78 @@ class Columns:
         """
         kind = self.type_of(column)
         about = ExportColumn(column.mnemonic, column.title, kind.tag)
-        match kind.encoding:
-            case Encoding.STRING if raw.itemsize == _NARROW:
-                return ColumnCells(about, self._strings(raw))
-            case Encoding.PROCESS if raw.itemsize == _NARROW:
-                return self._processes(about, raw)
-            case Encoding.THREAD if raw.itemsize == _NARROW:
-                return self._threads(about, raw)
-            case Encoding.SIGNED | Encoding.DECIMAL if raw.itemsize == _WIDE:
-                return ColumnCells(about, _biased(kind, raw))
-            case Encoding.INTEGER:
-                return ColumnCells(about, _integers(kind, raw))
-            case _:
-                return empty(about, raw.size)
+        if kind.encoding in NUMERIC:
+            return ColumnCells(about, _chunked(numbers(kind, raw, extent)))
+        if kind.encoding in {Encoding.PROCESS, Encoding.THREAD}:
+            return self._identity(about, kind, distinct(raw, len(self._run.arrays)))
+        if kind.encoding is Encoding.ANY:
+            found = distinct(raw, len(self._run.typed_arrays))
+            texts, tags = self._labels.single(found.numbers)
+            return ColumnCells(about, found.of(texts), foreign=tags - {kind.tag})
+        texts = self._named(kind, raw)
+        return without_cells(about, kind, raw.size) if texts is None else ColumnCells(about, texts)
 
     @cached_property
-    def texts(self) -> pa.Array:
-        """The texts that cells name by number."""
+    def _texts(self) -> pa.Array:
         return pa.array(self._run.strings, pa.string())
 
-    def _strings(self, raw: Raw) -> pa.ChunkedArray:
-        found = distinct(raw, len(self.texts))
-        return found.of(self.texts.take(pa.array(found.numbers)))
+    @cached_property
+    def _values(self) -> Values:
+        return Values(self._run, self._texts, self._identities)
 
-    def _processes(self, about: ExportColumn, raw: Raw) -> ColumnCells:
-        found = distinct(raw, len(self._run.arrays))
-        processes = self._identities.processes(found.numbers)
-        return ColumnCells(
-            about, found.of(processes.texts), pids=found.spread(processes.pids, processes.known)
-        )
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self._run, self._values)
 
-    def _threads(self, about: ExportColumn, raw: Raw) -> ColumnCells:
-        found = distinct(raw, len(self._run.arrays))
+    def _named(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray | None:
+        """Return cells that name texts, or what is worded as such; None if it is not known how."""
+        match kind.encoding:
+            case Encoding.STRING:
+                size, texts = len(self._texts), self._values.strings
+            case Encoding.LABEL:
+                size, texts = len(self._run.typed_arrays), self._labels.texts
+            case Encoding.UUID:
+                size, texts = len(self._run.arrays), self._values.uuids
+            case Encoding.NUMBERS:
+                size, texts = len(self._run.arrays), self._values.numbers
+            case Encoding.LOCATION | Encoding.THREAD_NAME:
+                return self._halves(kind, raw)
+            case _:
+                return None
+        found = distinct(raw, size)
+        return found.of(texts(found.numbers))
+
+    def _identity(self, about: ExportColumn, kind: EngineeringType, found: Distinct) -> ColumnCells:
+        if kind.encoding is Encoding.PROCESS:
+            processes = self._identities.processes(found.numbers)
+            pids = found.spread(processes.pids, processes.known)
+            return ColumnCells(about, found.of(processes.texts), pids=pids)
         threads = self._identities.threads(found.numbers)
-        return ColumnCells(
-            about,
-            found.of(threads.texts),
-            pids=found.spread(threads.pids, threads.owned),
-            tids=found.spread(threads.tids, threads.known),
-        )
+        pids = found.spread(threads.pids, threads.owned)
+        tids = found.spread(threads.tids, threads.known)
+        return ColumnCells(about, found.of(threads.texts), pids=pids, tids=tids)
+
+    def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
+        """Return cells of 64 bits that name two things; null where one half names nothing."""
+        low, high = raw & _LOW, raw >> _HALF
+        nulls = (low == _LOW) | (high == _LOW) if kind.encoding is Encoding.THREAD_NAME else None
+        nulls = nulls_of(raw) if nulls is None else nulls
+        coded = pa.array(raw, mask=nulls).dictionary_encode()
+        texts = self._values.worded(kind, coded.dictionary.to_numpy())
+        return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
 
 
-def empty(about: ExportColumn, rows: int) -> ColumnCells:
+def without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
     """Return a column of which no cell is known."""
-    form = FORMS.get(about.engineering_type)
-    types = {
-        Form.INTEGER: pa.int64(),
-        Form.UNSIGNED: pa.uint64(),
-        Form.NUMBER: pa.float64(),
-        Form.FLAG: pa.bool_(),
-    }
-    numbers = _nothing(pa.int64(), rows)
-    tag = about.engineering_type
+    beside = _chunked(pa.nulls(rows, pa.int64()))
     return ColumnCells(
         about,
-        _nothing(types.get(form, TEXTS) if form else TEXTS, rows),
-        pids=numbers if tag in {"process", "thread"} else None,
-        tids=numbers if tag == "thread" else None,
-        stacks=numbers if tag in STACK_TYPES else None,
+        _chunked(empty(kind.tag, rows)),
+        pids=beside if kind.tag in {"process", "thread"} else None,
+        tids=beside if kind.tag == "thread" else None,
+        stacks=beside if kind.tag in STACK_TYPES else None,
     )
 
 
-def _nothing(kind: pa.DataType, rows: int) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(rows, kind)])
-
-
-def _integers(kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
-    form = FORMS.get(kind.tag)
-    nulls = None if kind.all_ones else nulls_of(raw)
-    if form is Form.FLAG:
-        found = as_flags(raw, nulls)
-    elif form is None and _all(nulls, raw.size):
-        found = pa.nulls(raw.size, TEXTS)  # as of an export, whose type nothing shows
-    else:
-        found = integers(raw, nulls, unsigned=form is Form.UNSIGNED)
-        if form is Form.NUMBER:
-            found = found.cast(pa.float64(), safe=False)
-        elif form is Form.TEXT:
-            found = found.cast(pa.string()).dictionary_encode()
-    return pa.chunked_array([found])
-
-
-def as_flags(raw: Raw, nulls: Flags | None) -> pa.Array:
-    """Return whether numbers are not zero."""
-    return pa.array(raw != 0, mask=nulls)
-
-
-def _biased(kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
-    nulls = nulls_of(raw)
-    form = FORMS.get(kind.tag)
-    if form is None and _all(nulls, raw.size):
-        return _nothing(TEXTS, raw.size)
-    if kind.encoding is Encoding.SIGNED:
-        return pa.chunked_array([as_array(signed(raw), nulls)])
-    found = decimals(raw)
-    if nulls is not None:
-        found[nulls] = np.nan
-    return pa.chunked_array([as_array(found, nulls)])
-
-
-def _all(nulls: Flags | None, rows: int) -> bool:
-    return not rows or (nulls is not None and bool(nulls.all()))
+def _chunked(array: pa.Array) -> pa.ChunkedArray:
+    return pa.chunked_array([array])

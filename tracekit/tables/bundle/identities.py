@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells import Flags, OutOfRangeError
-from tracekit.tables.bundle.names import Names
+from tracekit.tables.bundle.names import Names, names_of
 from tracekit.tables.bundle.uniquer import Numbers
 
 ALL_ONES = (1 << 64) - 1
@@ -41,10 +41,10 @@ class Threads:
 class Identities:
     """The processes and threads of a run, by the numbers of their arrays."""
 
-    def __init__(self, run: BundleRun, names: Names) -> None:
-        """Take the run, and the names of its processes and threads."""
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run; names are looked up when the first is needed."""
+        self._run = run
         self._arrays = run.arrays
-        self._names = names
 
     def processes(self, ids: Numbers) -> Processes:
         """Return processes.
@@ -56,7 +56,7 @@ class Identities:
         """
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
-        name = self._names.process
+        name = (names_of(self._run) if ids.size else Names()).process
         texts = [f"{name(pid)} ({pid})" if there else None for pid, there in pairs]
         return Processes(pa.array(texts, pa.string()), pids, known)
 
@@ -69,12 +69,9 @@ class Identities:
         pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
         owned[owned] = alive
         found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
-        texts = [self._text(tid, pid) if there else None for tid, pid, there in found]
+        names = names_of(self._run) if ids.size else Names()
+        texts = [_text(names, tid, pid) if there else None for tid, pid, there in found]
         return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
-
-    def _text(self, tid: int, pid: int) -> str:
-        name = self._names.thread(tid, pid)
-        return f"{name} {tid:#x} ({self._names.process(pid)}, pid: {pid})"
 
     def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
         found = self._arrays.take(ids)
@@ -86,3 +83,7 @@ class Identities:
 def _numbers(stored: NDArray[np.uint64]) -> tuple[Numbers, Flags]:
     known = stored != ALL_ONES
     return np.where(known, stored, 0).astype(np.int64), known
+
+
+def _text(names: Names, tid: int, pid: int) -> str:
+    return f"{names.thread(tid, pid)} {tid:#x} ({names.process(pid)}, pid: {pid})"

@@ -1,20 +1,23 @@
 """One table of a bundle, as the readers of exports give it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells import OutOfRangeError
+from tracekit.tables.bundle.cells import OutOfRangeError, Raw
 from tracekit.tables.bundle.columns import Columns
-from tracekit.tables.bundle.encodings import Evidence
-from tracekit.tables.bundle.names import names_of
-from tracekit.tables.bundle.records import read_records
-from tracekit.tables.bundle.store import Store
+from tracekit.tables.bundle.encodings import STACKS, Evidence
+from tracekit.tables.bundle.frames import NoPlaces
+from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of
+from tracekit.tables.bundle.records import TIME, read_records
+from tracekit.tables.bundle.stacks import StackColumn, Stacks
+from tracekit.tables.bundle.store import Store, StoreColumn
 from tracekit.tables.bundle.uniquer import DamagedArrayError
-from tracekit.tables.xml.node import ColumnCells, Node
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
+from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 
 _PIECE = 1 << 19
 _SAID = {
@@ -29,10 +32,12 @@ class BundleReader:
 
     def __init__(self, run: BundleRun, store: Store, xpath: str, number: int = 1) -> None:
         """Take the table, and the place that its pieces name as theirs."""
-        self._run = run
+        self._files = run.files
         self._store = store
         self._xpath = xpath
         self._number = number
+        self._columns = Columns(run)
+        self._stacks = Stacks(run.arrays, NoPlaces())
 
     def pieces(self) -> Iterator[Node]:
         """Yield the table in pieces of some 100,000 rows, in order.
@@ -40,22 +45,17 @@ class BundleReader:
         Raises:
             BundleError: The records, or what they name, are damaged.
         """
-        columns = self._cells()
-        rows, store = self._store.rows, self._store
-        for first in range(0, max(rows, 1), _PIECE):
-            count = min(_PIECE, rows - first)
-            yield Node(
-                schema=store.schema,
-                xpath=self._xpath,
-                columns=tuple(_part(one, first, count) for one in columns),
-                rows=count,
-                number=self._number,
-                notes=self.notes,
-            )
+        store = self._store
+        fields = [column.field for column in store.columns]
+        *columns, times = read_records(self._files, store, [*fields, TIME])
+        extents = [self._extent(*one) for one in zip(store.columns, columns, strict=True)]
+        for first in range(0, max(store.rows, 1), _PIECE):
+            piece = slice(first, first + _PIECE)
+            yield self._piece([one[piece] for one in columns], times[piece], extents)
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
-        return no_symbols()
+        return self._stacks.symbols()
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -69,33 +69,55 @@ class BundleReader:
             if kind.evidence in _SAID
         )
 
-    @cached_property
-    def _columns(self) -> Columns:
-        return Columns(self._run, names_of(self._run))
+    def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
+        kind = self._columns.type_of(column)
+        return extent_of(kind, raw) if kind.encoding in NUMERIC else Extent()
 
-    def _cells(self) -> list[ColumnCells]:
-        store, files = self._store, self._run.files
-        raw = read_records(files, store, [column.field for column in store.columns])[::-1]
+    def _piece(self, columns: Sequence[Raw], times: Raw, extents: Sequence[Extent]) -> Node:
+        store = self._store
+        stacks = iter(self._stack_cells(columns, times))
         found: list[ColumnCells] = []
-        for column in store.columns:
+        for column, raw, extent in zip(store.columns, columns, extents, strict=True):
+            if self._is_stack(column):
+                found.append(next(stacks))
+                continue
             try:
-                found.append(self._columns.cells(column, raw.pop()))
-            except (OutOfRangeError, DamagedArrayError) as error:
-                raise files.damaged(
-                    store.bulkstore, f"cannot be read: its column {column.mnemonic} {error}"
-                ) from error
-        return found
+                found.append(self._columns.cells(column, raw, extent))
+            except (OutOfRangeError, DamagedArrayError, pa.ArrowInvalid) as error:
+                raise self._damaged(f"its column {column.mnemonic} {error}") from error
+        return Node(
+            schema=store.schema,
+            xpath=self._xpath,
+            columns=tuple(found),
+            rows=times.size,
+            number=self._number,
+            notes=self.notes,
+        )
 
+    def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> Iterator[ColumnCells]:
+        chosen = [
+            (column, raw)
+            for column, raw in zip(self._store.columns, columns, strict=True)
+            if self._is_stack(column)
+        ]
+        if not chosen:
+            return
+        kinds = [self._columns.type_of(column) for column, _ in chosen]
+        wanted = [
+            StackColumn(kind.encoding, raw.astype(np.uint32, copy=False))
+            for kind, (_, raw) in zip(kinds, chosen, strict=True)
+        ]
+        try:
+            found = self._stacks.cells(wanted, times.astype(np.int64))
+        except (OutOfRangeError, DamagedArrayError) as error:
+            raise self._damaged(f"a stack {error}") from error
+        for kind, (column, _), (texts, numbers) in zip(kinds, chosen, found, strict=True):
+            about = ExportColumn(column.mnemonic, column.title, kind.tag)
+            beside = pa.chunked_array([numbers]) if kind.tag in STACK_TYPES else None
+            yield ColumnCells(about, pa.chunked_array([texts]), stacks=beside)
 
-def _part(cells: ColumnCells, first: int, count: int) -> ColumnCells:
-    def slice_of(array: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
-        return None if array is None else array.slice(first, count)
+    def _is_stack(self, column: StoreColumn) -> bool:
+        return self._columns.type_of(column).encoding in STACKS
 
-    return ColumnCells(
-        cells.column,
-        cells.cells.slice(first, count),
-        cells.foreign,
-        slice_of(cells.pids),
-        slice_of(cells.tids),
-        slice_of(cells.stacks),
-    )
+    def _damaged(self, why: str) -> Exception:
+        return self._files.damaged(self._store.bulkstore, f"cannot be read: {why}")

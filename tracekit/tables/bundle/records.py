@@ -24,18 +24,19 @@ _HEADER = struct.Struct("<7I")
 _MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
 _BLOCK = 1 << 21
 _ZLIB_RATIO = 1032  # of zlib's format: no stream inflates to more
-_TIME = Field(0, 8)
+TIME = Field(0, 8)
 
 
 def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
-    That order is by time, and as stored where times are equal.
+    Each column has memory of its own, which the caller may overwrite. The order is by time, and
+    as stored where times are equal.
 
     Raises:
         BundleError: The records are damaged, cut, or laid out otherwise than the store says.
     """
-    known = dict.fromkeys([_TIME, *fields])
+    known = dict.fromkeys([TIME, *fields])
     dtype = as_dtype(store, {str(number): one for number, one in enumerate(known)})
     _require_room(files, store)
     columns: dict[Field, Column] = {one: np.empty(store.rows, f"<u{one.width}") for one in known}
@@ -45,13 +46,14 @@ def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Co
         for number, column in enumerate(columns.values()):
             column[done : done + records.size] = records[str(number)]
         done += records.size
-    order = by_time(columns[_TIME])
+    order = by_time(columns[TIME])
     found: list[Column] = []
-    for one in fields:
-        column = columns[one] if order is None else columns[one][order]
+    for place, one in enumerate(fields):
+        again = one in fields[place + 1 :]
+        column = columns[one] if again else columns.pop(one)
         if order is not None:
-            columns[one] = columns[one] if one in fields[len(found) + 1 :] else column
-        found.append(column)
+            column = column[order]
+        found.append(column.copy() if again and order is None else column)
     return found
 
 
