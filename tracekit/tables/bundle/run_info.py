@@ -190,7 +190,7 @@ def _setting(
 ) -> Iterator[tuple[str, str | list[str]]]:
     for name, node in dictionary.items():
         value = archive.plain(node)
-        if isinstance(value, Mapping) and "NS.objects" in value:
+        if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
             texts = (archive.plain(one) for one in archive.sequence(value))
             yield str(name), [str(one) for one in texts if isinstance(one, str | int | float)]
         elif isinstance(value, str | int | float):
