@@ -10,9 +10,9 @@ UNLABELLED = "unlabelled"
 
 # A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
 # who asked and which instance it was stand in columns of their own.
-_BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
-_INSTANCE = rf"{_BLANK}+0x[0-9a-fA-F]+{_BLANK}*$"
-_ASKER = rf"{_BLANK}*\( .* \){_BLANK}*$"
+BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
+INSTANCE = rf"{BLANK}+0x[0-9a-fA-F]+{BLANK}*$"
+ASKER = rf"{BLANK}*\( .* \){BLANK}*$"
 _SAMPLE = 4096
 
 
@@ -33,7 +33,7 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 
 def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     shorter = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
-    for end in (_INSTANCE, _ASKER):
+    for end in (INSTANCE, ASKER):
         without = pc.ReplaceSubstringOptions(pattern=end, replacement="")
         shorter = pc.call_function("replace_substring_regex", [shorter], without)
     once = shorter.combine_chunks().dictionary_encode()

@@ -13,11 +13,32 @@ from typing import TypeVar
 import duckdb
 import pyarrow as pa
 
+from tracekit.analysis.families import ASKER, BLANK, INSTANCE, UNLABELLED
 from tracekit.errors import InterruptedRunError
 
 _MEMORY = "50%"  # of what the machine, or its container, has
 _BATCH = 65_536  # rows
 _T = TypeVar("_T")
+
+
+def texts(values: Sequence[str]) -> str:
+    """Return a list of texts as SQL writes it."""
+    return f"[{', '.join(map(text, values))}]"
+
+
+def text(value: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+# As `tracekit.analysis.families` does it, by the same expressions in the same engine, RE2.
+_SHORTER = (
+    f"regexp_replace(regexp_replace(coalesce(label, ''), {text(INSTANCE)}, ''), {text(ASKER)}, '')"
+)
+_FAMILY = (
+    f"coalesce(nullif(regexp_replace({_SHORTER}, {text(rf'^{BLANK}+|{BLANK}+$')}, '', 'g'), ''), "
+    f"{text(UNLABELLED)})"
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +78,7 @@ class Database:
         )
         folders = list(dict.fromkeys(f"{one.resolve()}/" for one in (*readable, workshop)))
         self._run(f"SET allowed_directories = {texts(folders)}")
+        self._run(f"CREATE MACRO family(label) AS {_FAMILY}")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 
@@ -118,13 +140,3 @@ class Database:
 
     def _run(self, sql: str) -> None:
         self._connection.execute(sql)
-
-
-def texts(values: Sequence[str]) -> str:
-    """Return a list of texts as SQL writes it."""
-    return f"[{', '.join(map(text, values))}]"
-
-
-def text(value: str) -> str:
-    """Return a text as SQL writes it."""
-    return "'" + value.replace("'", "''") + "'"

@@ -31,9 +31,10 @@ class LeftOut:
         for one in words:
             self._remarks.setdefault((table, one), []).append(run)
 
-    def reasons(self, table: str) -> str:
-        """Return why a table cannot be read, of the first run; empty where it can."""
-        return next((reason for name, reason in self._reasons if name == table), "")
+    def reason(self, table: str) -> str:
+        """Name the first runs whose table cannot be read, and why; empty where there are none."""
+        broken = ((runs, why) for (name, why), runs in self._reasons.items() if name == table)
+        return next((f"{_named(runs)}: {why.rstrip('.')}" for runs, why in broken), "")
 
     @property
     def warnings(self) -> tuple[str, ...]:

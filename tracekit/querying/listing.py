@@ -53,7 +53,7 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
         progress(f"run {number:,} of {len(found.runs):,}")
         try:
             recording = opener.opened(run)
-            counts.update(tables_of(recording))
+            counts.update(list(tables_of(recording)))
             counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
         except TracekitError as error:
             left_out.unreadable("every table", run.name, error.message)

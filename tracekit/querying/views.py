@@ -1,13 +1,16 @@
 """The views that SQL can name, each made of all runs when it is first asked for."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
 
 from tracekit.errors import RecordingError, TracekitError
+from tracekit.pipeline import tables_of
 from tracekit.querying import batches, overviews
 from tracekit.querying.database import Database, texts
 from tracekit.querying.kept import Part, normalized
@@ -128,14 +131,21 @@ class Views:
         return str(link)
 
     def _nowhere(self, name: str) -> RecordingError:
-        reasons = self.left_out.reasons(name)
-        if reasons:
-            return RecordingError(f"No run has the table {name} so that it can be read: {reasons}")
-        found = origins(SCHEMAS[name])
+        near = get_close_matches(name, self._there(), cutoff=0.4)
+        hint = f"Near are {', '.join(near)}. " if near else ""
+        reason = self.left_out.reason(name)
         return RecordingError(
-            f"No run has the table {name}.",
-            hint=f"It is made of {found}; `tracekit query --list` tells what there is.",
+            f"No run has the table {name}{reason and f', as far as they can be read ({reason})'}.",
+            hint=f"{hint}It is made of {origins(SCHEMAS[name])}; "
+            "`tracekit query --list` tells what there is.",
         )
+
+    def _there(self) -> list[str]:
+        """Return the tables of the first run that can be read, which is what others are like."""
+        for run in self.sources.runs:
+            with suppress(TracekitError):
+                return list(tables_of(self.opener.opened(run)))
+        return [name for name in SCHEMAS if any(one.table(name) for one in self.sources.batches)]
 
 
 def folders(sources: Sources) -> Iterator[Path]:
