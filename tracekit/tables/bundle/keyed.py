@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 from xml.parsers.expat import ExpatError
 
+from tracekit.tables.bundle.plist_room import has_room
+
 Value = Any
 _MOST_MEMBERS = 1 << 20
 _FAILURES = (
@@ -31,6 +33,8 @@ class ArchiveError(ValueError):
 
 def plist(content: bytes) -> Value:
     """Return the values of a property list, XML or binary; raise ArchiveError if it is none."""
+    if not has_room(content):
+        raise ArchiveError("holds more than its size allows")
     try:
         return plistlib.loads(content)
     except _FAILURES as error:

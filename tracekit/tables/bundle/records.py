@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.files import Files, inflated
+from tracekit.tables.bundle.files import Files, inflated, most_inflated
 from tracekit.tables.bundle.store import CHUNK_ROWS, FIRST_RECORD, Field, Store, as_dtype
 
 Column = NDArray[np.unsignedinteger[Any]]
@@ -23,7 +23,6 @@ Order = NDArray[np.int64]
 _HEADER = struct.Struct("<7I")
 _MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
 _BLOCK = 1 << 21
-_ZLIB_RATIO = 1032  # of zlib's format: no stream inflates to more
 TIME = Field(0, 8)
 
 
@@ -67,7 +66,7 @@ def by_time(times: Column) -> Order | None:
 def _require_room(files: Files, store: Store) -> None:
     """Refuse more rows than the file can hold, before memory is taken for them."""
     need = FIRST_RECORD + store.rows * store.record
-    if need > (files.size(store.bulkstore) + 1) * _ZLIB_RATIO:
+    if need > most_inflated(files.size(store.bulkstore)):
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
