@@ -1,0 +1,76 @@
+"""The frames of stacks, as an export writes them: each distinct one once, and its binary.
+
+Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is named by its address
+in hexadecimal: less one, except in the innermost frame.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tracekit.tables.bundle.frames import NO_BINARY, Binary, Places
+from tracekit.tables.bundle_xml.elements import Meaning, Value
+
+FRAME, BINARY = "frame", "binary"
+NO_PROCESS = -1
+
+
+class Frames:
+    """The frames of one run, and their binaries, by numbers of their own."""
+
+    def __init__(self, places: Places) -> None:
+        """Take what lies at the addresses of the run's processes."""
+        self._places = places
+        self._meanings: list[Meaning] = []
+        self._numbers: dict[Meaning, int] = {}
+
+    def of(self, pids: Sequence[int], addresses: Sequence[int], time: int) -> tuple[Value, ...]:
+        """Return the frames of a stack.
+
+        Args:
+            pids: The process of each, `NO_PROCESS` where it is not known.
+            addresses: As they are stored, the innermost first.
+            time: When the stack was taken, in ns of the run.
+        """
+        stored = np.array(addresses, np.uint64)
+        looked = stored - (stored > 0)
+        times = np.full(stored.size, time, np.int64)
+        binaries = self._places.find(np.array(pids, np.int64), looked, times)
+        names = self._places.names(binaries, looked)
+        shown = [*addresses[:1], *looked[1:].tolist()]
+        of = (
+            self._places.binaries[number] if number != NO_BINARY else None
+            for number in binaries.tolist()
+        )
+        rows = zip(addresses, names, shown, of, strict=True)
+        return tuple(
+            self._frame(address, name or f"{fallback:#x}", binary)
+            for address, name, fallback, binary in rows
+        )
+
+    def meaning(self, number: int) -> Meaning:
+        """Return what the element of a frame or a binary says, by its number."""
+        return self._meanings[number]
+
+    def _frame(self, address: int, name: str, binary: Binary | None) -> Value:
+        children = () if binary is None else (self._binary(binary),)
+        attributes = (("name", name), ("addr", f"{address:#x}"))
+        return self._known(Meaning(FRAME, children=children, attributes=attributes))
+
+    def _binary(self, binary: Binary) -> Value:
+        load = None if binary.load_address is None else f"{binary.load_address:#x}"
+        said = {
+            "name": binary.name,
+            "UUID": binary.uuid,
+            "arch": binary.arch,
+            "load-addr": load,
+            "path": binary.path,
+        }
+        attributes = tuple((name, value) for name, value in said.items() if value)
+        return self._known(Meaning(BINARY, attributes=attributes))
+
+    def _known(self, meaning: Meaning) -> Value:
+        number = self._numbers.setdefault(meaning, len(self._meanings))
+        if number == len(self._meanings):
+            self._meanings.append(meaning)
+        return meaning.tag, number

@@ -1,0 +1,248 @@
+"""What the numbers of a bundle mean, as the elements of an export say it.
+
+Layout: docs/explanation/trace-bundles.md. Texts and arrays are looked up one by one: a file says
+each value once.
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from tracekit.tables.bundle import BundleRun
+from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence, engineering_type
+from tracekit.tables.bundle.frames import NoPlaces
+from tracekit.tables.bundle.names import names_of
+from tracekit.tables.bundle.uniquer import DamagedArrayError
+from tracekit.tables.bundle_xml.elements import Meaning, Value
+from tracekit.tables.bundle_xml.fmt import FMT
+from tracekit.tables.bundle_xml.frames import BINARY, FRAME, NO_PROCESS, Frames
+from tracekit.tables.bundle_xml.members import Members
+
+ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
+_BIAS = (1 << 63) - 1
+_UNITS = Decimal(10**9)
+_DEEPEST = 8
+_NOTHING = "n/a"
+_PROCESS, _PID, _SESSION = "XRProcess", "XRProcessID", "XRDeviceSession"
+_THREAD, _TID = "XRThread", "XRThreadID"
+_STRING, _UUID = "XRPrototypeString", "XRUUID"
+_ADDRESS, _REGISTER = "XRTextSegmentAddress", "XRRegisterContents"
+# Elements that stand only within others, and have no type of their own in a bundle.
+_ADDRESSES, _HALF, _OFFSET = "text-addresses", "eight-byte-array", "mach-o-vm-offset"
+_NESTED = frozenset({_ADDRESSES, _HALF, _OFFSET, FRAME, BINARY})
+
+
+class UnwritableError(ValueError):
+    """A value that an export cannot say, because its encoding is not known."""
+
+
+class Meanings:
+    """The meanings of one run's values."""
+
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run whose texts and arrays the values name.
+
+        `moment` is the time of the row whose values are asked for, in ns: binaries come and go.
+        """
+        self._run = run
+        self._names = names_of(run)
+        self._frames = Frames(NoPlaces())
+        self.moment = 0
+        self._arrays = Members(run.arrays)
+        self._typed = Members(run.typed_arrays)
+        self._types: dict[str, EngineeringType] = {}
+        self._depth = 0
+        self._by_encoding: dict[Encoding, Callable[[EngineeringType, int], Meaning | Value]] = {
+            Encoding.STRING: self._string,
+            Encoding.INTEGER: self._integer,
+            Encoding.SIGNED: self._signed,
+            Encoding.DECIMAL: self._decimal,
+            Encoding.PROCESS: self._process,
+            Encoding.THREAD: self._thread,
+            Encoding.THREAD_NAME: self._thread_name,
+            Encoding.UUID: self._uuid,
+            Encoding.LOCATION: self._location,
+            Encoding.LABEL: self._label,
+            Encoding.ANY: self._any,
+            Encoding.NUMBERS: self._numbers,
+            Encoding.CALLSTACK: self._callstack,
+            Encoding.BACKTRACE: self._backtrace,
+            Encoding.TEXT_SYMBOL: self._text_symbol,
+        }
+
+    def type(self, type_id: str) -> EngineeringType:
+        """Return what is known of a type."""
+        if type_id not in self._types:
+            self._types[type_id] = engineering_type(type_id, self._run.required)
+        return self._types[type_id]
+
+    def of(self, type_id: str, value: int) -> Meaning | Value | None:
+        """Return the meaning of a value of a type, None for no value.
+
+        Raises:
+            DamagedArrayError: It names an array or a text that the bundle does not hold.
+            UnwritableError: It is, or it holds, a value of an unknown encoding.
+        """
+        if type_id in _NESTED:
+            return self._nested(type_id, value)
+        kind = self.type(type_id)
+        if value == ALL_64 and _is_null(kind):
+            return None
+        return self._by_encoding.get(kind.encoding, self._unknown)(kind, value)
+
+    def words(self, type_id: str, value: int) -> str:
+        """Return what `fmt` says of a value, also of none."""
+        if self._depth >= _DEEPEST:
+            raise DamagedArrayError(f"has labels within labels, more than {_DEEPEST} deep")
+        self._depth += 1
+        try:
+            meaning = self.of(type_id, value)
+            while isinstance(meaning, tuple):
+                meaning = self.of(*meaning)
+        finally:
+            self._depth -= 1
+        return _NOTHING if meaning is None else meaning.fmt or ""
+
+    def _nested(self, tag: str, value: int) -> Meaning | None:
+        if value == ALL_64 and tag == _ADDRESSES:
+            return None
+        if tag in (FRAME, BINARY):
+            return self._frames.meaning(value)
+        if tag == _ADDRESSES:
+            addresses = " ".join(map(str, self._arrays.of(value)))
+            return Meaning(tag, f"frag {value}", addresses)
+        return Meaning(tag, FMT[tag](value), str(value))
+
+    def _string(self, kind: EngineeringType, value: int) -> Meaning:
+        if kind.tag == "private":
+            return self._integer(kind, value)
+        text = self._text(value)
+        return Meaning(kind.tag, text, text)
+
+    def _text(self, number: int) -> str:
+        strings: Sequence[str] = self._run.strings
+        if number >= len(strings):
+            raise DamagedArrayError("names a text that the bundle does not hold")
+        return strings[number]
+
+    def _integer(self, kind: EngineeringType, value: int) -> Meaning:
+        if kind.evidence is Evidence.RAW:
+            return self._unknown(kind, value)
+        if kind.tag == "core":
+            return Meaning(kind.tag, self._names.core(value), str(value))
+        words = FMT.get(kind.tag, str)
+        return Meaning(kind.tag, words(value), str(value))
+
+    def _signed(self, kind: EngineeringType, value: int) -> Meaning:
+        text = str(value - _BIAS)
+        return Meaning(kind.tag, text, text)
+
+    def _decimal(self, kind: EngineeringType, value: int) -> Meaning:
+        text = f"{Decimal(value - _BIAS) / _UNITS:.9f}"
+        return Meaning(kind.tag, text, text)
+
+    def _process(self, kind: EngineeringType, value: int) -> Meaning:
+        pid, session = self._members(value, 2)
+        return Meaning(
+            kind.tag,
+            f"{self._names.process(pid)} ({pid})",
+            children=((_PID, pid), (_SESSION, session)),
+        )
+
+    def _thread(self, kind: EngineeringType, value: int) -> Meaning:
+        tid, process = self._members(value, 2)
+        children = ((_TID, tid), (_PROCESS, process))
+        if process == ALL_64:
+            return Meaning(kind.tag, f"Unknown {tid:#x}", children=children)
+        pid = self._pid(process)
+        owner = f"({self._names.process(pid)}, pid: {pid})"
+        fmt = f"{self._names.thread(tid, pid)} {tid:#x} {owner}"
+        return Meaning(kind.tag, fmt, children=children)
+
+    def _thread_name(self, kind: EngineeringType, value: int) -> Meaning:
+        text, thread = (ALL_64 if one == ALL_32 else one for one in divmod(value, 1 << 32))
+        words = "" if text == ALL_64 else self._text(text)
+        tid = "" if thread == ALL_64 else f"{self._members(thread, 2)[0]:#x}"
+        return Meaning(kind.tag, f"{words}  {tid}", children=((_STRING, text), (_THREAD, thread)))
+
+    def _uuid(self, kind: EngineeringType, value: int) -> Meaning:
+        halves = self._members(value, 2)
+        children = tuple((_HALF, half) for half in halves)
+        return Meaning(kind.tag, self._uuid_words(value), children=children)
+
+    def _location(self, kind: EngineeringType, value: int) -> Meaning:
+        uuid, offset = divmod(value, 1 << 32)
+        fmt = f"{self._uuid_words(uuid)} + {offset:#x}"
+        return Meaning(kind.tag, fmt, children=((_UUID, uuid), (_OFFSET, offset)))
+
+    def _uuid_words(self, value: int) -> str:
+        high, low = self._members(value, 2)
+        return str(UUID(int=high << 64 | low)).upper()
+
+    def _label(self, kind: EngineeringType, value: int) -> Meaning:
+        parts = self._parts(value)
+        return Meaning(kind.tag, " ".join(self.words(*part) for part in parts), children=parts)
+
+    def _any(self, _kind: EngineeringType, value: int) -> Value:
+        parts = self._parts(value)
+        if len(parts) != 1 or self.type(parts[0][0]).encoding is Encoding.ANY:
+            raise DamagedArrayError("has a cell of any type that is not one value")
+        return parts[0]
+
+    def _parts(self, value: int) -> tuple[Value, ...]:
+        members, types = self._typed.of(value), self._run.types
+        if len(members) % 2 or any(one >= len(types) for one in members[::2]):
+            raise DamagedArrayError("has a label whose parts have no type")
+        pairs = zip(members[::2], members[1::2], strict=True)
+        return tuple((types[number], part) for number, part in pairs)
+
+    def _numbers(self, kind: EngineeringType, value: int) -> Meaning:
+        numbers = self._arrays.of(value)
+        return Meaning(
+            kind.tag,
+            ", ".join(f"({number:,})" for number in numbers),
+            " ".join(map(str, numbers)),
+        )
+
+    def _callstack(self, kind: EngineeringType, value: int) -> Meaning:
+        fragment, pc, process, *registers = self._members(value, 3, longer=True)
+        count = 0 if fragment == ALL_64 else len(self._arrays.of(fragment))
+        pid = "" if process == ALL_64 else self._pid(process)
+        counted = f"{count} frames, {len(registers)} regs"
+        children: list[Value] = [(_ADDRESSES, fragment), (_ADDRESS, pc), (_PROCESS, process)]
+        children += [(_REGISTER, register) for register in registers]
+        return Meaning(kind.tag, f"PC:{pc:#x}, {counted}, pid: {pid}", children=tuple(children))
+
+    def _backtrace(self, kind: EngineeringType, value: int) -> Meaning:
+        pids, addresses = list[int](), list[int]()
+        for chunk in self._arrays.of(value):
+            process, members = divmod(chunk, 1 << 32)
+            pid = NO_PROCESS if process == ALL_32 else self._pid(process)
+            found = self._arrays.of(members)
+            pids += [pid] * len(found)
+            addresses += found
+        return Meaning(kind.tag, children=self._frames.of(pids, addresses, self.moment))
+
+    def _text_symbol(self, kind: EngineeringType, value: int) -> Meaning:
+        process, address = self._members(value, 2)
+        children = ((_PROCESS, process), (_ADDRESS, address))
+        return Meaning(kind.tag, f"{max(address - 1, 0):#x}  ", children=children)
+
+    def _pid(self, process: int) -> int:
+        return self._members(process, 2)[0]
+
+    def _members(self, number: int, count: int, *, longer: bool = False) -> tuple[int, ...]:
+        members = self._arrays.of(number)
+        if len(members) != count and not (longer and len(members) > count):
+            raise DamagedArrayError("names an array of another length than its type has")
+        return members
+
+    def _unknown(self, kind: EngineeringType, _value: int) -> Meaning:
+        raise UnwritableError(f"how values of {kind.tag or kind.type_id} are stored is not known")
+
+
+def _is_null(kind: EngineeringType) -> bool:
+    """Tell whether 64 ones are no value; for a number of 32 bits they cannot be one."""
+    if kind.encoding is Encoding.THREAD_NAME:
+        return False
+    return not kind.all_ones or kind.tag == "uint32"

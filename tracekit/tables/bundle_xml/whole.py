@@ -1,0 +1,114 @@
+"""A whole run of a bundle as a folder of XML: its table of contents, and a file for each table."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracekit.errors import InputError
+from tracekit.replacing import replacing
+from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle.toc import listed, toc_of, write_toc
+from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
+from tracekit.tables.bundle_xml.table import inferred, write_table
+from tracekit.toc import TocRun, Wanted, wanted
+
+TOC_FILE = "toc.xml"
+_SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)
+
+# Which schemas to write, of those that are there; see `tracekit.choice.wanted_tables`.
+Choose = Callable[[frozenset[str]], frozenset[str]]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written of a bundle: the files, and in words what was not, or not surely."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+def write_exports(
+    bundle: Bundle,
+    folder: Path,
+    choose: Choose,
+    progress: Progress,
+    number: int | None = None,
+) -> Exported:
+    """Write a run of a bundle as `xctrace export` would: its TOC, then a file for each table.
+
+    Args:
+        bundle: The bundle.
+        folder: Where to; it may not hold anything yet.
+        choose: Which tables. It is asked again without those that have no rows, for what can be
+            read in their place.
+        progress: Told what is being written.
+        number: Which run, the last one if it is not said.
+
+    Raises:
+        InputError: The folder holds something, there is no such run, or the bundle is damaged.
+        RecordingError: Nothing can be written there.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already.", hint="Name another folder to write into.")
+    run, toc_run = _run(bundle, number)
+    progress("table of contents")
+    write_toc(bundle, folder / TOC_FILE)
+    schemas = _chosen(run, choose)
+    files, warnings, meanings = [folder / TOC_FILE], list[str](), Meanings(run)
+    tables = wanted(toc_run, schemas)
+    for place, one in enumerate(tables, 1):
+        progress(f"{one.file} ({place} of {len(tables)})")
+        why = _write(run, one, folder, meanings)
+        if why:
+            warnings.append(f"The table {one.schema} is not written: {why}.")
+        else:
+            files.append(folder / one.file)
+    warnings += _unsure(run, schemas, meanings)
+    return Exported(tuple(files), tuple(dict.fromkeys(warnings)))
+
+
+def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
+    toc = toc_of(bundle)
+    runs = {run.number: run for run in bundle.runs}
+    wanted_number = bundle.runs[-1].number if number is None else number
+    if wanted_number not in runs:
+        known = ", ".join(map(str, runs))
+        raise InputError(f"{bundle.path.name} has no run {number}.", hint=f"It has {known}.")
+    return runs[wanted_number], next(one for one in toc.runs if one.number == wanted_number)
+
+
+def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:
+    tables = listed(run)
+    there = frozenset(one.schema for one in tables)
+    filled = frozenset(one.schema for one in tables if not isinstance(one, Store) or one.rows)
+    return choose(there) | choose(filled)
+
+
+def _write(run: BundleRun, one: Wanted, folder: Path, meanings: Meanings) -> str:
+    """Write a table; return why that could not be done, empty if it could."""
+    store = listed(run)[one.index - 1]
+    if not isinstance(store, Store):
+        return store.why.rstrip(".")
+    if not _SAFE_NAME.fullmatch(store.schema):
+        return "its name can be no file's"
+    try:
+        with replacing(folder / one.file) as file:
+            write_table(file, run, store, one.index, meanings)
+    except UnwritableError as error:
+        return str(error)
+    except BundleError as error:
+        return error.message.rstrip(".")
+    return ""
+
+
+def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:
+    """Say which columns were written by an encoding that no export was compared with."""
+    return [
+        f"The table {store.schema} has columns whose form was never compared with an export: "
+        f"{', '.join(columns)}."
+        for store in run.stores
+        if store.schema in schemas and (columns := inferred(store, meanings))
+    ]
