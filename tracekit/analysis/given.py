@@ -7,6 +7,7 @@ were set.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 
 import pandas as pd
 
@@ -96,6 +97,7 @@ class Given(Mapping[str, pd.DataFrame]):
             raise
 
 
+@lru_cache(maxsize=512)
 def recorded_tables(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the recording's tables that the function makes use of, derived or not."""
     found: set[str] = set()

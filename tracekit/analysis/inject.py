@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, get_args
 
 import pandas as pd
@@ -72,16 +73,18 @@ def _known(function: Callable[..., Any], settings: Mapping[str, Any]) -> Mapping
     return settings
 
 
+@lru_cache(maxsize=512)
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(function, eval_str=True).parameters
 
 
-def _tables(function: Callable[..., Any]) -> list[tuple[str, inspect.Parameter]]:
-    return [
+@lru_cache(maxsize=512)
+def _tables(function: Callable[..., Any]) -> tuple[tuple[str, inspect.Parameter], ...]:
+    return tuple(
         (name, parameter)
         for name, parameter in _parameters(function).items()
         if parameter.default is inspect.Parameter.empty
-    ]
+    )
 
 
 def _may_be_none(parameter: inspect.Parameter) -> bool:
