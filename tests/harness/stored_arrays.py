@@ -1,0 +1,46 @@
+"""Arrays of a run as literal numbers, and stacks made of them."""
+
+from pathlib import Path
+
+from bundle_writer.uniquing import Arrays as Written
+from tracekit.tables.bundle.files import Files
+from tracekit.tables.bundle.uniquer import Arrays
+
+NULL = (1 << 32) - 1
+SESSION = 0
+PID = 4711
+
+
+class StoredArrays:
+    """Arrays that are written to a folder when they are first read."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder, in which nothing is yet."""
+        self._folder = folder
+        self._written = Written()
+
+    def id(self, *values: int) -> int:
+        """Return the number of an array."""
+        return self._written.id(values)
+
+    def process(self, pid: int = PID) -> int:
+        """Return the number of a process."""
+        return self.id(pid, SESSION)
+
+    def chunk(self, *addresses: int, pid: int = PID) -> int:
+        """Return a chunk of a backtrace, as backtraces hold it."""
+        return self.process(pid) << 32 | self.id(*addresses)
+
+    def backtrace(self, *addresses: int, pid: int = PID) -> int:
+        """Return the number of a backtrace: its leaf in one chunk, the others in another."""
+        chunks = [self.chunk(*part, pid=pid) for part in (addresses[:1], addresses[1:]) if part]
+        return self.id(*chunks)
+
+    def callstack(self, pc: int, *returns: int, registers: tuple[int, ...] = ()) -> int:
+        """Return the number of a callstack."""
+        return self.id(self.id(*returns), pc, self.process(), *registers)
+
+    def read(self) -> Arrays:
+        """Return the arrays as the reader has them; there are no more to come."""
+        self._written.write(self._folder / "arrayUniquer", 1)
+        return Arrays(Files(self._folder), "arrayUniquer")
