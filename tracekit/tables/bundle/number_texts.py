@@ -60,7 +60,7 @@ def grouped(numbers: Numbers) -> pa.Array:
 
 
 def durations(nanoseconds: Numbers) -> pa.Array:
-    """Return durations such as "583 ns" and "1.12 µs": two places, half to even."""
+    """Return durations such as "583 ns" and "1.12 µs": two places, those of the nearest float."""
     return _in_units(nanoseconds, _UNITS_OF_TIME)
 
 
@@ -116,7 +116,9 @@ def _in_units(numbers: Numbers, units: Sequence[tuple[str, int]]) -> pa.Array:
 def _rounded(numbers: Numbers, size: int) -> pa.Array:
     whole, rest = numbers // size, numbers % size * 100
     hundredths, twice = whole * 100 + rest // size, rest % size * 2
-    hundredths += (twice > size) | ((twice == size) & (hundredths % 2 == 1))
+    hundredths += twice > size
+    for tie in np.flatnonzero(twice == size).tolist():  # Instruments rounds the nearest float
+        hundredths[tie] = int(f"{int(numbers[tie]) / size:.2f}".replace(".", ""))
     return joined([plain(hundredths // 100), _HUNDREDTHS.take(pa.array(hundredths % 100))], ".")
 
 

@@ -61,7 +61,7 @@ def _flags(numbers: Numbers) -> pa.Array:
 
 
 _WORDINGS: dict[str, Callable[[Numbers], pa.Array]] = {
-    **dict.fromkeys(("uint32", "uint64"), grouped),
+    "uint64": grouped,
     **dict.fromkeys(("duration", "weight", "duration-on-core", "duration-waiting"), durations),
     **dict.fromkeys(("start-time", "event-time", "sample-time"), moments),
     **dict.fromkeys(
