@@ -38,15 +38,20 @@ class Frames:
         binaries = self._places.find(np.array(pids, np.int64), looked, times)
         names = self._places.names(binaries, looked)
         shown = [*addresses[:1], *looked[1:].tolist()]
-        of = (
-            self._places.binaries[number] if number != NO_BINARY else None
-            for number in binaries.tolist()
-        )
+        known = self._places.binaries
+        of = (known[number] if number != NO_BINARY else None for number in binaries.tolist())
         rows = zip(addresses, names, shown, of, strict=True)
         return tuple(
             self._frame(address, name or f"{fallback:#x}", binary)
             for address, name, fallback, binary in rows
         )
+
+    def name(self, pid: int, address: int, time: int) -> str:
+        """Return the name of an address that stands for itself: of its symbol, or its digits."""
+        looked = np.array([max(address - 1, 0)], np.uint64)
+        binaries = self._places.find(np.array([pid], np.int64), looked, np.array([time], np.int64))
+        (name,) = self._places.names(binaries, looked)
+        return name or f"{int(looked[0]):#x}"
 
     def meaning(self, number: int) -> Meaning:
         """Return what the element of a frame or a binary says, by its number."""

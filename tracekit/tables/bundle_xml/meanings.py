@@ -4,14 +4,14 @@ Layout: docs/explanation/trace-bundles.md. Texts and arrays are looked up one by
 each value once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from uuid import UUID
 
 from tracekit.tables.bundle import BundleRun
 from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence, engineering_type
-from tracekit.tables.bundle.frames import NoPlaces
 from tracekit.tables.bundle.names import names_of
+from tracekit.tables.bundle.places import RunPlaces
 from tracekit.tables.bundle.uniquer import DamagedArrayError
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.fmt import FMT
@@ -46,7 +46,7 @@ class Meanings:
         """
         self._run = run
         self._names = names_of(run)
-        self._frames = Frames(NoPlaces())
+        self._frames = Frames(RunPlaces(run))
         self.moment = 0
         self._arrays = Members(run.arrays)
         self._typed = Members(run.typed_arrays)
@@ -120,10 +120,9 @@ class Meanings:
         return Meaning(kind.tag, text, text)
 
     def _text(self, number: int) -> str:
-        strings: Sequence[str] = self._run.strings
-        if number >= len(strings):
+        if number >= len(self._run.strings):
             raise DamagedArrayError("names a text that the bundle does not hold")
-        return strings[number]
+        return self._run.strings[number]
 
     def _integer(self, kind: EngineeringType, value: int) -> Meaning:
         if kind.evidence is Evidence.RAW:
@@ -217,16 +216,19 @@ class Meanings:
         pids, addresses = list[int](), list[int]()
         for chunk in self._arrays.of(value):
             process, members = divmod(chunk, 1 << 32)
-            pid = NO_PROCESS if process == ALL_32 else self._pid(process)
             found = self._arrays.of(members)
-            pids += [pid] * len(found)
+            pids += [self._owner(process)] * len(found)
             addresses += found
         return Meaning(kind.tag, children=self._frames.of(pids, addresses, self.moment))
 
     def _text_symbol(self, kind: EngineeringType, value: int) -> Meaning:
         process, address = self._members(value, 2)
         children = ((_PROCESS, process), (_ADDRESS, address))
-        return Meaning(kind.tag, f"{max(address - 1, 0):#x}  ", children=children)
+        name = self._frames.name(self._owner(process), address, self.moment)
+        return Meaning(kind.tag, f"{name}  ", children=children)
+
+    def _owner(self, process: int) -> int:
+        return NO_PROCESS if process in (ALL_32, ALL_64) else self._pid(process)
 
     def _pid(self, process: int) -> int:
         return self._members(process, 2)[0]
