@@ -46,6 +46,12 @@ def require_whole(damage: Sequence[str]) -> None:
         raise InputError(" ".join(damage), hint="The rows before the damage were written.")
 
 
+def require_tables(damage: Sequence[str]) -> None:
+    """Raise InputError if tables were damaged; the others have been written."""
+    if damage:
+        raise InputError(" ".join(damage), hint="The other tables were written.")
+
+
 def night_code(outcome: Outcome | None) -> int:
     """Return the exit code of how a night ended; one that did not end has failed."""
     return _CODES[outcome or Outcome.FAILED]

@@ -72,26 +72,69 @@ def record(plan: Plan) -> None:
 
 
 def export(
-    run: options.RunFolder,
+    source: Annotated[
+        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUTDIR]",
+            help="New folder for a bundle's tables; a run has its own.  [default: X-exports]",
+            show_default=False,
+        ),
+    ] = None,
     *,
     tables: Annotated[
-        str,
-        typer.Option(metavar="all|needed|NAME,…", help="What to export of a trace."),
-    ] = "needed",
+        str | None,
+        typer.Option(
+            metavar="all|needed|NAME,…",
+            help="What to export of a trace.  [default: needed; of a bundle all]",
+        ),
+    ] = None,
+    run_number: options.RunNumber = None,
 ) -> None:
     """Write the tables of a recording as XML.
 
     needed stands for what metrics, rules and the page make use of, all for whatever was recorded,
     which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace; needed,NAME adds
     it to the others. The host recorder always writes all of its tables.
+
+    A bundle is read directly, on any system: toc.xml and a file for each table are what xctrace
+    would write, so that any program for its XML can read them. A table of which it is not known
+    how the bundle stores a column is left out, and named; of a damaged one, the exit code is 3.
     """
     from tracekit import console, outcome, pipeline
+    from tracekit.errors import UsageError
+    from tracekit.tables.stored import is_bundle
 
+    if is_bundle(source):
+        _export_bundle(source, output, tables or "all", run_number)
+        return
+    if output is not None or run_number is not None:
+        raise UsageError(
+            f"{source} is no .trace bundle: a run is exported into its own folder.",
+            hint="Leave OUTDIR and --run out.",
+        )
     with console.progress("export") as progress:
-        pipeline.export(Recording(run), progress, tables=tables)
-    console.show_folders([Recording(run)], "analyze")
-    console.show_warnings(Recording(run).provenance().warnings)
-    outcome.require_target_rows(Recording(run))
+        pipeline.export(Recording(source), progress, tables=tables or "needed")
+    console.show_folders([Recording(source)], "analyze")
+    console.show_warnings(Recording(source).provenance().warnings)
+    outcome.require_target_rows(Recording(source))
+
+
+def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
+    from tracekit import console, outcome
+    from tracekit.choice import wanted_tables
+    from tracekit.tables.bundle import Bundle
+    from tracekit.tables.bundle_xml import write_exports
+
+    output = Path(f"{bundle.stem}-exports") if output is None else output
+    with console.progress("export") as progress:
+        done = write_exports(Bundle(bundle), output, wanted_tables(tables), progress, run)
+    for file in done.files:
+        console.show_file(file)
+    console.show_warnings(done.warnings)
+    outcome.require_tables(done.damage)
 
 
 def analyze(

@@ -86,8 +86,8 @@ def test_a_damaged_table_is_left_out_by_name_and_the_others_are_written(tmp_path
         "metal-gpu-intervals.xml",
         "toc.xml",
     ]
-    (warning,) = done.warnings
-    assert warning.startswith("The table tick is not written: x.trace: corespace/run1/")
+    (damage,) = done.damage
+    assert damage.startswith("The table tick is not written: x.trace: corespace/run1/")
 
 
 def test_no_table_is_written_outside_of_the_folder(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.errors import InputError
@@ -27,7 +27,8 @@ class Exported:
     """What was written of a bundle: the files, and in words what was not, or not surely."""
 
     files: tuple[Path, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
 
 
 def write_exports(
@@ -57,17 +58,13 @@ def write_exports(
     progress("table of contents")
     write_toc(bundle, folder / TOC_FILE)
     schemas = _chosen(run, choose)
-    files, warnings, meanings = [folder / TOC_FILE], list[str](), Meanings(run)
-    tables = wanted(toc_run, schemas)
+    meanings, tables = Meanings(run), wanted(toc_run, schemas)
+    done = Exported((folder / TOC_FILE,))
     for place, one in enumerate(tables, 1):
         progress(f"{one.file} ({place} of {len(tables)})")
-        why = _write(run, one, folder, meanings)
-        if why:
-            warnings.append(f"The table {one.schema} is not written: {why}.")
-        else:
-            files.append(folder / one.file)
-    warnings += _unsure(run, schemas, meanings)
-    return Exported(tuple(files), tuple(dict.fromkeys(warnings)))
+        done = _with_table(done, run, one, folder, meanings)
+    told = (*done.warnings, *_unsure(run, schemas, meanings))
+    return replace(done, warnings=tuple(dict.fromkeys(told)))
 
 
 def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
@@ -87,21 +84,28 @@ def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:
     return choose(there) | choose(filled)
 
 
-def _write(run: BundleRun, one: Wanted, folder: Path, meanings: Meanings) -> str:
-    """Write a table; return why that could not be done, empty if it could."""
-    store = listed(run)[one.index - 1]
-    if not isinstance(store, Store):
-        return store.why.rstrip(".")
-    if not _SAFE_NAME.fullmatch(store.schema):
-        return "its name can be no file's"
+def _with_table(
+    done: Exported, run: BundleRun, one: Wanted, folder: Path, meanings: Meanings
+) -> Exported:
+    """Write a table; return what was done before, and this."""
+    store, why = listed(run)[one.index - 1], ""
     try:
-        with replacing(folder / one.file) as file:
-            write_table(file, run, store, one.index, meanings)
+        if not isinstance(store, Store):
+            return replace(done, damage=(*done.damage, _unwritten(one, store.why)))
+        if _SAFE_NAME.fullmatch(store.schema):
+            with replacing(folder / one.file) as file:
+                write_table(file, run, store, one.index, meanings)
+            return replace(done, files=(*done.files, folder / one.file))
+        why = "its name can be no file's"
     except UnwritableError as error:
-        return str(error)
+        why = str(error)
     except BundleError as error:
-        return error.message.rstrip(".")
-    return ""
+        return replace(done, damage=(*done.damage, _unwritten(one, error.message)))
+    return replace(done, warnings=(*done.warnings, _unwritten(one, why)))
+
+
+def _unwritten(one: Wanted, why: str) -> str:
+    return f"The table {one.schema} is not written: {why.rstrip('.')}."
 
 
 def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:

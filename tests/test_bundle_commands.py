@@ -1,0 +1,60 @@
+"""`export` of a bundle, which needs no Mac."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer import write_bundle
+from small_bundle import PYTHON, intervals, ticks
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "my run.trace", [ticks([1, 2]), intervals((5, 7, PYTHON))])
+
+
+def test_a_bundle_is_written_as_xml_beside_where_one_stands(
+    tracekit: Run, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = tracekit("export", bundle)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "my run-exports/toc.xml",
+        "my run-exports/tick.xml",
+        "my run-exports/metal-gpu-intervals.xml",
+    ]
+    again = tracekit("export", bundle)
+    assert again.code == 3
+    assert "my run-exports is there already." in again.err
+
+
+def test_what_was_written_is_imported_like_any_export(
+    tracekit: Run, bundle: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert tracekit("export", bundle, out, "--tables", "needed").code == 0
+    assert sorted(one.name for one in out.iterdir()) == ["metal-gpu-intervals.xml", "toc.xml"]
+    assert tracekit("import", out, "--output", tmp_path / "run").code == 0
+    listed = tracekit("tables", tmp_path / "run").out
+    assert listed.startswith("gpu_intervals\t1\t")
+
+
+def test_a_damaged_table_is_exit_code_3_and_the_others_are_there(
+    tracekit: Run, bundle: Path, tmp_path: Path
+) -> None:
+    (bundle / "corespace/run1/core/stores/indexed-store-0/bulkstore").unlink()
+    ran = tracekit("export", bundle, tmp_path / "out")
+    assert ran.code == 3
+    assert "The table tick is not written" in ran.err
+    assert "metal-gpu-intervals.xml" in ran.out
+
+
+def test_a_run_is_exported_into_its_own_folder(tracekit: Run, tmp_path: Path) -> None:
+    ran = tracekit("export", tmp_path, tmp_path / "out")
+    assert ran.code == 2
+    assert "is no .trace bundle: a run is exported into its own folder." in ran.err
