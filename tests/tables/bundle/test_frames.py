@@ -29,12 +29,19 @@ class OneBinary:
     binaries: Sequence[Binary] = (DYLD,)
 
     def find(self, pids: Numbers, addresses: NDArray[np.uint64], times: Numbers) -> Numbers:
+        """Return the binary where the address is its own, before it is gone."""
         within = (addresses >= 0x1000) & (addresses < 0x2000) & (pids == 4711) & (times < 100)
         return np.where(within, 0, NO_BINARY)
 
     def names(self, binaries: Numbers, addresses: NDArray[np.uint64]) -> list[str | None]:
+        """Return the one name where it belongs."""
         pairs = zip(binaries.tolist(), addresses.tolist(), strict=True)
         return ["start" if not binary and one < 0x1800 else None for binary, one in pairs]
+
+
+def named(frames: Frames, sightings: Sightings) -> list[str]:
+    numbered = frames.number(sightings)
+    return numbered.names_at(np.arange(numbered.codes.size))
 
 
 def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Sightings:
@@ -51,16 +58,14 @@ def seen(*addresses: int, leaves: Sequence[int] = (0,), time: int = 0) -> Sighti
 
 def test_frames_are_numbered_by_first_occurrence_and_kept() -> None:
     frames = Frames(NoPlaces())
-    numbers, _ = frames.number(seen(0x31, 0x20, 0x20, 0x10))
-    assert numbers.tolist() == [0, 1, 1, 2]
-    numbers, _ = frames.number(seen(0x41, 0x10, 0x20))
-    assert numbers.tolist() == [3, 2, 1]
+    assert frames.number(seen(0x31, 0x20, 0x20, 0x10)).numbers.tolist() == [0, 1, 1, 2]
+    assert frames.number(seen(0x41, 0x10, 0x20)).numbers.tolist() == [3, 2, 1]
     assert len(frames) == 4
 
 
 def test_a_frame_without_a_symbol_is_named_by_its_address_less_one_except_a_leaf() -> None:
     frames = Frames(NoPlaces())
-    _, names = frames.number(seen(0x195480311, 0x195480310, 0))
+    names = named(frames, seen(0x195480311, 0x195480310, 0))
     assert names == ["0x195480311", "0x19548030f", "0x0"]
     table = frames.table()
     assert table.schema == FRAMES
@@ -70,13 +75,13 @@ def test_a_frame_without_a_symbol_is_named_by_its_address_less_one_except_a_leaf
 
 def test_one_address_as_leaf_and_as_caller_is_two_frames_only_without_a_symbol() -> None:
     frames = Frames(OneBinary())
-    numbers, names = frames.number(seen(0x1101, 0x1101, 0x1901, 0x1901, leaves=(0, 2)))
-    assert numbers.tolist() == [0, 0, 1, 2]
-    assert names == ["start", "start", "0x1901", "0x1900"]
+    twice = seen(0x1101, 0x1101, 0x1901, 0x1901, leaves=(0, 2))
+    assert frames.number(twice).numbers.tolist() == [0, 0, 1, 2]
+    assert named(frames, twice) == ["start", "start", "0x1901", "0x1900"]
 
 
 def test_a_frame_is_looked_up_one_before_its_address() -> None:
-    _, names = Frames(OneBinary()).number(seen(0x1000, 0x1001, 0x1800, 0x1801))
+    names = named(Frames(OneBinary()), seen(0x1000, 0x1001, 0x1800, 0x1801))
     assert names == ["0x1000", "start", "start", "0x1800"]
 
 
@@ -102,13 +107,13 @@ def test_a_frame_carries_its_binary() -> None:
 
 def test_an_address_whose_binary_has_gone_is_another_frame() -> None:
     frames = Frames(OneBinary())
-    assert frames.number(seen(0x1101))[0].tolist() == [0]
-    assert frames.number(seen(0x1101, time=100))[0].tolist() == [1]
+    assert frames.number(seen(0x1101)).numbers.tolist() == [0]
+    assert frames.number(seen(0x1101, time=100)).numbers.tolist() == [1]
 
 
 def test_no_frames() -> None:
     frames = Frames(NoPlaces())
-    assert frames.number(seen(leaves=()))[1] == []
+    assert named(frames, seen(leaves=())) == []
     assert frames.table().num_rows == 0
 
 
@@ -140,6 +145,6 @@ def test_numbers_in_order_of_first_occurrence(values: list[int]) -> None:
 
 def test_addresses_of_all_64_bits() -> None:
     frames = Frames(NoPlaces())
-    _, names = frames.number(seen((1 << 64) - 1, (1 << 63) + 2))
+    names = named(frames, seen((1 << 64) - 1, (1 << 63) + 2))
     assert names == ["0xffffffffffffffff", "0x8000000000000001"]
     assert frames.table()["address"].type == pa.uint64()

@@ -71,6 +71,20 @@ class Sightings:
     leaves: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The number of each frame, and by `codes` which of the names is its."""
+
+    numbers: Numbers
+    codes: Numbers
+    names: Sequence[str]
+
+    def names_at(self, places: Numbers) -> list[str]:
+        """Return the names of frames by their places."""
+        codes: list[int] = self.codes[places].tolist()
+        return [self.names[code] for code in codes]
+
+
 class Frames:
     """Frames, each once, numbered in the order of their first occurrence."""
 
@@ -83,10 +97,11 @@ class Frames:
         """Count them."""
         return len(self._numbers)
 
-    def number(self, seen: Sightings) -> tuple[Numbers, list[str]]:
-        """Return the number of each frame, and its name."""
+    def number(self, seen: Sightings) -> Numbered:
+        """Return the number and the name of each frame."""
         if not seen.addresses.size:
-            return np.empty(0, np.int64), []
+            nothing = np.empty(0, np.int64)
+            return Numbered(nothing, nothing, ())
         looked = seen.addresses - (seen.addresses > 0)
         binaries = self._places.find(seen.pids, looked, seen.times)
         codes, firsts = in_order(seen.addresses)
@@ -100,7 +115,7 @@ class Frames:
         keys = zip(seen.addresses[firsts].tolist(), binaries.tolist(), words, strict=True)
         known = self._numbers
         numbers = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        return numbers.take(codes), [words[code] for code in codes.tolist()]
+        return Numbered(numbers.take(codes), codes, words)
 
     def names(self, pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
         """Return the names of addresses that are no frames of a stack."""

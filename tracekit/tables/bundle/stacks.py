@@ -33,7 +33,7 @@ _KINDS = (
     Encoding.TEXT_SYMBOL,
 )
 _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
-_AT_ONCE = 1 << 11  # values
+_AT_ONCE = 1 << 9  # values
 _MOST_MEMBERS = 1 << 26
 _NEVER = np.iinfo(np.int64).max
 _NOTHING = -1
@@ -183,13 +183,13 @@ class Stacks:
         some = stacks.lengths > 0
         leaves[stacks.offsets[:-1][some]] = True
         times = np.repeat(values.times[of], stacks.lengths)
-        numbers, names = self._frames.number(Sightings(stacks.values, found.pids, times, leaves))
-        spans = zip(stacks.offsets.tolist(), stacks.lengths.tolist(), strict=False)
+        numbered = self._frames.number(Sightings(stacks.values, found.pids, times, leaves))
+        names = iter(numbered.names_at(stacks.offsets[:-1][some]))
         words = [
-            f"{names[first]} ← ({depth - 1} other frames)" if depth else ""
-            for first, depth in spans
+            f"{next(names)} ← ({depth - 1} other frames)" if depth else ""
+            for depth in stacks.lengths.tolist()
         ]
-        members = Ragged(stacks.offsets, numbers.astype(np.uint64))
+        members = Ragged(stacks.offsets, numbered.numbers.view(np.uint64))
         return of, words, members, some
 
     def _of_callstacks(
