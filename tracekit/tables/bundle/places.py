@@ -34,6 +34,7 @@ class RunPlaces:
         self._archives: dict[str, SymbolsArchive | None] = {}
         self._symbols: dict[tuple[str, int], str | None] = {}
         self._damage: dict[str, None] = {}
+        self._asked = False
 
     @property
     def binaries(self) -> Sequence[Binary]:
@@ -42,11 +43,12 @@ class RunPlaces:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why names were not found, in sentences."""
-        return (*self._loaded.remarks, *self._damage)
+        """Why names were not found, in sentences; nothing where none was looked for."""
+        return (*self._loaded.remarks, *self._damage) if self._asked else ()
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
         """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
+        self._asked |= bool(pids.size)
         found = np.full(pids.size, NO_BINARY, np.int64)
         owners = np.where(in_kernel(addresses), KERNEL, pids)
         for pid in np.unique(owners).tolist():

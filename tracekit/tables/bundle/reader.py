@@ -10,8 +10,8 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells import OutOfRangeError, Raw
 from tracekit.tables.bundle.columns import Columns
 from tracekit.tables.bundle.encodings import STACKS, Evidence
-from tracekit.tables.bundle.frames import NoPlaces
 from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of
+from tracekit.tables.bundle.places import RunPlaces
 from tracekit.tables.bundle.records import TIME, read_records
 from tracekit.tables.bundle.stacks import StackColumn, Stacks
 from tracekit.tables.bundle.store import Store, StoreColumn
@@ -21,9 +21,9 @@ from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 
 _PIECE = 1 << 19
 _SAID = {
-    Evidence.INFERRED: "is read by an encoding that was never compared with an export",
-    Evidence.RAW: "is of a type that is not known; it holds the numbers as they are stored",
-    Evidence.NONE: "is left empty: how its type {tag} is stored is not known",
+    Evidence.INFERRED: "read by an encoding that was never compared with an export",
+    Evidence.RAW: "of a type that is not known, the numbers as they are stored",
+    Evidence.NONE: "left empty, because how the type is stored is not known",
 }
 
 
@@ -37,7 +37,8 @@ class BundleReader:
         self._xpath = xpath
         self._number = number
         self._columns = Columns(run)
-        self._stacks = Stacks(run.arrays, NoPlaces())
+        self._places = RunPlaces(run)
+        self._stacks = Stacks(run.arrays, self._places)
 
     def pieces(self) -> Iterator[Node]:
         """Yield the table in pieces of some 100,000 rows, in order.
@@ -62,11 +63,13 @@ class BundleReader:
         """What is to be known of the columns, in words; nothing of a table without rows."""
         if not self._store.rows:
             return ()
-        kinds = [(one, self._columns.type_of(one)) for one in self._store.columns]
+        found: dict[Evidence, list[str]] = {}
+        for one in self._store.columns:
+            found.setdefault(self._columns.type_of(one).evidence, []).append(one.mnemonic)
         return tuple(
-            f"{one.mnemonic} {_SAID[kind.evidence].format(tag=kind.tag)}"
-            for one, kind in kinds
-            if kind.evidence in _SAID
+            f"{self._store.schema}: {said}: {', '.join(found[evidence])}"
+            for evidence, said in _SAID.items()
+            if evidence in found
         )
 
     def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
@@ -91,7 +94,7 @@ class BundleReader:
             columns=tuple(found),
             rows=times.size,
             number=self._number,
-            notes=self.notes,
+            notes=(*self.notes, *(one.removesuffix(".") for one in self._places.remarks)),
         )
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> Iterator[ColumnCells]:
