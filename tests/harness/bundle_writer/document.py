@@ -92,8 +92,10 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
 
 
 def _process(pid: int, name: str, path: str | None) -> dict[str, Any]:
-    # A name without a path is cut, so a long one gets a path.
-    place = path or (name if len(name) <= _SHORT else f"/{name}")
+    # A name is the end of a path, or else is cut.
+    place = name if len(name) <= _SHORT else f"/{name}"
+    if path and path.rpartition("/")[2] == name:
+        place = path
     return {"_pid": pid, "_execname": place, "displayName": name}
 
 

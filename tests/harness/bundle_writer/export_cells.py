@@ -77,7 +77,7 @@ class Cells:
             "thread-name": self._thread_name,
             "uuid": self._uuid,
             "location": self._location,
-            "label": lambda cell: Label(tuple(map(self._part, cell))),
+            "label": self._label,
             "numbers": lambda cell: tuple(map(int, (cell.text or "").split())),
             "callstack": self._callstack,
             "text-symbol": self._text_symbol,
@@ -157,6 +157,13 @@ class Cells:
     def _location(self, cell: Element) -> Location:
         image, offset = map(self.resolved, cell)
         return Location(self._uuid(image), int(offset.text or ""))
+
+    def _label(self, cell: Element) -> Label:
+        parts, shown = map(self.resolved, cell), cell.get("fmt")
+        texts = [part.get("fmt", part.text or "") for part in parts]
+        if shown is not None and " ".join(texts) != shown:
+            return Label((Part("XRPrototypeStringTypeID", shown),))  # made, not by Instruments
+        return Label(tuple(map(self._part, cell)))
 
     def _part(self, cell: Element) -> Part:
         found = self.resolved(cell)
