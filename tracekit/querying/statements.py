@@ -6,7 +6,7 @@ import duckdb
 
 from tracekit.errors import UsageError
 
-_READS = {"SELECT"}
+_BEGIN = {"select", "with", "from", "values", "pivot", "pivot_wider", "unpivot", "table", "("}
 _HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."
 
 
@@ -25,18 +25,16 @@ def require_question(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             f"There are {len(statements)} statements, and one is answered at a time.",
             hint="Ask them one after the other; WITH holds steps of one question.",
         )
-    kind = statements[0].type.name
     words = _words(sql)
-    if kind == "EXPLAIN":
-        explained = _explained(sql)
-        if explained:
+    if words[0].lower() == "explain":
+        if explained := _explained(sql, words):
             require_question(connection, explained)
             return
-    elif kind in _READS or (kind == "MULTI" and _pivots(words)):
+    elif statements[0].type.name == "SELECT" or _pivots(statements[0].type.name, words):
         return
-    first = words[0].upper() if words else kind
     raise UsageError(
-        f"{first} is refused: a query reads, and neither writes nor changes anything.", hint=_HINT
+        f"{words[0].upper()} is refused: a query reads, and neither writes nor changes anything.",
+        hint=_HINT,
     )
 
 
@@ -46,17 +44,19 @@ def asks_for_tables(sql: str) -> bool:
     return words in (["show", "tables"], ["show", "all", "tables"], ["describe"], ["show"])
 
 
-def _pivots(words: list[str]) -> bool:
+def _pivots(kind: str, words: list[str]) -> bool:
     """Tell whether several steps in one are a PIVOT, whose columns are looked up first."""
-    lower = {word.lower() for word in words}
-    begins = words[0].lower() in {"pivot", "pivot_wider", "with", "select", "from", "("}
-    return begins and bool(lower & {"pivot", "pivot_wider"})
+    lower = [word.lower() for word in words]
+    pivots = not {"pivot", "pivot_wider"}.isdisjoint(lower)
+    return kind == "MULTI" and pivots and lower[0] in _BEGIN
 
 
-def _explained(sql: str) -> str:
-    """Return what an EXPLAIN explains; empty where it has options of its own."""
-    words = _words(sql)
-    skipped = 2 if len(words) > 1 and words[1].lower() == "analyze" else 1
+def _explained(sql: str, words: list[str]) -> str:
+    """Return what an EXPLAIN explains; empty where nothing that could be a question."""
+    lower = [word.lower() for word in words]
+    skipped = 2 if lower[1:2] == ["analyze"] else 1
+    if lower[1:2] == ["("] and lower[2] not in _BEGIN:  # options, which we do not look into
+        return ""
     text = sql.encode()
     return text[_starts(sql)[skipped] :].decode() if len(words) > skipped else ""
 

@@ -1,0 +1,185 @@
+"""Questions over several runs, and what is said of runs that do not answer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tracekit
+from tracekit.analysis.families import families
+from tracekit.errors import RecordingError, UsageError
+
+Ask = Callable[..., list[dict[str, Any]]]
+Make = Callable[..., Path]
+
+
+def frame(folder: Path) -> pd.DataFrame:
+    """Put the intervals of all runs together as pandas does it."""
+    parts = [
+        tracekit.open(one).tables["gpu_intervals"].assign(run=one.name)
+        for one in sorted(folder.iterdir())
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_table_has_the_rows_of_all_runs_with_their_names_first(two_runs: Path, ask: Ask) -> None:
+    rows = ask("select * from gpu_intervals order by run, start", two_runs)
+    assert list(rows[0])[:4] == ["run", "run_path", "start", "duration"]
+    assert [(one["run"], one["start"], one["duration"]) for one in rows] == [
+        *(("a", 0, 10), ("a", 20, 30), ("a", 50, 1)),
+        *(("b", 5, 100), ("b", 200, 7)),
+    ]
+    assert {one["run_path"] for one in rows} == {str(two_runs / "a"), str(two_runs / "b")}
+    assert [one["target"] for one in rows] == [True, True, False, True, False]
+
+
+def test_sums_over_runs_are_those_of_pandas(two_runs: Path, ask: Ask) -> None:
+    rows = ask(
+        "select run, process, sum(duration)::bigint as total, median(duration) as middle "
+        "from gpu_intervals group by all order by all",
+        two_runs,
+    )
+    grouped = frame(two_runs).groupby(["run", "process"])["duration"]
+    expected = grouped.agg(["sum", "median"]).reset_index()
+    assert [tuple(one.values()) for one in rows] == list(expected.itertuples(index=False))
+
+
+TIMES = st.tuples(st.integers(0, 2**40), st.integers(0, 2**40))
+RUNS = st.lists(st.lists(TIMES, min_size=1, max_size=6), min_size=1, max_size=3)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(times=RUNS)
+def test_whatever_the_rows_duckdb_and_pandas_agree(
+    times: list[list[tuple[int, int]]], run: Make, ask: Ask
+) -> None:
+    folder = uuid4().hex
+    runs = [
+        run(f"{folder}/{number}", [(start, took, 7, "python3") for start, took in rows])
+        for number, rows in enumerate(times)
+    ]
+    [row] = ask(
+        "select count(*) n, sum(duration)::bigint s, max(start + duration) m, "
+        "count(distinct run) r from gpu_intervals",
+        runs[0].parent,
+    )
+    known = frame(runs[0].parent)
+    ends = (known["start"] + known["duration"]).max()
+    assert row == {"n": len(known), "s": known["duration"].sum(), "m": ends, "r": len(runs)}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "with other as (select * from gpu_intervals) select count(*) n from other",
+        'select count(*) n from "GPU_Intervals"',
+        "select (select count(*) from gpu_intervals) n",
+        "from gpu_intervals select count(*) n",
+        "select count(*) n from main.gpu_intervals",
+        "select count(*) n from query_table('gpu_intervals')",
+        "select sum(n)::bigint n from (pivot gpu_intervals on channel using count(*) as n) "
+        "unpivot (n for c in (columns('.*_n|Compute')))",
+        "select count(*) n from runs join gpu_intervals using (run)",
+        "with runs as (select 1 as run) select count(*) n from gpu_intervals, runs",
+    ],
+)
+def test_a_table_is_found_wherever_it_is_named(sql: str, two_runs: Path, ask: Ask) -> None:
+    assert ask(sql, two_runs) == [{"n": 5}]
+
+
+def test_nothing_is_made_that_is_not_named(two_runs: Path, ask: Ask) -> None:
+    assert ask("with gpu_intervals as (select 1 x) select * from gpu_intervals", two_runs)
+    assert not (two_runs / "a" / "tables").exists()
+
+
+@pytest.mark.parametrize("sql", ["describe gpu_intervals", "summarize gpu_intervals"])
+def test_a_table_can_be_described(sql: str, two_runs: Path, ask: Ask) -> None:
+    rows = {one["column_name"]: one["column_type"] for one in ask(sql, two_runs)}
+    assert (rows["start"], rows["duration"], rows["encoder"]) == ("BIGINT", "BIGINT", "UBIGINT")
+
+
+def test_equal_work_has_one_family(ask: Ask, two_runs: Path) -> None:
+    labels = [
+        "Command Buffer 0:Gemm      ( python3 (4711) )  0xee6b2803",
+        "  spaced\t",
+        "",
+        "0xff",
+        "a ( b ) ",
+        "it's",
+    ]
+    _, names = families(pd.Series(labels))
+    for label, name in zip(labels, names, strict=True):
+        quoted = label.replace("'", "''")
+        assert ask(f"select family('{quoted}') f", two_runs) == [{"f": name}]
+    assert ask("select family(null) f", two_runs) == [{"f": "unlabelled"}]
+
+
+def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Ask) -> None:
+    (two_runs / "b" / "recording.json").write_text("{")
+    said: list[str] = []
+    assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "a"}]
+    assert said[0].startswith("gpu_intervals of b is left out:")
+    assert "recording.json cannot be read" in said[0]
+
+
+def test_what_a_reader_says_is_said_each_time(
+    two_runs: Path, ask: Ask, later: None, run: Make
+) -> None:
+    export = two_runs / "b" / "exports" / "gpu.xml"
+    export.write_bytes(export.read_bytes()[:-80])
+    for _ in range(2):
+        said: list[str] = []
+        ask("select count(*) from gpu_intervals", two_runs, warnings=said)
+        assert any(one.startswith("gpu_intervals of b: ") for one in said), said
+
+
+def test_a_run_without_the_table_is_named(two_runs: Path, ask: Ask) -> None:
+    export = two_runs / "b" / "exports" / "gpu.xml"
+    export.write_text(export.read_text().replace("metal-gpu-intervals", "unheard-of"))
+    said: list[str] = []
+    assert ask("select count(*) n from gpu_intervals", two_runs, warnings=said) == [{"n": 3}]
+    assert said[0] == "1 run has no table gpu_intervals, left out: b."
+
+
+def test_a_table_that_no_run_has_is_said_with_what_is_near(two_runs: Path, ask: Ask) -> None:
+    with pytest.raises(RecordingError, match="No run has the table gpu_counters") as raised:
+        ask("select * from gpu_counters", two_runs)
+    assert "Near are gpu_intervals" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("sql", "said", "hint"),
+    [
+        ("select * from gpu_interval", "There is no table 'gpu_interval'", "gpu_intervals"),
+        ("select durations from gpu_intervals", '"durations" not found', '"duration"'),
+        ("selct 1", 'syntax error at or near "selct"', ""),
+        ("select nothing_such(1)", "nothing_such does not exist", "Did you mean"),
+        ("select * from elsewhere.gpu_intervals", "elsewhere", ""),
+        ("select label::int from gpu_intervals", "Could not convert", ""),
+        ("select error('it is so')", "it is so.", ""),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(
+    sql: str, said: str, hint: str, two_runs: Path, ask: Ask
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        ask(sql, two_runs)
+    assert said in raised.value.message
+    assert "\n" not in raised.value.message
+    assert hint in raised.value.hint
+
+
+def test_a_folder_whose_name_is_a_pattern_is_read(run: Make, ask: Ask, later: None) -> None:
+    folder = run("it's a [1]* {b}", [(0, 10, 7, "python3")])
+    rows = ask("select run, start from gpu_intervals", folder)
+    assert rows == [{"run": "it's a [1]* {b}", "start": 0}]
+
+
+def test_tables_with_other_columns_are_put_together_by_name(run: Make, ask: Ask) -> None:
+    one = run("one", [(0, 10, 7, "python3")])
+    assert ask("select count(frame) n from gpu_intervals", one) == [{"n": 0}]
