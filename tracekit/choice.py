@@ -9,6 +9,7 @@ from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
 from tracekit.recording import Recording, quoted
 from tracekit.report.panels import PANELS
+from tracekit.tables.direct import direct
 from tracekit.tables.put_away import NOTE
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import first_sources, needed_schemas
@@ -53,7 +54,7 @@ def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
 
     Raises:
         RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
-            recording never began.
+            recording never began; or it has one that is read directly, and no xctrace is here.
         ToolError: The bundle is one of xctrace, which is not here.
         UsageError: `tables` names what can be no table.
     """
@@ -62,6 +63,7 @@ def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
+        _require_exporter(recording)
         return choose("xctrace", tables)
     if pruned := recording.provenance().pruned:
         raise RecordingError(
@@ -94,6 +96,28 @@ def require_exports(recording: Recording) -> None:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
             hint=f"Run `tracekit export {quoted(recording.folder)}` first.",
+        )
+    note = direct(recording.exports)
+    bundle = note.path(recording.exports) if note is not None else None
+    if bundle is not None and not bundle.exists() and not _exported(recording):
+        raise RecordingError(
+            f"The tables of {recording.folder} are read from {bundle}, which is not there.",
+            hint="Put the bundle back, or import it again.",
+        )
+
+
+def _exported(recording: Recording) -> bool:
+    """Tell whether tables stand, or stood, beside the table of contents."""
+    tables = set(recording.exports.glob("*.xml")) - {recording.toc_file}
+    return bool(tables) or (recording.exports / NOTE).exists()
+
+
+def _require_exporter(recording: Recording) -> None:
+    """Raise RecordingError where nothing can export a run, and nothing has to."""
+    if direct(recording.exports) is not None and find_xctrace() is None:
+        raise RecordingError(
+            f"{recording.folder} needs no export: its tables are read from its bundle.",
+            hint="Go on with `tracekit analyze`.",
         )
 
 

@@ -56,7 +56,7 @@ def hostile(path: Path) -> InputError:
 
 def _hint(path: Path) -> str:
     if path.suffix == ".trace":
-        return "A bundle is read by `tracekit import`, on a Mac with Xcode."
+        return "`tracekit tables` shows what a bundle holds, `tracekit import` makes a run of it."
     if path.is_dir():
         return "Name one file in it, or import the folder with `tracekit import`."
     return "Write it to a file first: exports are read more than once."

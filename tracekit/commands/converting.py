@@ -1,4 +1,4 @@
-"""`convert`: an export into a flat table, a run into what other programs read."""
+"""`convert`: an export or a bundle into flat tables, a run into what other programs read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -6,29 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tracekit.commands import options
+from tracekit.commands.unbundling import convert_bundle
 from tracekit.recording import Recording
 
 if TYPE_CHECKING:
     from tracekit.tables.place import Choice
 
-FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv"]
+FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
 
 
 def convert(
     source: Annotated[
-        Path, typer.Argument(metavar="EXPORT.xml|RUN", help="Export of xctrace, or a run's folder.")
+        Path,
+        typer.Argument(metavar="EXPORT.xml|X.trace|RUN", help="Export, bundle, or a run's folder."),
     ],
     output: Annotated[
         Path | None,
         typer.Argument(
             metavar="[OUT]",
-            help="File to write: .parquet, .csv or .feather for an export.",
+            help="File to write, or folder for a bundle: .parquet, .csv or .feather.",
             show_default=False,
         ),
     ] = None,
     *,
     to: Annotated[
-        FormatName | None, typer.Option(help="Format of a whole run, for another program.")
+        FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
     ] = None,
     schema: Annotated[
         str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
@@ -37,7 +39,7 @@ def convert(
     run_number: options.RunNumber = None,
     no_redact: options.NoRedact = False,
 ) -> None:
-    """Convert an export or a run for others.
+    """Convert an export, bundle or run.
 
     An export becomes a flat table: one row for each row, one column for each mnemonic, in order.
     Where there are stacks, a column NAME.stack numbers them, and OUT.frames.parquet and
@@ -45,15 +47,21 @@ def convert(
     damage are written, and the exit code is 3. A table of any length is converted in a few
     hundred MB of memory.
 
+    A bundle becomes a folder of all of its tables with --to parquet, csv or feather, or one table
+    with --schema. Tables that are damaged are left out by name, and the exit code is 3.
+
     A run becomes what --to says: perfetto and chrome hold its intervals on tracks, with arrows
     from command buffers over encoders to the GPU, its counters, and what was found; speedscope
     holds the stacks of threads; parquet and csv every table, as it is. Without OUT it stands
     below the run's folder, in convert.
     """
     from tracekit.tables.place import Choice
+    from tracekit.tables.stored import is_bundle
 
     choice = Choice(run_number, table)
-    if source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
+    if is_bundle(source):
+        convert_bundle(source, output, to, schema, choice)
+    elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
         _convert_run(source, output, to, no_redact=no_redact, chosen=schema or choice != Choice())
     else:
         _convert_export(source, output, schema, choice, to)

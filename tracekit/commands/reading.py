@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def tables(
-    run: options.RunFolder,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
+    ],
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Table to show.", show_default=False)
     ] = None,
@@ -29,12 +31,17 @@ def tables(
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
 ) -> None:
-    """List, show or write the tables of a run."""
+    """List, show or write the tables of a run.
+
+    A bundle is read where it is, on any system; no run is made of it and nothing is kept.
+    """
     from tracekit import console, pipeline
     from tracekit.errors import UsageError
     from tracekit.tables import write_table
+    from tracekit.tables.in_place import tables_of_bundle
+    from tracekit.tables.stored import is_bundle
 
-    there = pipeline.tables_of(Recording(run))
+    there = tables_of_bundle(run) if is_bundle(run) else pipeline.tables_of(Recording(run))
     if name is None and output is not None:
         raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
     if name is None:

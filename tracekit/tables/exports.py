@@ -8,13 +8,14 @@ from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.bundle.toc import toc_of
 from tracekit.tables.direct import covered, direct, nameless, tables_in
 from tracekit.tables.headers import Header, headers
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import attributes_of, place_of, schema_at
 from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
-from tracekit.tables.stored import is_bundle, opened
+from tracekit.tables.stored import is_bundle, opened, stored
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
 from tracekit.toc import Toc, read_toc
 
@@ -92,7 +93,9 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
     """
     if is_bundle(folder):
         bundle = opened(folder)
-        return ExportIndex(_by_schema(tables_in(bundle)), lost=tuple(nameless(bundle)))
+        toc = toc_of(bundle)
+        tables = _by_schema(tables_in(bundle, toc))
+        return ExportIndex(tables, toc=toc, lost=tuple(nameless(bundle)))
     found = _exports(folder, memory)
     note = direct(folder)
     if note is None:
@@ -144,7 +147,12 @@ def _listed(path: Path, header: Header, toc: Toc | None) -> Listed:
 
 
 def contents_beside(path: Path) -> Toc | None:
-    """Read the table of contents that stands beside an export, if there is exactly one."""
+    """Read the table of contents that stands beside an export, if there is exactly one.
+
+    Beside a table in a bundle none ever stands.
+    """
+    if stored(path) is not None:
+        return None
     beside = [
         one for one in path.parent.glob("*.xml") if one.is_file() and root(head(one)) == TOC_ROOT
     ]

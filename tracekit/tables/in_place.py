@@ -5,9 +5,10 @@ from pathlib import Path
 from tracekit.errors import RecordingError
 from tracekit.tables.bundle.issues import issues_of
 from tracekit.tables.bundle.remarks import remarks_of
-from tracekit.tables.bundle.toc import write_toc
+from tracekit.tables.bundle.toc import toc_of, write_toc
 from tracekit.tables.direct import Direct, note_direct
 from tracekit.tables.stored import opened
+from tracekit.tables.tables import Tables
 
 
 def leave_in_place(bundle: Path, exports: Path) -> tuple[str, ...]:
@@ -37,3 +38,13 @@ def leave_in_place(bundle: Path, exports: Path) -> tuple[str, ...]:
     note_direct(exports, Direct(name))
     issues = [one for run in opening.runs for one in issues_of(opening, run)]
     return (*remarks_of(opening), *issues)
+
+
+def tables_of_bundle(bundle: Path) -> Tables:
+    """Return the normalized tables of a bundle, without making a run of it; nothing is kept.
+
+    Raises:
+        InputError: It is no bundle, damaged, or of a layout that is not known.
+    """
+    runs = toc_of(opened(bundle)).runs
+    return Tables(bundle, frozenset(run.target.pid for run in runs if run.target is not None))

@@ -11,6 +11,7 @@ from tracekit.tables.exports import ExportIndex, Listed, index, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.kept import Kept
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
+from tracekit.toc import Toc
 
 
 class MissingTableError(TracekitError, KeyError):
@@ -37,6 +38,11 @@ class RawTables:
     def schemas(self) -> tuple[str, ...]:
         """The schemas of all exports there are."""
         return tuple(sorted(self._index.tables))
+
+    @property
+    def toc(self) -> Toc | None:
+        """The table of contents, if there is one."""
+        return self._index.toc
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
@@ -81,7 +87,7 @@ class RawTables:
             MissingTableError: There is no export of it.
             InputError: The export cannot be read, or it is not clear which table is meant.
         """
-        one = self._chosen(schema, choice)
+        one = self.chosen(schema, choice)
         place = kept_as(one, self._index.tables[schema])
         key = (one.file, schema, place.run, place.table)
         if key not in self._read:
@@ -89,7 +95,8 @@ class RawTables:
             self.warnings |= dict.fromkeys((*self._read[key].said, *self._others(one, choice)))
         return self._read[key]
 
-    def _chosen(self, schema: str, choice: Choice) -> Listed:
+    def chosen(self, schema: str, choice: Choice = OPEN) -> Listed:
+        """Return where the one table of a schema is that is meant; raise as `table` does."""
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
             raise MissingTableError(

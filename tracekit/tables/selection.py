@@ -15,7 +15,7 @@ from tracekit.tables.place import (
     described,
     place_of,
 )
-from tracekit.tables.stored import shown
+from tracekit.tables.stored import file_shown, shown
 from tracekit.tables.xml import Node
 from tracekit.toc import Toc
 
@@ -122,7 +122,7 @@ class Selection:
             for seen in others
         )
         notes = self._chosen.notes if self._chosen else ()
-        return (*left_out, *(f"{shown(self._path)}: {note}." for note in notes))
+        return (*left_out, *(f"{file_shown(self._path)}: {note}." for note in notes))
 
     @property
     def rows(self) -> int:

@@ -105,6 +105,12 @@ def shown(path: Path) -> str:
     return path.name if one is None else f"{one.bundle.name} (store {one.number})"
 
 
+def file_shown(path: Path) -> str:
+    """Name the file that someone named: for a table in a bundle, that is the bundle."""
+    one = stored(path)
+    return path.name if one is None else one.bundle.name
+
+
 def is_bundle(path: Path) -> bool:
     """Tell whether a path is a folder that calls itself a bundle."""
     return path.suffix == SUFFIX and path.is_dir()

@@ -1,0 +1,158 @@
+"""Commands on bundles, and on runs whose tables are read from one."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bundle_writer import RunInfo, write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
+
+Tracekit = Callable[..., Any]
+TABLES = [
+    ticks([1]),
+    intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER)),
+    ticks([7, 8], {"frequency": 10}),
+]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return write_bundle(tmp_path / "mine.trace", TABLES, info=RunInfo())
+
+
+@pytest.fixture
+def run(bundle: Path, tmp_path: Path, tracekit: Tracekit) -> Path:
+    assert tracekit("import", bundle, "--output", tmp_path / "run").code == 0
+    return tmp_path / "run"
+
+
+def test_tables_of_a_bundle_are_listed_and_shown(bundle: Path, tracekit: Tracekit) -> None:
+    before = sorted(bundle.rglob("*"))
+    listed = tracekit("tables", bundle)
+    assert listed.code == 0
+    assert "gpu_intervals" in listed.out
+    shown = tracekit("tables", bundle, "gpu_intervals")
+    assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["start", "0", "5", "40"]
+    assert tracekit("tables", bundle, "ticks", "--table", 3).out.count("\n") == 3
+    assert sorted(bundle.rglob("*")) == before
+    assert sorted(one.name for one in bundle.parent.iterdir()) == ["mine.trace"]
+
+
+def test_a_table_of_a_bundle_is_written(bundle: Path, tmp_path: Path, tracekit: Tracekit) -> None:
+    file = tmp_path / "gpu.parquet"
+    assert tracekit("tables", bundle, "gpu_intervals", "--output", file).code == 0
+    assert pd.read_parquet(file)["target"].tolist() == [True, True, False]
+
+
+def test_a_table_that_cannot_be_read_is_listed_with_the_reason(
+    bundle: Path, tracekit: Tracekit
+) -> None:
+    (bundle / "corespace/run1/core/stores/indexed-store-1/bulkstore").write_bytes(b"nonsense")
+    listed = tracekit("tables", bundle)
+    assert listed.code == 0
+    assert "not available" in listed.out
+    assert "bulkstore" in listed.out
+
+
+def test_a_bundle_is_converted_whole(bundle: Path, tmp_path: Path, tracekit: Tracekit) -> None:
+    assert tracekit("convert", bundle, tmp_path / "out", "--to", "parquet").code == 0
+    names = sorted(one.name for one in (tmp_path / "out").iterdir())
+    assert names == ["metal-gpu-intervals.parquet", "tick-2.parquet", "tick.parquet"]
+
+
+def test_damage_is_told_and_the_rest_written(
+    bundle: Path, tmp_path: Path, tracekit: Tracekit
+) -> None:
+    (bundle / "corespace/run1/core/stores/indexed-store-1/bulkstore").write_bytes(b"nonsense")
+    ran = tracekit("convert", bundle, tmp_path / "out", "--to", "csv")
+    assert ran.code == 3
+    assert "metal-gpu-intervals" in ran.err
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["tick-2.csv", "tick.csv"]
+
+
+def test_one_table_of_a_bundle_is_converted(
+    bundle: Path, tmp_path: Path, tracekit: Tracekit
+) -> None:
+    file = tmp_path / "x.parquet"
+    assert tracekit("convert", bundle, file, "--schema", "metal-gpu-intervals").code == 0
+    assert len(pd.read_parquet(file)) == 3
+    assert tracekit("convert", bundle, file, "--schema", "tick", "--table", 3).code == 0
+    assert pd.read_parquet(file)["time"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["OUT", "--to", "perfetto"], (2, "tracekit import")),
+        (["OUT", "--to", "csv", "--schema", "tick"], (2, "choose one")),
+        (["--to", "csv"], (2, "not said where to write")),
+        (["OUT.csv"], (2, "not said which table")),
+        (["OUT.txt", "--schema", "metal-gpu-intervals"], (2, "suffix that says no format")),
+        (["OUT.csv", "--schema", "tick"], (3, "has 2 exports of tick")),
+        (["OUT.csv", "--schema", "tock"], (3, "There are tick")),
+    ],
+)
+def test_what_makes_no_sense_is_said(
+    bundle: Path, tmp_path: Path, tracekit: Tracekit, words: list[str], expected: tuple[int, str]
+) -> None:
+    code, told = expected
+    ran = tracekit("convert", bundle, *(one.replace("OUT", f"{tmp_path}/out") for one in words))
+    assert ran.code == code
+    assert told in " ".join(ran.err.split())
+
+
+def test_a_bundle_that_is_not_known_is_refused_with_the_way_out(
+    tmp_path: Path, tracekit: Tracekit
+) -> None:
+    (tmp_path / "old.trace").mkdir()
+    for words in (["tables"], ["convert", tmp_path / "out", "--to", "csv"]):
+        ran = tracekit(words[0], tmp_path / "old.trace", *words[1:])
+        assert ran.code == 3
+        assert "xctrace export" in ran.err
+
+
+def test_a_run_of_a_bundle_goes_through_all_stages(run: Path, tracekit: Tracekit) -> None:
+    assert tracekit("analyze", run).code == 0
+    assert tracekit("report", run).code == 0
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+    assert tracekit("compare", run, run).code == 0
+    assert tracekit("convert", run, "--to", "perfetto").code == 0
+    assert tracekit("index", run.parent).code == 0
+
+
+@pytest.mark.skipif(shutil.which("xcrun") is not None, reason="xctrace would export it")
+def test_such_a_run_needs_no_export(run: Path, tracekit: Tracekit) -> None:
+    ran = tracekit("export", run)
+    assert ran.code == 3
+    assert "needs no export" in ran.err
+    assert "tracekit analyze" in ran.err
+
+
+def test_without_its_bundle_such_a_run_is_not_judged(
+    bundle: Path, run: Path, tracekit: Tracekit
+) -> None:
+    bundle.rename(bundle.with_name("elsewhere"))
+    ran = tracekit("analyze", run)
+    assert ran.code == 3
+    assert "which is not there" in ran.err
+    assert "Put the bundle back" in ran.err
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_pruning_leaves_a_bundle_that_tables_are_read_from(
+    run: Path, bundle: Path, tracekit: Tracekit, linked: bool
+) -> None:
+    if not linked:
+        (run / "recording.trace").unlink()
+        shutil.copytree(bundle, run / "recording.trace")
+    assert tracekit("analyze", run).code == 0
+    ran = tracekit("prune", run.parent, "--keep", "0d", "--newest", 0)
+    assert ran.code == 0
+    told = "its tables are read from its bundle" in " ".join(ran.out.split())
+    assert told is not linked
+    assert (run / "recording.trace").is_dir()
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4

@@ -1,0 +1,90 @@
+"""All tables of a bundle as files of another kind."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from tracekit.errors import InputError, RecordingError
+from tracekit.tables.convert import convert
+from tracekit.tables.exports import index
+from tracekit.tables.listed import Listed
+from tracekit.tables.place import Choice
+
+
+@dataclass(frozen=True)
+class Unbundled:
+    """What became of a bundle's tables.
+
+    Attributes:
+        files: What was written: tables, and the stacks beside them.
+        said: What is to be known of tables that were written.
+        lost: Which tables could not be read, and why.
+    """
+
+    files: tuple[Path, ...]
+    said: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def unbundle(bundle: Path, folder: Path, suffix: str, progress: Callable[[str], None]) -> Unbundled:
+    """Write every table of a bundle as a flat one, under the name of its schema.
+
+    Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
+    table of contents. Of several runs, each has a folder `run1`, `run2` of its own.
+
+    Args:
+        bundle: The bundle.
+        folder: Where to write; it is made. Files of the same names are replaced.
+        suffix: The format: .parquet, .csv or .feather.
+        progress: Told which table is written.
+
+    Raises:
+        InputError: The bundle is damaged, or of a layout that is not known.
+        RecordingError: The files cannot be written.
+    """
+    found = index(bundle)
+    files, said = list[Path](), dict[str, None]()
+    lost = dict.fromkeys(found.lost)
+    tables = [one for listed in found.tables.values() for one in listed]
+    for one, name in _named(tables):
+        progress(f"writing {one.schema}")
+        output = folder / f"{name}{suffix}"
+        _make(output.parent)
+        choice = Choice(one.place.run, one.place.index)
+        try:
+            converted = convert(one.file, output, one.schema, choice, toc=found.toc)
+        except InputError as error:
+            lost[f"{one.schema}, {one}, is left out: {error.message}"] = None
+            continue
+        files += converted.files
+        said |= dict.fromkeys((*converted.damage, *converted.drift, *converted.remarks))
+    return Unbundled(tuple(files), tuple(said), tuple(lost))
+
+
+def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:
+    """Yield tables with the names of their files, none of which leads elsewhere."""
+    several = len({one.place.run for one in tables}) > 1
+    taken = set[str]()
+    for one in sorted(tables, key=lambda one: (one.place.run or 0, one.place.index or 0)):
+        plain = "".join(
+            letter if letter.isalnum() or letter in "-_" else "_" for letter in one.schema
+        )
+        name = f"run{one.place.run}/{plain}" if several else plain
+        free = next(one for one in _numbered(name) if one not in taken)
+        taken.add(free)
+        yield one, free
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(
+            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder."
+        ) from error
