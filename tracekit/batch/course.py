@@ -51,7 +51,7 @@ class Course:
 
     def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[Row, ...]]:
         running: dict[Running, Task] = {}
-        ends = as_completed()
+        ends = as_completed(loop=self._workers.client.loop)
         try:
             while self._fill(running, ends, tasks, 1 if alone else self._room()):
                 future: Running = next(ends)

@@ -1,5 +1,6 @@
 """A recording of an object store or an archive, brought to a private folder of this machine."""
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from tracekit.units import size
 
 _AT_ONCE = 64
 _MOST_FILES = 100_000
+_LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
 
 
@@ -69,8 +71,5 @@ def _require_room(source: Source, files: Mapping[str, Said], folder: Path) -> No
 
 
 def _plain(source: Source) -> str:
-    """Return a name for the copy that no file system minds, with the ending that says its form."""
-    endings = {Form.BUNDLE: ".trace", Form.ZIPPED: ".trace.zip"}
-    if source.form is Form.EXPORTS and source.place.base.lower().endswith(".xml"):
-        return "source.xml"
-    return f"source{endings.get(source.form, '')}"
+    """Return what the copy is called: as the source, in letters that no file system minds."""
+    return re.sub(r"[^\w.+-]+", "-", source.place.base)[-_LONGEST:].lstrip(".-") or "source"

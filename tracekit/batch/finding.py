@@ -59,7 +59,7 @@ def _matching(
     for place, said in folder.listed():
         if pattern.match(place.path):
             yield place, said
-        elif _to_look_through(place, said) and place.path.count("/") <= deepest:
+        elif _to_look_through(place, said) and not _deep_enough(place, deepest):
             yield from _matching(place, pattern, deepest)
 
 
@@ -93,6 +93,10 @@ def _in(folder: Place, deepest: int) -> Iterator[Source]:
     for place, said in there:
         if _to_look_through(place, said) and deepest:
             yield from _in(place, deepest - 1)
+
+
+def _deep_enough(place: Place, deepest: int) -> bool:
+    return place.base.endswith(_BUNDLE) or place.path.count("/") > deepest
 
 
 def _to_look_through(place: Place, said: Said) -> bool:

@@ -1,0 +1,43 @@
+"""File systems that do what none should: lie about what is there, end who reads from them."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
+
+
+class LyingFileSystem(MemoryFileSystem):
+    """Lists files that are not below the folder that was asked for."""
+
+    protocol = "lying"
+    store: dict[str, Any] = {}  # noqa: RUF012  shared, as the store of its parent is
+    pseudo_dirs = [""]  # noqa: RUF012
+    names: tuple[str, ...] = ()
+
+    def find(self, path: str, *_: Any, **__: Any) -> Any:
+        """Name files as if they were there."""
+        names = [name.replace("HERE", path) for name in type(self).names]
+        return {name: {"name": name, "size": 1, "type": "file"} for name in names}
+
+    def ls(self, path: str, *_: Any, **__: Any) -> Any:
+        """List the same."""
+        return list(self.find(path).values())
+
+
+class DeadlyFileSystem(LocalFileSystem):
+    """Ends, as a crash would, the process that fetches from it; looking does no harm."""
+
+    protocol = "deadly"
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        return super()._strip_protocol(str(path).removeprefix("deadly://"))
+
+    def get(self, *_: Any, **__: Any) -> None:
+        """Die, and leave a mark."""
+        with Path(os.environ["DEADLY_MARKS"]).open("a") as marks:
+            marks.write(f"{os.getpid()}\n")
+        os.kill(os.getpid(), signal.SIGKILL)
