@@ -1,5 +1,6 @@
 """What a batch keeps of a recording: one row of its data set."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -118,7 +119,7 @@ def judged(row: Row, recording: Recording, result: Result) -> Row:
         "metrics": _known(result.metrics),
         "results": _known(result.results),
         "findings": tuple(_found(one) for one in result.findings),
-        "warnings": provenance.warnings,
+        "warnings": (*provenance.warnings, *_silence(result)),
     }
     return replace(row, **said)
 
@@ -133,6 +134,14 @@ def as_table(rows: tuple[Row, ...]) -> pa.Table:
 
 def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
     return {one.name: float(one.value) for one in measured if one.value is not None}
+
+
+def _silence(result: Result) -> tuple[str, ...]:
+    """Say why there is no number at all, where that is so: for the reason that most have."""
+    reasons = Counter(one.reason for one in result.metrics if one.value is None and one.reason)
+    if not reasons or any(one.value is not None for one in result.metrics):
+        return ()
+    return (f"No metric is available: {reasons.most_common(1)[0][0]}",)
 
 
 def _found(one: Finding) -> Found:
