@@ -135,7 +135,8 @@ def test_segments_beyond_all_addresses_are_left_out() -> None:
         (whole(one(TEXT))[:60], "cut"),
         (b"\0" + whole()[1:], "unknown form"),
         (whole().replace(b"\xee\xff\xc0", b"\0\0\0"), "end"),
-        (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFFFFFF), "cut"),
+        (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFFFFFF), "more than 65,536 binaries"),
+        (struct.pack("<6I", 0xFF01FF02, 1, 0, 0, 0, 0xFFFF), "cut"),
         (whole(one(TEXT)).replace(struct.pack("<I", 16), b"\xff\xff\xff\xff", 1), "cut"),
     ],
 )

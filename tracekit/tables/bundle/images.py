@@ -28,6 +28,7 @@ _ARCHS = {0: "arm64", 2: "arm64e"}
 _TEXT = "__TEXT"
 _SHARED = "__LINKEDIT"  # of all binaries of a shared cache in one place; never code
 _MOST_VARIANTS = 16
+_MOST_IMAGES = 1 << 16
 
 
 class SignatureError(ValueError):
@@ -83,6 +84,8 @@ def read_signature(content: bytes) -> Signature:
         magic, version, _, _, _, count = _HEAD.unpack_from(content)
         if (magic, version) != (_HEAD_MAGIC, _HEAD_VERSION):
             raise SignatureError("is of an unknown form")
+        if count > _MOST_IMAGES:
+            raise SignatureError(f"names more than {_MOST_IMAGES:,} binaries")
         offset, images = _HEAD.size, list[Image]()
         for _ in range(count):
             image, offset = _image(content, offset)

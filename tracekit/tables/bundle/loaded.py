@@ -58,9 +58,8 @@ class Loaded:
                 found += self._of(archive, node)
             except (ArchiveError, SignatureError) as error:
                 who = "the kernel" if pid == KERNEL else f"process {pid}"
-                self._damage[
-                    f"The list of the binaries of {who} {error}: its addresses have no names."
-                ] = None
+                named = "some of its addresses have no names"
+                self._tell(f"The list of the binaries of {who} {error}: {named}.")
         return self._counted(found)
 
     def ticks(self, pid: int, times: Numbers) -> Addresses:
@@ -75,9 +74,7 @@ class Loaded:
     def _counted(self, found: list[Image]) -> tuple[Image, ...]:
         self._left -= len(found)
         if self._left < 0:
-            self._damage[
-                "There are more binaries than a recording can have: some are left out."
-            ] = None
+            self._tell("There are more binaries than a recording can have: some are left out.")
             return ()
         return tuple(found)
 
@@ -138,9 +135,7 @@ class Loaded:
                 if 0 < numerator < _KERNEL_PID and 0 < denominator < _KERNEL_PID:
                     found[str(device)] = (numerator, denominator, start & _ANY_TIME)
         except (ArchiveError, TypeError, ValueError):
-            self._damage[
-                "The mach times of the run cannot be read: binaries are taken as last loaded."
-            ] = None
+            self._tell("The mach times of the run cannot be read: the last binaries are taken.")
         return found
 
     def _entries(self, top: str) -> Mapping[Any, Value]:
@@ -151,8 +146,11 @@ class Loaded:
             runs = by_number(entries(archive, archive.top(top)))
             return entries(archive, runs.get(self._run.number))
         except ArchiveError as error:
-            self._damage[f"The list of binaries {error}: addresses have no names."] = None
+            self._tell(f"The list of binaries {error}: addresses have no names.")
             return {}
+
+    def _tell(self, remark: str) -> None:
+        self._damage[remark] = None
 
 
 def _part(archive: Archive, node: Value, key: str) -> Value:
