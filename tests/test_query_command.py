@@ -1,0 +1,110 @@
+"""`tracekit query`: what it prints, writes and tells a script."""
+
+import io
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+Run = Callable[..., Any]
+SUM = "select process, sum(duration)::bigint as total from gpu_intervals group by all order by all"
+
+
+def test_rows_go_to_stdout_with_their_names(tracekit: Run, imported: Path) -> None:
+    ran = tracekit("query", SUM, imported)
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines() == ["process\ttotal", "WindowServer\t1", "python3\t20"]
+
+
+def test_more_rows_than_are_shown_are_counted(tracekit: Run, imported: Path) -> None:
+    ran = tracekit("query", "select start from gpu_intervals order by 1", imported, "--rows", 1)
+    assert ran.out.splitlines() == ["start", "0"]
+    assert "2 more rows of 3" in ran.err
+
+
+def test_all_rows_are_written_into_a_file(tracekit: Run, imported: Path, tmp_path: Path) -> None:
+    for suffix, read in (
+        ("parquet", pd.read_parquet),
+        ("csv", pd.read_csv),
+        ("json", pd.read_json),
+    ):
+        file = tmp_path / f"sums.{suffix}"
+        ran = tracekit("query", SUM, imported, "--output", file)
+        assert (ran.code, ran.out.strip()) == (0, str(file))
+        assert read(file)["total"].tolist() == [1, 20]
+
+
+def test_stdout_is_a_file_too(tracekit: Run, imported: Path) -> None:
+    ran = tracekit("query", SUM, imported, "--output", "-")
+    assert pd.read_csv(io.StringIO(ran.out))["total"].tolist() == [1, 20]
+    ran = tracekit("query", SUM, imported, "--format", "json")
+    assert json.loads(ran.out)[1] == {"process": "python3", "total": 20}
+
+
+def test_a_whole_folder_is_asked_and_what_is_broken_is_named(tracekit: Run, imported: Path) -> None:
+    broken = imported.parent / "broken"
+    broken.mkdir()
+    (broken / "recording.json").write_text("{")
+    ran = tracekit("query", SUM, imported.parent)
+    assert ran.code == 0
+    assert "python3\t20" in ran.out
+    assert "gpu_intervals of broken is left out" in ran.err
+
+
+def test_the_columns_of_an_answer_can_be_asked_for(tracekit: Run, imported: Path) -> None:
+    ran = tracekit("query", SUM, imported, "--schema")
+    assert ran.out.splitlines() == ["process\tVARCHAR", "total\tBIGINT"]
+
+
+@pytest.mark.parametrize("words", [("--list",), ("show tables",)])
+def test_tables_are_listed(words: tuple[str, ...], tracekit: Run, imported: Path) -> None:
+    ran = tracekit("query", *words, imported)
+    assert ran.code == 0, ran.err
+    listed = [line.split("\t")[:2] for line in ran.out.splitlines()]
+    assert listed[:3] == [["runs", "1"], ["metrics", "0"], ["findings", "0"]]
+    assert ["gpu_intervals", "1"] in listed[3:]
+    assert all(runs == "1" for _, runs in listed[3:])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "It is not said what to ask."),
+        (("select 1; select 2",), 2, "2 statements"),
+        (("drop table runs",), 2, "DROP is refused"),
+        (("select nope from runs",), 2, '"nope" not found'),
+        (("select * from gpu_interval",), 2, "There is no table 'gpu_interval'"),
+        (("select * from hangs",), 3, "No run has the table hangs"),
+        (("select 1", "nowhere"), 2, "nowhere does not exist"),
+        (("select 1", "--output", "x.txt"), 2, "no format"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence_and_a_code(
+    words: tuple[str, ...], code: int, said: str, tracekit: Run, imported: Path
+) -> None:
+    where = () if not words or "nowhere" in words else (imported,)
+    ran = tracekit("query", *words[:1], *where, *words[1:])
+    assert ran.code == code
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_interrupt_ends_a_long_question(tracekit: Run, imported: Path) -> None:
+    endless = "select count(*) from range(10000000000000) where range % 7 = random()"
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    ran = tracekit("query", endless, imported)
+    assert ran.code == 130
+    assert "The query was stopped." in ran.err
+
+
+def test_a_bundle_that_cannot_be_read_is_named(tracekit: Run, imported: Path) -> None:
+    (imported.parent / "x.trace").mkdir()
+    ran = tracekit("query", SUM, imported, imported.parent / "x.trace")
+    assert ran.code == 0
+    assert "gpu_intervals of x.trace is left out" in ran.err
