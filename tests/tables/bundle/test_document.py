@@ -48,8 +48,8 @@ def test_values_of_a_run_are_found_by_key(tmp_path: Path) -> None:
     assert run is not None
     assert run.get("startTime") == 1774906678749008896
     assert run.get("else") is None
-    assert run.archive.part(run.holder("deeper"), "deeper") == 1774906678749008896
-    assert run.holder("else") is None
+    assert [*run.nearby("deeper")] == [1774906678749008896]
+    assert [*run.nearby("else")] == []
 
 
 def test_a_run_that_it_does_not_hold(tmp_path: Path) -> None:
@@ -125,6 +125,21 @@ def test_runs_in_an_unknown_form(tmp_path: Path, runs: dict[str, object]) -> Non
     bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": Archived("X", runs)})
     assert bundle.document.run(1) is None
     assert "says nothing of it" in bundle.document.why_not(1)
+
+
+def test_parts_are_looked_for_nearby_only(tmp_path: Path) -> None:
+    far = Archived("X", {"wanted": "far"})
+    for _ in range(3):
+        far = Archived("X", {"below": far})
+    run = {
+        "own": Archived("X", {"wanted": "own"}),
+        "listed": [Archived("X", {"wanted": "listed"})],
+        "many": [Archived("X", {"wanted": number}) for number in range(200)],
+        "far": far,
+    }
+    found = bundle_of(tmp_path, run).document.run(1)
+    assert found is not None
+    assert [*found.nearby("wanted")] == ["own", "listed", *range(100)]
 
 
 def test_references_in_a_circle_end(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bundle_writer import Col, Process, Table, Thread, ThreadName
 from bundle_writer.keyed import Archived, by_number
-from documented_bundle import TICK, bundle_of, core, process, thread
+from documented_bundle import DEVICE, TICK, bundle_of, core, process, thread
 from tracekit.tables.bundle.names import Names, names_of, short_name
 
 TIME = Col("time", "Time", "XRRecordedEventTimestampTypeID", "XRTraceRelativeTimestampFieldID")
@@ -77,11 +77,19 @@ def test_what_is_not_known_is_called_unknown(tmp_path: Path) -> None:
     assert found.core(3) == "CPU 3"
 
 
+CORES = [core(0, 1), core(4, 2), core(5, 0), core(6, 2)]
+
+
 @pytest.mark.parametrize(
     "cores",
     [
-        {"allObjects": [core(0, 1), core(4, 2), core(5, 0), core(6, 2)]},
-        {"cores": Archived("X", {"allObjects": [core(0, 1), core(4, 2), core(6, 2)]})},
+        {"allObjects": CORES},
+        {"cores": Archived("X", {"allObjects": CORES})},
+        {
+            "threads": Archived("X", {"allObjects": [thread(4, 1, "no core")]}),
+            "devices": {DEVICE: Archived("X", {"allObjects": CORES})},
+            "damaged": Archived("X", {"allObjects": "no list"}),
+        },
     ],
 )
 def test_kinds_of_cores(tmp_path: Path, cores: dict[str, Any]) -> None:
@@ -94,11 +102,15 @@ def test_kinds_of_cores(tmp_path: Path, cores: dict[str, Any]) -> None:
     ]
 
 
-def test_cores_in_an_unknown_form_are_told(tmp_path: Path) -> None:
+def test_cores_without_numbers_are_counted(tmp_path: Path) -> None:
+    cores = [Archived("XRCore", one.parts | {"$0": None}) for one in CORES]
+    assert names(tmp_path, DOCUMENTED | {"allObjects": cores}).core(1) == "CPU 1 (P Core)"
+
+
+def test_cores_in_an_unknown_form_have_no_kind(tmp_path: Path) -> None:
     found = names(tmp_path, DOCUMENTED | {"allObjects": "no list"})
     assert found.core(4) == "CPU 4"
     assert found.process(4711) == "python3"
-    assert "kinds of cores are not available" in found.remarks[0]
 
 
 def test_names_are_gathered_once(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ in it is first asked for, and by key alone. Bundles are often passed on without 
 missing or damaged is no error: `why` tells, and who asks has another way.
 """
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
 
@@ -16,6 +18,8 @@ from tracekit.tables.bundle.keyed import Archive, ArchiveError, Value
 NAME = "form.template"
 _LARGEST = 1 << 26
 _RUNS = "com.apple.xray.run.data"
+# How far from a run's values a part is looked for: levels, objects, members of one collection.
+_NEAR, _MOST_NEAR, _MOST_MEMBERS = 3, 10_000, 100
 
 
 class RunDocument:
@@ -30,13 +34,22 @@ class RunDocument:
         """Return a value; None where there is none."""
         return self.archive.at(self._values.get(name))
 
-    def holder(self, name: str) -> Value:
-        """Return the run's value that has such a part itself; None where there is none."""
-        for value in self._values.values():
-            found = self.archive.at(value)
-            if isinstance(found, Mapping) and name in found:
-                return cast("Value", found)
-        return None
+    def nearby(self, name: str) -> Iterator[Value]:
+        """Yield the run's own value of that name, and the parts of that name just below."""
+        if name in self._values:
+            yield self.get(name)
+        level, seen = [*self._values.values()], set[int]()
+        for _ in range(_NEAR):
+            below: list[Value] = []
+            for value in level:
+                found = self.archive.at(value)
+                if not isinstance(found, Mapping) or id(found) in seen or len(seen) >= _MOST_NEAR:
+                    continue
+                seen.add(id(found))
+                if name in found:
+                    yield self.archive.at(found[name])
+                below += _parts(found)
+            level = below
 
 
 class Document:
@@ -75,11 +88,31 @@ class Document:
         if not self._files.exists(NAME):
             return None, f"{bundle} has no {NAME}"
         try:
-            return Archive(self._files.read(NAME, _LARGEST)), ""
+            content = self._files.read(NAME, _LARGEST)
+            with _without_collecting():
+                return Archive(content), ""
         except ArchiveError as error:
             return None, f"the {NAME} of {bundle} {error}"
         except BundleError as error:
             return None, error.message.removesuffix(".")
+
+
+def _parts(node: Mapping[str, Value]) -> list[Value]:
+    members = node.get("NS.objects")
+    parts = members if isinstance(members, list) else list(node.values())
+    return cast("list[Value]", parts[:_MOST_MEMBERS])
+
+
+@contextmanager
+def _without_collecting() -> Generator[None]:
+    """Keep the collector from looking through a growing archive again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def entries(archive: Archive, node: Value) -> dict[Any, Value]:

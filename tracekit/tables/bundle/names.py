@@ -4,7 +4,7 @@ Layout: docs/explanation/trace-bundles.md. Cells hold numbers only. The names st
 document; without it, the tables of processes and threads have most of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -113,23 +113,23 @@ def _documented(document: RunDocument) -> Names:
         of = processes.get(pid) if isinstance(pid, int) else None
         own = name if isinstance(name, str) else ""
         threads[tid] = of.short if of is not None and own == of.display else own
-    try:
-        cores, remarks = dict(_cores(document)), ()
-    except ArchiveError as error:
-        cores, remarks = {}, (f"The kinds of cores are not available: the document {error}.",)
-    return Names({pid: one.short for pid, one in processes.items()}, threads, cores, remarks)
+    return Names({pid: one.short for pid, one in processes.items()}, threads, _cores(document))
 
 
-def _cores(document: RunDocument) -> Iterator[tuple[int, str]]:
-    archive, listed = document.archive, document.get("allObjects")
-    if listed is None:
-        listed = archive.part(document.holder("allObjects"), "allObjects")
-    members = [] if listed is None else archive.sequence(listed)
-    for place, core in enumerate(members):
-        flags = _number(archive, archive.part(core, "topology"), "_clusterFlags")
-        number = _number(archive, core, "$0")
-        if flags in _KINDS:
-            yield place if number is None else number, _KINDS[flags]
+def _cores(document: RunDocument) -> dict[int, str]:
+    """Return the kinds of cores, by number: collections of other objects have no topology."""
+    archive, found = document.archive, dict[int, str]()
+    for listed in document.nearby("allObjects"):
+        try:
+            members = archive.sequence(listed)
+        except ArchiveError:
+            continue
+        for place, core in enumerate(members):
+            flags = _number(archive, archive.part(core, "topology"), "_clusterFlags")
+            number = _number(archive, core, "$0")
+            if flags in _KINDS:
+                found[place if number is None else number] = _KINDS[flags]
+    return found
 
 
 def _number(archive: Archive, node: Value, key: str) -> int | None:
