@@ -6,7 +6,6 @@ Layout: docs/explanation/trace-bundles.md.
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
@@ -30,8 +29,6 @@ _WIDTHS = {
     **dict.fromkeys((Encoding.SIGNED, Encoding.DECIMAL), _WIDE),
     **dict.fromkeys((Encoding.THREAD_NAME, Encoding.LOCATION), _WIDE),
 }
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Columns:
@@ -117,10 +114,8 @@ class Columns:
         return ColumnCells(about, found.of(threads.texts), pids=pids, tids=tids)
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
-        """Return cells of 64 bits that name two things; null where one half names nothing."""
-        low, high = raw & _LOW, raw >> _HALF
-        nulls = (low == _LOW) | (high == _LOW) if kind.encoding is Encoding.THREAD_NAME else None
-        nulls = nulls_of(raw) if nulls is None else nulls
+        """Return cells of 64 bits that name two things."""
+        nulls = None if kind.encoding is Encoding.THREAD_NAME else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
         texts = self._values.worded(kind, coded.dictionary.to_numpy())
         return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))

@@ -3,6 +3,8 @@
 Layout: docs/explanation/trace-bundles.md.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,10 +105,24 @@ class Values:
         return pc.call_function("binary_join", [lists, pa.scalar(" ")])
 
     def thread_names(self, stored: Stored) -> pa.Array:
-        """Return names of threads with their tids; raise what `worded` raises."""
-        threads = self._identities.threads((stored & _LOW).astype(np.int64))
-        tids = hexadecimal(threads.tids.astype(np.uint64))
-        return joined([self.strings(stored >> _HALF), tids], "  ")
+        """Return names of threads with their tids, either of which may be missing.
+
+        What `worded` raises is raised.
+        """
+        names, threads = stored >> _HALF, stored & _LOW
+        return joined([_where(names, self.strings), _where(threads, self._tids)], "  ")
+
+    def _tids(self, stored: Stored) -> pa.Array:
+        tids = self._identities.threads(stored.astype(np.int64)).tids
+        return hexadecimal(tids.astype(np.uint64))
+
+
+def _where(halves: Stored, texts: Callable[[Stored], pa.Array]) -> pa.Array:
+    """Return the texts of halves; that of all ones is empty."""
+    known = halves != _LOW
+    found = texts(halves[known])
+    places = np.where(known, np.cumsum(known) - 1, len(found))
+    return pa.concat_arrays([found, pa.array([""])]).take(pa.array(places))
 
 
 def _decimal(scaled: int) -> str:
