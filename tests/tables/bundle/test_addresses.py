@@ -76,8 +76,12 @@ def test_a_callstack_has_its_program_counter_in_front(stored: StoredArrays) -> N
     one = stored.callstack(0x100, 0x200, 0, registers=(9, 9))
     two = stored.callstack(0x500)
     found = callstacks(stored.read(), numbers(one, two))
-    assert listed(found.with_pcs()) == [[0x100, 0x200, 0], [0x500]]
+    assert listed(found.stacks()) == [[0x100, 0x200], [0x500]]
     assert found.registers.tolist() == [2, 0]
+    assert found.texts() == [
+        "PC:0x100, 2 frames, 2 regs, pid: 4711",
+        "PC:0x500, 0 frames, 0 regs, pid: 4711",
+    ]
     assert found.pids.tolist() == [4711, 4711]
 
 
@@ -86,7 +90,7 @@ def test_what_a_callstack_lacks_is_not_there(stored: StoredArrays) -> None:
     bare = stored.id(ones, ones, ones)
     narrow = stored.id(NULL, 0x100, NULL)
     found = callstacks(stored.read(), numbers(bare, narrow))
-    assert listed(found.with_pcs()) == [[], [0x100]]
+    assert listed(found.stacks()) == [[], [0x100]]
     assert found.has_pc.tolist() == [False, True]
     assert found.pids.tolist() == [NO_PROCESS, NO_PROCESS]
 
@@ -101,7 +105,7 @@ def test_of_nothing_there_is_nothing(stored: StoredArrays) -> None:
     stored.id(1)
     arrays = stored.read()
     assert listed(backtraces(arrays, numbers()).addresses) == []
-    assert listed(callstacks(arrays, numbers()).with_pcs()) == []
+    assert listed(callstacks(arrays, numbers()).stacks()) == []
     assert untagged(arrays, numbers()).tolist() == []
     assert text_symbols(arrays, numbers())[0].tolist() == []
 

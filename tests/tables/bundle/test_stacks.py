@@ -172,7 +172,7 @@ def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
     stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks._MOST_MEMBERS", 10_000)
+    monkeypatch.setattr("tracekit.tables.bundle.members._MOST", 10_000)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
     stacks = Stacks(stored.read(), NoPlaces())

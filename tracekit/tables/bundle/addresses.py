@@ -43,8 +43,28 @@ class Callstacks:
     pids: Numbers
     registers: Numbers
 
-    def with_pcs(self) -> Ragged:
-        """Return the addresses of each stack as a stack has them: its program counter first."""
+    def stacks(self) -> Ragged:
+        """Return the stacks: the program counter first, without the zeros that close them."""
+        return _without_closing_zeros(self._with_pcs())
+
+    def texts(self) -> list[str]:
+        """Return what an export says of each; what is not known is left out."""
+        rows = zip(
+            self.pcs.tolist(),
+            self.has_pc.tolist(),
+            self.fragments.lengths.tolist(),
+            self.registers.tolist(),
+            self.pids.tolist(),
+            strict=True,
+        )
+        return [
+            (f"PC:{pc:#x}, " if has_pc else "")
+            + f"{depth} frames, {registers} regs"
+            + (f", pid: {pid}" if pid != NO_PROCESS else "")
+            for pc, has_pc, depth, registers, pid in rows
+        ]
+
+    def _with_pcs(self) -> Ragged:
         offsets = self.fragments.offsets + np.concatenate(([0], np.cumsum(self.has_pc)))
         values = np.empty(int(offsets[-1]), np.uint64)
         rest = np.ones(values.size, np.bool_)
@@ -158,3 +178,13 @@ def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
 def _require_depth(stacks: Ragged) -> None:
     if stacks.lengths.size and int(stacks.lengths.max()) > _DEEPEST:
         raise DamagedArrayError(f"names a stack of more than {_DEEPEST:,} frames")
+
+
+def _without_closing_zeros(stacks: Ragged) -> Ragged:
+    filled = np.flatnonzero(stacks.values)
+    starts = stacks.offsets[:-1]
+    last = np.searchsorted(filled, stacks.offsets[1:]) - 1
+    ends = filled[last] + 1 if filled.size else np.zeros(starts.size, np.int64)
+    lengths = np.where(last >= 0, np.maximum(ends - starts, 0), 0)
+    kept = np.arange(stacks.values.size) < np.repeat(starts + lengths, stacks.lengths)
+    return Ragged(np.concatenate(([0], np.cumsum(lengths))), stacks.values[kept])

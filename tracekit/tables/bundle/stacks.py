@@ -11,19 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.addresses import (
-    NO_PROCESS,
-    Callstacks,
-    backtraces,
-    callstacks,
-    text_symbols,
-    untagged,
-)
+from tracekit.tables.bundle.addresses import backtraces, callstacks, text_symbols, untagged
 from tracekit.tables.bundle.encodings import Encoding
 from tracekit.tables.bundle.frames import BareFrames, Frames, Places, Sightings
+from tracekit.tables.bundle.members import Members, bare
 from tracekit.tables.bundle.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
 from tracekit.tables.xml.fast.heap import Growing
-from tracekit.tables.xml.symbols import STACKS, Symbols, no_symbols
+from tracekit.tables.xml.symbols import Symbols, no_symbols
 
 _NULL = (1 << 32) - 1
 _KINDS = (
@@ -34,7 +28,6 @@ _KINDS = (
 )
 _CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
 _AT_ONCE = 1 << 9  # values
-_MOST_MEMBERS = 1 << 26
 _NEVER = np.iinfo(np.int64).max
 _NOTHING = -1
 
@@ -78,8 +71,7 @@ class Stacks:
         self._texts: dict[str, int] = {}
         self._text_of: Growing[np.int32] = Growing(np.int32)
         self._stack_of: Growing[np.int64] = Growing(np.int64)
-        self._members: Growing[np.int64] = Growing(np.int64)  # bare frames below zero
-        self._ends: Growing[np.int64] = Growing(np.int64)
+        self._members = Members()
 
     def cells(self, columns: Sequence[StackColumn], times: Numbers) -> list[StackCells]:
         """Return the cells of all columns of stacks, for the next rows of the table.
@@ -99,14 +91,9 @@ class Stacks:
 
     def symbols(self) -> Symbols:
         """Return the stacks of the rows so far, and their frames."""
-        if not self._ends.size:
+        if not len(self._members):
             return no_symbols()
-        members = self._members.array.copy()
-        members[members < 0] = len(self._frames) - 1 - members[members < 0]
-        offsets = np.concatenate(([0], self._ends.array))
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(members))
-        frames = lists.cast(STACKS.field("frames").type)
-        stacks = pa.table([pa.array(np.arange(len(lists))), frames], schema=STACKS)
+        stacks = self._members.table(len(self._frames))
         named = self._frames.table()
         return Symbols(pa.concat_tables([named, self._bare.table(len(named))]), stacks)
 
@@ -168,7 +155,7 @@ class Stacks:
         for place, text in self._of_symbols(values):
             texts[place] = text
         self._keep(values, texts, numbered)
-        self._extend(lengths, numbered, parts)
+        self._members.add(lengths, numbered, parts)
 
     def _of_backtraces(
         self, values: _Values
@@ -197,10 +184,9 @@ class Stacks:
     ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
         of = np.flatnonzero(values.kinds == _CALLSTACK)
         found = callstacks(self._arrays, values.ids[of])
-        stacks = _without_closing_zeros(found.with_pcs())
-        numbers = _NOTHING - self._bare.number(stacks.values)
-        members = Ragged(stacks.offsets, numbers.view(np.uint64))
-        return of, _callstack_texts(found), members, found.has_pc | (found.fragments.lengths > 0)
+        stacks = found.stacks()
+        members = bare(stacks, self._bare.number(stacks.values))
+        return of, found.texts(), members, found.has_pc | (found.fragments.lengths > 0)
 
     def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
         of = np.flatnonzero(values.kinds == _SYMBOL)
@@ -213,26 +199,11 @@ class Stacks:
         first = self._text_of.size
         codes = [known.setdefault(text, len(known)) for text in texts]
         self._text_of.extend(np.array(codes, np.int32))
-        stacks = self._ends.size + np.cumsum(numbered) - 1
+        stacks = len(self._members) + np.cumsum(numbered) - 1
         self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
         for kind in range(len(_KINDS)):
             of = np.flatnonzero(values.kinds == kind)
             self._known[kind][values.ids[of]] = (first + of).astype(np.int32)
-
-    def _extend(
-        self, lengths: Numbers, numbered: NDArray[np.bool_], parts: list[tuple[Numbers, Ragged]]
-    ) -> None:
-        ends = np.cumsum(lengths)
-        total = int(ends[-1]) if ends.size else 0
-        if self._members.size + total > _MOST_MEMBERS:
-            raise DamagedArrayError("names more frames than are read of one table")
-        members = np.empty(total, np.int64)
-        for of, stacks in parts:
-            shift = (ends - lengths)[of] - stacks.offsets[:-1]
-            places = np.arange(stacks.values.size) + np.repeat(shift, stacks.lengths)
-            members[places] = stacks.values.view(np.int64)
-        self._ends.extend((self._members.size + ends)[numbered])
-        self._members.extend(members)
 
     def _cells(self, column: StackColumn) -> StackCells:
         nulls = column.ids == _NULL
@@ -257,30 +228,3 @@ def _dictionary(
     words = [texts[number] for number in np.flatnonzero(used).tolist()]
     indices = pa.array(shown, pa.int32(), mask=nulls)
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
-
-
-def _callstack_texts(found: Callstacks) -> list[str]:
-    rows = zip(
-        found.pcs.tolist(),
-        found.has_pc.tolist(),
-        found.fragments.lengths.tolist(),
-        found.registers.tolist(),
-        found.pids.tolist(),
-        strict=True,
-    )
-    return [
-        (f"PC:{pc:#x}, " if has_pc else "")
-        + f"{depth} frames, {registers} regs"
-        + (f", pid: {pid}" if pid != NO_PROCESS else "")
-        for pc, has_pc, depth, registers, pid in rows
-    ]
-
-
-def _without_closing_zeros(stacks: Ragged) -> Ragged:
-    filled = np.flatnonzero(stacks.values)
-    starts = stacks.offsets[:-1]
-    last = np.searchsorted(filled, stacks.offsets[1:]) - 1
-    ends = filled[last] + 1 if filled.size else np.zeros(starts.size, np.int64)
-    lengths = np.where(last >= 0, np.maximum(ends - starts, 0), 0)
-    kept = np.arange(stacks.values.size) < np.repeat(starts + lengths, stacks.lengths)
-    return Ragged(np.concatenate(([0], np.cumsum(lengths))), stacks.values[kept])
