@@ -148,9 +148,11 @@ def test_without_a_zone_dates_are_in_utc(tmp_path: Path, clock: Any) -> None:
     assert told(tmp_path, clock=clock).run.end_date == "2026-03-30T21:37:59.640Z"
 
 
-@pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan")])
+@pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
 def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
-    assert told(tmp_path, _rawStartTime=seconds).run.start_date == ""
+    run = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds).run
+    assert run.start_date == ""
+    assert run.duration is None
 
 
 def test_what_is_not_recorded_is_empty(tmp_path: Path) -> None:

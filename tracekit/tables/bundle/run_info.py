@@ -27,6 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONE = 5  # of the values of `mach_time_info`
 _TYPES = {1: "launched", 2: "attached"}
 _ALL_PROCESSES = 0
+_LATEST = 1 << 62  # seconds: less than what is no number, or endless
 _SIGNALS = range(1, 32)
 _DEVICE = {
     "uuid": "_targetUUID",
@@ -86,7 +87,8 @@ class _Info:
 
     def seconds(self, name: str) -> float | None:
         found = self.archive.plain(self.archive.part(self.node, name))
-        return float(found) if isinstance(found, int | float) else None
+        known = isinstance(found, int | float) and abs(found) < _LATEST
+        return float(found) if known else None
 
     def dictionary(self, name: str) -> dict[Any, Any]:
         found = self.archive.part(self.node, name)
