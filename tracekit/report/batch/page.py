@@ -122,7 +122,7 @@ def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         if entry.failed:
-            error = entry.error.replace(entry.recording, "…")
+            error = entry.error.replace(entry.recording, "…").removeprefix("…: ")
             groups.setdefault((error, entry.hint), []).append(entry.recording)
     often = sorted(groups.items(), key=lambda one: -len(one[1]))
     for (error, hint), names in often[:_MOST_REASONS]:

@@ -1,5 +1,6 @@
 """How a number is spread over recordings: a histogram with its median."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -57,7 +58,7 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
 
 def _across(low: float, high: float, unit: str) -> Axis:
     """Return an axis from end to end; numbers below one are spread out for round ticks."""
-    factor = 1.0 if high - low > 1 else 10.0 / (high - low)
+    factor = 1.0 if high - low > 1 else 10.0 ** math.ceil(1 - math.log10(high - low))
     axis = span("", low * factor, high * factor, lambda value: quantity(value / factor, unit))
     marks = tuple(mark / factor for mark in axis.marks)
     some = marks[:: max(1, len(marks) // 4)]
