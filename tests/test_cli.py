@@ -46,6 +46,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
         "import",
         "tables",
         "convert",
+        "query",
         "batch",
         "compare",
         "gate",
@@ -70,7 +71,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
 HEAVY = (
     *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
     *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "leather", "perfetto"),
-    *("dask", "distributed", "fsspec"),
+    *("dask", "distributed", "fsspec", "duckdb"),
 )
 
 
@@ -88,6 +89,7 @@ HEAVY = (
         "baseline accept",
         "gate",
         "prune",
+        "query",
     ],
 )
 def test_help_imports_nothing_heavy(command: str) -> None:

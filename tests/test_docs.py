@@ -61,6 +61,7 @@ def test_every_command_is_known() -> None:
         "open",
         "parity",
         "prune",
+        "query",
         "record",
         "report",
         "rules",

@@ -62,7 +62,9 @@ def test_the_results_are_there_as_they_are(out: Path, ask: Ask) -> None:
 
 def test_recordings_stand_among_the_runs(out: Path, run: Make, ask: Ask) -> None:
     folder = run("a", [(0, 10, 7, "python3")])
-    rows = ask("select run, state, error, target, target_pid from runs order by run", folder, out)
+    rows = ask(
+        "select run, state, error, target_name, target_pid from runs order by run", folder, out
+    )
     prefix = f"{out.name}/"
     assert [tuple(one.values()) for one in rows] == [
         ("a", "not analyzed", None, "python3", 7),

@@ -45,7 +45,7 @@ def test_where_a_run_comes_from_stands_in_columns(run: Make, ask: Ask) -> None:
     assert row["parameters"] == {"block_size": "16", "dtype": "float16"}
     assert (row["chip"], row["gpu_cores"], row["memory"]) == ("Apple M4", None, 1 << 34)
     assert (row["device"], row["template"]) == ("Apple M4, macOS", "Metal System Trace")
-    assert (row["target"], row["target_pid"], row["duration"]) == ("python3", 7, 1.5)
+    assert (row["target_name"], row["target_pid"], row["seconds"]) == ("python3", 7, 1.5)
     assert row["git_commit"] is None
     assert "private" not in str(row)
     assert list(row) == overviews.RUNS.names

@@ -16,9 +16,10 @@ RESULTS = "batch_results"
 RESULTS_MEANING = "One row for each recording of a batch, as OUT/results has it."
 _RUNS = """
     CASE state WHEN 'ok' THEN 'analyzed' ELSE state END AS state, nullif(error, '') AS error,
-    duration, nullif(template, '') AS template, nullif(instruments, '') AS recorder_version,
+    duration AS seconds, nullif(template, '') AS template,
+    nullif(instruments, '') AS recorder_version,
     nullif(device, '') AS device, nullif(workload, '') AS workload,
-    nullif(regexp_replace(target, ' ?\\(\\d+\\)$', ''), '') AS target,
+    nullif(regexp_replace(target, ' ?\\(\\d+\\)$', ''), '') AS target_name,
     TRY_CAST(regexp_extract(target, '\\((\\d+)\\)$', 1) AS BIGINT) AS target_pid,
     warnings, tracekit"""
 

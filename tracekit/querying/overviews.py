@@ -18,14 +18,14 @@ RUNS = pa.schema(
     [
         *_RUN,
         *(("state", pa.string()), ("error", pa.string()), ("created", pa.string())),
-        *(("started", pa.string()), ("duration", pa.float64()), ("recorder", pa.string())),
+        *(("started", pa.string()), ("seconds", pa.float64()), ("recorder", pa.string())),
         *(("recorder_version", pa.string()), ("template", pa.string()), ("method", pa.string())),
         *(("workload", pa.string()), ("parameters", pa.map_(pa.string(), pa.string()))),
         *(("device", pa.string()), ("chip", pa.string()), ("model", pa.string())),
         ("gpu_cores", pa.int64()),
         *(("system", pa.string()), ("os", pa.string()), ("memory", pa.int64())),
         *(("mlx", pa.string()), ("git_commit", pa.string()), ("tracekit", pa.string())),
-        *(("target", pa.string()), ("target_pid", pa.int64()), ("warnings", _TEXTS)),
+        *(("target_name", pa.string()), ("target_pid", pa.int64()), ("warnings", _TEXTS)),
     ]
 )
 METRICS = pa.schema(
@@ -85,14 +85,14 @@ def _runs(recording: Recording) -> Iterator[Row]:
         "state": state,
         "error": error or None,
         **{name: getattr(provenance, name) or None for name in texts},
-        "duration": provenance.duration,
+        "seconds": provenance.duration,
         "template": ", ".join(provenance.templates) or None,
         "parameters": [(name, str(value)) for name, value in provenance.parameters.items()],
         "device": _device(provenance.machine),
         **{name: _typed(RUNS.field(name).type, value) for name, value in machine.items()},
         "git_commit": provenance.git_commit or None,
         "tracekit": provenance.tracekit or None,
-        "target": target.name if target else None,
+        "target_name": target.name if target else None,
         "target_pid": target.pid if target else None,
         "warnings": list(provenance.warnings),
     }
