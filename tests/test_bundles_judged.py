@@ -1,0 +1,68 @@
+"""What is read from a bundle is judged as what is read from its exports."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bundle_writer import tables_of_exports, write_bundle
+from labelled.faults import FAULTS
+from labelled.folder import write
+from labelled.program import simulate
+from small_trace import SETUP
+from tracekit import pipeline
+from tracekit.recording import Recording
+from tracekit.run import Run
+from tracekit.tables.direct import Direct, note_direct
+from tracekit.tables.in_place import leave_in_place
+
+
+# The exporter had the names of functions; this bundle came without its document, which has them.
+NAMELESS = {"cpu_profile": ["leaf"]}
+
+
+def require_equal(direct: Recording, exported: Recording, *, named: bool = True) -> list[str]:
+    """Compare tables, metrics and findings; return which rules found something."""
+    ours, theirs = Run(direct).tables, Run(exported).tables
+    assert list(ours) == list(theirs)
+    for name in ours:
+        places = [one.place for one in ours.repeated(name)]
+        assert [one.place for one in theirs.repeated(name)] == places
+        if not places:
+            without = [] if named else NAMELESS.get(name, [])
+            read, expected = (one[name].drop(columns=without) for one in (ours, theirs))
+            pd.testing.assert_frame_equal(read, expected, obj=name)
+    found, expected = pipeline.analyze(direct), pipeline.analyze(exported)
+    assert found.metrics == expected.metrics
+    assert found.findings == expected.findings
+    return [one.rule for one in found.findings]
+
+
+@pytest.mark.parametrize(
+    "fault", ["", "pipeline-churn", "thermal-pressure", "low-occupancy", "capture-empty"]
+)
+def test_a_made_recording_is_judged_alike(tmp_path: Path, fault: str) -> None:
+    setup = replace(SETUP, steps=20)
+    if fault:
+        setup = FAULTS[fault].put(setup, np.random.default_rng(3))
+    exported = write(simulate(setup), tmp_path / "exported")
+    converted = tables_of_exports(exported.exports)
+    direct = Recording(tmp_path / "direct")
+    direct.folder.mkdir()
+    direct.save_provenance(exported.provenance())
+    write_bundle(direct.bundle, converted.tables, info=converted.info)
+    leave_in_place(direct.bundle, direct.exports)
+    found = require_equal(direct, exported)
+    assert fault in found if fault else not found
+
+
+@pytest.mark.corpus
+def test_a_real_bundle_is_judged_as_its_exports_are(corpus: Path, tmp_path: Path) -> None:
+    folder = next(corpus.glob("*steinmarder/_history_8227983"))
+    [exported] = pipeline.import_(sorted(folder.glob("*.xml")), tmp_path / "exported")
+    [direct] = pipeline.import_([folder / "gpu_baseline.trace"], tmp_path / "direct")
+    schemas = tuple(one.stem for one in exported.exports.glob("*.xml") if one.stem != "toc")
+    note_direct(direct.exports, Direct("../recording.trace", schemas))
+    require_equal(direct, exported, named=False)
