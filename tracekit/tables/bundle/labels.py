@@ -21,8 +21,8 @@ from tracekit.tables.bundle.wording import NOTHING
 
 _DEEPEST = 8
 _LONGEST = 1 << 12  # parts of one label
-_MOST_TEXT = 1 << 30  # of the labels that are made at once
-_MOST_NESTED = 1 << 16  # calls for labels within labels
+_MOST_TEXT = 1 << 27  # of the labels that are made at once
+_MOST_NESTED = 1 << 14  # calls for labels within labels
 _PAIR = 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ALL_ONES = np.uint64((1 << 64) - 1)
@@ -94,14 +94,15 @@ class Labels:
 
     def _group(self, members: NDArray[np.uint64], depth: int) -> pa.Array:
         """Return the labels of one sequence of types; each row of `members` is one of them."""
-        columns: list[pa.Array | str] = [
-            self._part(int(members[0, column]), members[:, column + 1], depth)
-            for column in range(0, members.shape[1], _PAIR)
-        ]
-        rows, same = len(members), [one for one in columns if isinstance(one, str)]
-        size = sum(len(one) * rows if isinstance(one, str) else one.nbytes for one in columns)
-        if size > _MOST_TEXT:
-            raise OutOfRangeError("holds labels of more text than a recording can have")
+        columns: list[pa.Array | str] = []
+        rows, size = len(members), 0
+        for column in range(0, members.shape[1], _PAIR):
+            texts = self._part(int(members[0, column]), members[:, column + 1], depth)
+            size += len(texts) * rows if isinstance(texts, str) else texts.nbytes
+            if size > _MOST_TEXT:
+                raise OutOfRangeError("holds labels of more text than a recording can have")
+            columns.append(texts)
+        same = [one for one in columns if isinstance(one, str)]
         return (
             pa.repeat(" ".join(same), rows) if len(same) == len(columns) else joined(columns, " ")
         )

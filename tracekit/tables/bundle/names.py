@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 UNKNOWN = "Unknown"
 MAIN_THREAD = "Main Thread"
 _SHORT = 16
+_LONGEST = 1024  # letters of any name: it is repeated in the texts of all that have it
 _KINDS = {1: "E Core", 2: "P Core"}
 _NO_TEXT = 0xFFFFFFFF
 _LESS = (
@@ -79,7 +80,7 @@ def names_of(run: "BundleRun") -> Names:
 
 def short_name(execname: str) -> str:
     """Return the name of a process that cells show: of a path the last part, else 16 letters."""
-    return execname.rpartition("/")[2] if "/" in execname else execname[:_SHORT]
+    return execname.rpartition("/")[2][:_LONGEST] if "/" in execname else execname[:_SHORT]
 
 
 def process_names(document: RunDocument) -> dict[int, ProcessNames]:
@@ -111,7 +112,7 @@ def _documented(document: RunDocument) -> Names:
     for tid, one in archive.by_number(document.get("threadsByTID")):
         name, pid = (archive.plain(archive.part(one, key)) for key in ("preferredName", "pid"))
         of = processes.get(pid) if isinstance(pid, int) else None
-        own = name if isinstance(name, str) else ""
+        own = name[:_LONGEST] if isinstance(name, str) else ""
         threads[tid] = of.short if of is not None and own == of.display else own
     return Names({pid: one.short for pid, one in processes.items()}, threads, _cores(document))
 
@@ -180,4 +181,5 @@ def _columns(run: "BundleRun", schema: str, wanted: Sequence[str]) -> list[list[
 
 
 def _text(strings: Sequence[str], number: int) -> str:
-    return strings[number] if number < len(strings) and number != _NO_TEXT else ""
+    known = number < len(strings) and number != _NO_TEXT
+    return strings[number][:_LONGEST] if known else ""

@@ -20,7 +20,7 @@ _LARGEST = 1 << 32
 _FIRST = 0x20
 _FIRST_PAIR = 0x28
 _BLOCK_SIZE = 0x1C
-_MOST_TAKEN = 1 << 27  # numbers at once; entries of an index may repeat one large array
+_MOST_TAKEN = 1 << 25  # numbers at once; entries of an index may repeat one large array
 _WORDS = 2  # of 32 bits, in a pair of the index and in a number
 
 Numbers = NDArray[np.int64]
