@@ -18,7 +18,6 @@ from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct
 from tracekit.tables.in_place import leave_in_place
 
-
 # The exporter had the names of functions; this bundle came without its document, which has them.
 NAMELESS = {"cpu_profile": ["leaf"]}
 
