@@ -171,7 +171,7 @@ def report(
 
 def import_(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Exports, their TOC, folders, .trace.")
+        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, TOCs, folders.")
     ],
     *,
     output: options.Output = None,
@@ -180,10 +180,12 @@ def import_(
         typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
     ] = None,
 ) -> None:
-    """Make a run out of someone's exports.
+    """Make a run out of someone's recording.
 
     Exports come with or without their TOC; of a folder with several TOCs, each becomes a run.
-    A .trace bundle is exported first, where there is an xctrace to do it.
+    A .trace bundle needs neither an export nor a Mac: its tables are read where they are, and the
+    run's folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of a
+    layout that is not known is refused, or exported where there is an xctrace to do it.
     """
     from tracekit import console, pipeline
 
