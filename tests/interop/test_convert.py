@@ -80,13 +80,13 @@ def test_stacks_become_a_profile_for_each_thread(tracekit: Run, run: Path, tmp_p
     ]
 
 
-@pytest.mark.parametrize("to", ["parquet", "csv"])
+@pytest.mark.parametrize("to", ["parquet", "csv", "feather"])
 def test_every_table_becomes_a_file(tracekit: Run, run: Path, tmp_path: Path, to: str) -> None:
     out = tmp_path / "files"
     ran = tracekit("convert", run, out, "--to", to)
     assert ran.code == 0, ran.err
     assert {f"gpu_intervals.{to}", f"cpu_profile.{to}"} <= {one.name for one in out.iterdir()}
-    read = pd.read_parquet if to == "parquet" else pd.read_csv
+    read = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}[to]
     assert read(out / f"gpu_intervals.{to}")["start"].tolist() == [0, 20]
 
 

@@ -69,6 +69,7 @@ FORMATS: Mapping[str, Format] = {
     "speedscope": Format(".speedscope.json", "stacks of threads, for speedscope.app", _speedscope),
     "parquet": Format(".parquet", "every table as a file, with its dtypes"),
     "csv": Format(".csv", "every table as a file, as text"),
+    "feather": Format(".feather", "every table as a file, for Arrow"),
 }
 
 
@@ -83,8 +84,8 @@ def convert_run(
         to: The format's name.
         output: The file to write, or the folder for one file a table; by default
             `convert/NAME` in the run's folder.
-        redact: Takes out of a text what must not be shared. Tables of parquet and csv are
-            written as they are.
+        redact: Takes out of a text what must not be shared. Tables that become files
+            are written as they are.
 
     Raises:
         UsageError: There is no such format.
