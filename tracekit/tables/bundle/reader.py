@@ -48,7 +48,11 @@ class BundleReader:
         """
         store = self._store
         fields = [column.field for column in store.columns]
-        *columns, times = read_records(self._files, store, [*fields, TIME])
+        if any(map(self._is_stack, store.columns)):
+            *columns, times = read_records(self._files, store, [*fields, TIME])
+        else:
+            columns = read_records(self._files, store, fields)
+            times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         extents = [self._extent(*one) for one in zip(store.columns, columns, strict=True)]
         for first in range(0, max(store.rows, 1), _PIECE):
             piece = slice(first, first + _PIECE)

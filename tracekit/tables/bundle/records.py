@@ -22,7 +22,7 @@ Order = NDArray[np.int64]
 
 _HEADER = struct.Struct("<7I")
 _MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
-_BLOCK = 1 << 21
+_BLOCK = 1 << 18  # of the file
 TIME = Field(0, 8)
 
 
@@ -40,8 +40,7 @@ def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Co
     _require_room(files, store)
     columns: dict[Field, Column] = {one: np.empty(store.rows, f"<u{one.width}") for one in known}
     done = 0
-    for block in _ahead(_blocks(files, store)):
-        records = np.frombuffer(block, dtype)
+    for records in _ahead(_records(files, store, dtype)):
         for number, column in enumerate(columns.values()):
             column[done : done + records.size] = records[str(number)]
         done += records.size
@@ -70,19 +69,17 @@ def _require_room(files: Files, store: Store) -> None:
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
-def _blocks(files: Files, store: Store) -> Iterator[bytes]:
-    """Yield whole records, some megabytes of them at a time."""
-    name = store.bulkstore
-    size = max(1, _BLOCK // store.record) * store.record
-    left = store.rows * store.record
+def _records(files: Files, store: Store, dtype: np.dtype[np.void]) -> Iterator[NDArray[np.void]]:
+    """Yield all records, those that a block of the stream holds at a time."""
+    name, left = store.bulkstore, store.rows
     try:
         with files.open(name) as file:
-            stream = _Exactly(inflated(file))
+            stream = _Exactly(inflated(file, _BLOCK))
             _check(files, store, stream.take(FIRST_RECORD))
             while left:
-                block = stream.take(min(size, left))
-                left -= len(block)
-                yield block
+                block = stream.whole(store.record, left)
+                left -= len(block) // store.record
+                yield np.frombuffer(block, dtype)
             stream.end(most=-store.rows % CHUNK_ROWS * store.record)
     except (zlib.error, EOFError) as error:
         raise files.damaged(name, f"cannot be inflated ({error})") from error
@@ -121,6 +118,14 @@ class _Exactly:
             parts.append(part)
         return b"".join(parts)
 
+    def whole(self, size: int, most: int) -> bytes | memoryview:
+        """Return pieces of that size, no more than `most`: those that are at hand, or one."""
+        count = min(len(self._rest) // size, most)
+        if not count:
+            return self.take(size)
+        pieces, self._rest = self._rest[: count * size], self._rest[count * size :]
+        return pieces
+
     def end(self, most: int) -> None:
         """Go to the end, past no more than so many bytes; raise EOFError if there are more."""
         left = most - len(self._rest)
@@ -132,7 +137,7 @@ class _Exactly:
             raise EOFError("it goes on behind its last chunk")
 
 
-def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+def _ahead(blocks: Iterator[NDArray[np.void]]) -> Iterator[NDArray[np.void]]:
     """Yield blocks while a thread gets the next one."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, blocks, None)
