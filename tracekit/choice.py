@@ -2,8 +2,10 @@
 
 import difflib
 import shutil
+from functools import partial
 
 from tracekit.analysis.analyze import used_tables
+from tracekit.direct_reading import Xml, named_directly
 from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
@@ -23,20 +25,26 @@ _LABELS = "object_labels"
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
-def choose(name: str, tables: str = NEEDED) -> Recorder:
+def choose(name: str, tables: str = NEEDED, xml: Xml = "asked") -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `tables` says what it exports; see `wanted_tables`.
+    `tables` says what it exports; see `wanted_tables`. Whose work a recording holds is looked up
+    in the bundle itself, where reading it is known to be right or `xml` allows for nothing else.
 
     Raises:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        return XctraceRecorder(xctrace_here(), wanted_tables(tables))
+        return _with(xctrace_here(), tables, xml)
     tool = find_xctrace() if name == "auto" else None
     if tool is None:
         return HostRecorder()
-    return XctraceRecorder(tool, wanted_tables(tables))
+    return _with(tool, tables, xml)
+
+
+def _with(tool: Xctrace, tables: str, xml: Xml) -> XctraceRecorder:
+    named = partial(named_directly, unchecked=xml == "none")
+    return XctraceRecorder(tool, wanted_tables(tables), named=named)
 
 
 def xctrace_here() -> Xctrace:

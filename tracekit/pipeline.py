@@ -11,7 +11,16 @@ from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
-from tracekit.choice import NEEDED, choose, recorder_for, require_exports, require_timing
+from tracekit.choice import (
+    NEEDED,
+    choose,
+    recorder_for,
+    require_exports,
+    require_timing,
+    wanted_tables,
+)
+from tracekit.direct_reading import Asked, Xml, rows_of_target
+from tracekit.direct_reading import export as export_or_read
 from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
 from tracekit.imports import bring
@@ -28,11 +37,13 @@ from tracekit.tables import Tables
 from tracekit.toc import read_toc
 from tracekit.workload import Workload
 from tracekit.xctrace.counters import without_repeats
-from tracekit.xctrace.rows import target_has_rows, without_rows
+from tracekit.xctrace.recorder import XctraceRecorder
 
 
-def record(plan: Plan, progress: Progress = quiet) -> Recording:
+def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") -> Recording:
     """Record what the plan says into a folder of its own.
+
+    `xml` says whether the bundle may be exported to see whose work it holds.
 
     Raises:
         UsageError: The plan says nothing to record, or a parameter is wrong.
@@ -40,7 +51,7 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
         InterruptedRunError: Someone asked to stop; what was recorded is kept.
     """
     check(plan)
-    recorder = choose(plan.recorder)
+    recorder = choose(plan.recorder, xml=xml)
     recording = new_folder(plan)
     provenance = _provenance(plan, recorder)
     plan, notes = advised(plan, provenance.capabilities)
@@ -56,14 +67,25 @@ def record(plan: Plan, progress: Progress = quiet) -> Recording:
     return recording
 
 
-def export(recording: Recording, progress: Progress = quiet, *, tables: str = NEEDED) -> None:
-    """Write the bundle's tables as XML, and the workload's own marks beside them.
+def export(
+    recording: Recording,
+    progress: Progress = quiet,
+    *,
+    tables: str = NEEDED,
+    xml: Xml = "asked",
+) -> None:
+    """Make the bundle's tables readable, and write the workload's own marks beside them.
 
-    `tables` is a list with commas of needed, all, and names; see `tracekit.choice`.
+    `tables` is a list with commas of needed, all, and names; see `tracekit.choice`. `xml` says
+    which of them are written as XML; see `tracekit.direct_reading.Asked`.
     """
     recorder = recorder_for(recording, tables)
     with stage(recording, "export"):
-        warn(recording, recorder.export(recording, progress))
+        if isinstance(recorder, XctraceRecorder):
+            asked = Asked(wanted_tables(tables), xml)
+            warn(recording, export_or_read(recorder, recording, asked, progress))
+        else:
+            warn(recording, recorder.export(recording, progress))
         _complete(recording)
         _look_for_rows(recording)
         warn(recording, export_own_marks(recording))
@@ -101,7 +123,7 @@ def report(recording: Recording, progress: Progress = quiet, *, redacted: bool =
         if redacted and not result.provenance.redacted:
             result = redact_result(result, redact)
         progress("drawing the page")
-        page = render(result, tables_of(recording), redact=redact if redacted else _as_it_is)
+        page = render(result, tables_of(recording), redact=redact if redacted else str)
         write_whole(recording.report_file, page.encode())
     return recording.report_file
 
@@ -171,15 +193,13 @@ def _complete(recording: Recording) -> None:
 
 
 def _look_for_rows(recording: Recording) -> None:
-    """Note whether the exports hold GPU work of the targets; say so loudly if they do not."""
-    provenance = recording.provenance()
-    pids = [one.pid for one in provenance.targets]
+    """Note whether there is GPU work of the targets; say so loudly if there is none."""
     if not recording.bundle.exists():
         return
-    found = target_has_rows(recording, pids)
+    provenance = recording.provenance()
+    found, told = rows_of_target(recording, [one.pid for one in provenance.targets])
     recording.save_provenance(replace(provenance, target_rows=found))
-    if found is False:
-        warn(recording, (without_rows(recording, pids),))
+    warn(recording, told)
 
 
 def _seconds_between(started: str, ended: str) -> float | None:
@@ -187,10 +207,6 @@ def _seconds_between(started: str, ended: str) -> float | None:
         return (datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds()
     except (ValueError, TypeError):
         return None
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def _provenance(plan: Plan, recorder: Recorder) -> Provenance:

@@ -62,6 +62,13 @@ GpuTrace = Annotated[
         "--gputrace", help="Capture a few steps for Xcode instead of recording; needs Metal."
     ),
 ]
+ExportedTables = Annotated[
+    Literal["needed", "all", "none"] | None,
+    typer.Option(
+        help="Tables of xctrace to write as XML too.  [default: those not compared before]",
+        show_default=False,
+    ),
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 Json = Annotated[bool, typer.Option("--json", help="Print result.json instead of words.")]
 NoRedact = Annotated[

@@ -17,11 +17,16 @@ def capture(
     json: options.Json = False,
     no_redact: options.NoRedact = False,
     gputrace: options.GpuTrace = False,
+    export: options.ExportedTables = None,
 ) -> None:
     """Record a workload and write a page about it.
 
     Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
     its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
+
+    On a Mac, tables are read from the bundle itself. Those of a form that was never compared with
+    an export on this build of Xcode are exported once, and compared; `tracekit doctor` tells what
+    came of it. --export writes XML besides: of the tables that checks need, or of all, or of none.
 
     --gputrace takes the place of recording: after the warm-up Metal captures 3 steps, or as many
     as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.
@@ -31,10 +36,12 @@ def capture(
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
         return
+    xml = "none" if export == "none" else "asked" if export else "unchecked"
+    tables = "all" if export == "all" else "needed"
     with console.progress("record") as progress:
-        recording = pipeline.record(plan, progress)
+        recording = pipeline.record(plan, progress, xml=xml)
     with console.progress("export") as progress:
-        pipeline.export(recording, progress)
+        pipeline.export(recording, progress, tables=tables, xml=xml)
     with console.progress("analyze") as progress:
         result = pipeline.analyze(recording, progress, redacted=not no_redact)
     with console.progress("report") as progress:

@@ -41,18 +41,31 @@ class _Account:
     tried: int = 0
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Tables that are read without an export: schemas with rows, and without."""
+
+    filled: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+
+
 def only(schemas: Iterable[str] = ()) -> Choose:
     """Choose just these, where they are there."""
     return frozenset(schemas).intersection
 
 
 def export(
-    tool: Xctrace, recording: Recording, choose: Choose, progress: Progress
+    tool: Xctrace,
+    recording: Recording,
+    choose: Choose,
+    progress: Progress,
+    seen: Seen = Seen(),
 ) -> tuple[str, ...]:
     """Export the TOC and those tables of the last run that are chosen.
 
     The table of the trace's clock is exported besides. A table that fails leaves the others
-    alone; what is to be said of it is in the warnings that are returned.
+    alone; what is to be said of it is in the warnings that are returned. What is `seen` in
+    another way counts as rows, or as none, where something seems to be lacking.
 
     Raises:
         ToolError: The TOC cannot be exported, or no table could.
@@ -62,7 +75,7 @@ def export(
     runs = read_toc(recording.toc_file).runs
     if not runs:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
-    run, account = runs[-1], _Account()
+    run, account = runs[-1], _Account(set(seen.filled), set(seen.empty))
     there = frozenset(table.schema for table in run.tables)
     absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
     while fresh := ({*choose(there - account.empty), TIME_INFO} & there) - account.asked:

@@ -1,7 +1,9 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.guardian import Guardian, end_leftovers
@@ -24,21 +26,30 @@ from tracekit.xctrace.staging import staging_warning
 from tracekit.xctrace.subject import Subject, about, early_end, subject_of
 from tracekit.xctrace.tool import Xctrace
 
+# Which processes have GPU intervals in a bundle; None where that cannot be told without an export.
+Named = Callable[[Path, TocRun], frozenset[int] | None]
+
 
 class XctraceRecorder:
     """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
 
-    `choose` says which tables to export, by Apple's names, of those that a recording has.
+    `choose` says which tables to export, by Apple's names, of those that a recording has. `named`
+    looks into a bundle for whose work it holds, before anything is exported for that.
     """
 
     name = "xctrace"
 
     def __init__(
-        self, tool: Xctrace, choose: exporting.Choose, manner: Manner | None = None
+        self,
+        tool: Xctrace,
+        choose: exporting.Choose,
+        manner: Manner | None = None,
+        named: Named | None = None,
     ) -> None:
         self._tool = tool
         self._choose = choose
         self._manner = manner or Manner()
+        self._named = named or (lambda _bundle, _run: None)
 
     def version(self) -> str:
         """Return what `xctrace version` prints; the build in brackets is what counts."""
@@ -83,12 +94,16 @@ class XctraceRecorder:
         task.means.progress("looking for GPU work of the target")
         tool = self._tool.guarded(task.means.claim.guardian)
         try:
-            found = look_for_rows(tool, task.recording, run, pids, self._manner.verified)
+            named = self._named(task.recording.bundle, run)
+            if named is None:
+                found = look_for_rows(tool, task.recording, run, pids, self._manner.verified)
+            else:
+                found = not named.isdisjoint(pids)
         except KeyboardInterrupt:
             return replace(recorded, interrupted=True)
         if found is not False:
             return replace(recorded, target_rows=found)
-        warnings = (*recorded.warnings, without_rows(task.recording, pids))
+        warnings = (*recorded.warnings, without_rows(task.recording, pids, named))
         return replace(recorded, target_rows=False, warnings=warnings)
 
     def _attempt(self, task: Task, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
@@ -111,8 +126,15 @@ class XctraceRecorder:
             attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
         return attempt, worker.report()
 
-    def export(self, recording: Recording, progress: Progress) -> tuple[str, ...]:
-        """Export the TOC and the tables that tracekit reads; return warnings.
+    def export(
+        self,
+        recording: Recording,
+        progress: Progress,
+        *,
+        choose: exporting.Choose | None = None,
+        seen: exporting.Seen | None = None,
+    ) -> tuple[str, ...]:
+        """Export the TOC and tables, those of `choose` if it is given; return warnings.
 
         Raises:
             RecordingError: The run has no bundle.
@@ -122,7 +144,9 @@ class XctraceRecorder:
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
         with Guardian(recording.folder) as guardian:
             tool = self._tool.guarded(guardian)
-            warnings = exporting.export(tool, recording, self._choose, progress)
+            warnings = exporting.export(
+                tool, recording, choose or self._choose, progress, seen or exporting.Seen()
+            )
         self._manner.premises.put_away()
         return warnings
 

@@ -61,10 +61,15 @@ def look_for_rows(
     return target_has_rows(recording, pids)
 
 
-def without_rows(recording: Recording, pids: Iterable[int]) -> str:
-    """Say that the target has no rows, and whether anybody has."""
+def without_rows(
+    recording: Recording, pids: Iterable[int], named: frozenset[int] | None = None
+) -> str:
+    """Say that the target has no rows, and whether anybody has.
+
+    `named` are the processes that have some, where they were not looked for in exports.
+    """
     files = recording.exports.glob(f"{GPU_INTERVALS}*.xml")
-    if not any(has_rows(file) for file in files):
+    if not (named or any(has_rows(file) for file in files)):
         return NO_ROWS
     numbers = ", ".join(map(str, sorted(pids)))
     return (

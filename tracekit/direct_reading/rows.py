@@ -1,0 +1,60 @@
+"""Whose GPU work a bundle holds, without an export."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from tracekit.direct_reading.remembered import build_of, recall
+from tracekit.errors import InputError
+from tracekit.notes import notes_folder
+from tracekit.recording import Recording
+from tracekit.tables.bundle import BundleRun, Store
+from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.stored import opened
+from tracekit.toc import TocRun, read_toc
+from tracekit.xctrace.exporting import GPU_INTERVALS
+from tracekit.xctrace.rows import target_has_rows, without_rows
+
+
+def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:
+    """Return the processes with GPU intervals; None where that is not surely known.
+
+    Args:
+        bundle: The bundle; its last run is looked at.
+        run: What the table of contents says of that run; its build of Instruments counts.
+        unchecked: Whether a table may be read that was never compared with an export.
+    """
+    memory = recall(build_of(run.instruments_version), notes_folder())
+    trusted = {"equal", "unchecked"} if unchecked else {"equal"}
+    try:
+        last = opened(bundle).runs[-1]
+        stores = [one for one in last.stores if one.schema == GPU_INTERVALS]
+        if not stores or any(memory.standing(one) not in trusted for one in stores):
+            return None
+        return frozenset(pid for store in stores for pid in _pids(last, store))
+    except InputError:
+        return None
+
+
+def rows_of_target(
+    recording: Recording, pids: Collection[int]
+) -> tuple[bool | None, tuple[str, ...]]:
+    """Tell whether the target has GPU work, by its exports or by its bundle; and a warning.
+
+    None where that is not known: there is no target, or no such table.
+    """
+    found, named = target_has_rows(recording, pids), None
+    runs = read_toc(recording.toc_file).runs
+    if found is None and pids and runs:
+        named = named_directly(recording.bundle, runs[-1], unchecked=True)
+        found = None if named is None else not named.isdisjoint(pids)
+    told = (without_rows(recording, pids, named),) if found is False else ()
+    return found, told
+
+
+def _pids(run: BundleRun, store: Store) -> Iterator[int]:
+    for piece in BundleReader(run, store, "").pieces():
+        for column in piece.columns:
+            if column.column.mnemonic == "process" and column.pids is not None:
+                yield from pc.call_function("unique", [column.pids]).drop_null().to_pylist()
