@@ -79,6 +79,10 @@ class Arrays:
             self._blocks[-1] += taken.tobytes()
         return first
 
+    def repeat(self, times: int) -> None:
+        """List all arrays so many times, each time by other ids, as no recording does."""
+        self._index *= times
+
     def data(self) -> bytes:
         """Return the content of `integeruniquer.data`: whole blocks."""
         return b"".join(bytes(block).ljust(self._size, b"\0") for block in self._blocks)

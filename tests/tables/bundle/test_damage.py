@@ -13,7 +13,7 @@ from fuzzing.bundle_campaign import Tally, each, run
 from fuzzing.bundle_damage import copied, files_of
 from fuzzing.bundles import told
 
-RANDOM = range(150)
+RANDOM = range(100)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
     names = files_of(bundle)
     tally = each(bundle)
     assert tally.findings == []
-    assert tally.counts.total() == 7 * len(names)
+    assert tally.counts.total() == 5 * len(names)
     assert tally.counts["refused"] > 5
     assert tally.counts["in part"] > 50
     assert files_of(bundle) == names
@@ -41,7 +41,7 @@ def test_changes_at_random_are_told_in_words_or_change_nothing(bundle: Path) -> 
     tally = run(bundle, RANDOM)
     assert tally.findings == []
     assert tally.counts.total() == len(RANDOM)
-    assert tally.counts["in part"] > 50
+    assert tally.counts["in part"] > 30
     assert tally.slowest < 5
 
 

@@ -92,7 +92,7 @@ def tables(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Table:
     return Table("made-at-random", columns, rows)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tables(), st.sampled_from([512, 1 << 20]))
 def test_what_is_read_is_what_was_written(table: Table, block: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

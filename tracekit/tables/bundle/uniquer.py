@@ -20,7 +20,7 @@ _LARGEST = 1 << 32
 _FIRST = 0x20
 _FIRST_PAIR = 0x28
 _BLOCK_SIZE = 0x1C
-_MOST_TAKEN = 1 << 25  # numbers at once; entries of an index may repeat one large array
+_MOST_TAKEN = 1 << 25  # numbers at once; several may name the same large array
 _WORDS = 2  # of 32 bits, in a pair of the index and in a number
 
 Numbers = NDArray[np.int64]
@@ -108,6 +108,9 @@ class Arrays:
         if (starts % 4).any() or (pairs[:, 0] >= block).any() or (starts < _FIRST).any():
             raise self._files.damaged(index, "has an entry that cannot be")
         ends = np.minimum((pairs[:, 1] + 1) * block, len(stored))
+        counts = words.take(starts // 4, mode="clip")
+        if int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
+            raise self._files.damaged(index, "lists more numbers than are stored")
         return words, starts // 4, ends // 4
 
     def _check(self, name: str, content: bytes, least: int) -> None:
