@@ -1,6 +1,5 @@
 """One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
 
-import logging
 import shutil
 import tempfile
 import time
@@ -67,7 +66,6 @@ class Task:
 
 def analysed(task: Task) -> tuple[Row, ...]:
     """Return the rows of a source, one for each recording in it, or one that says why not."""
-    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tracekit-", dir=_scratch()) as scratch:
         folder = Path(scratch)
