@@ -115,6 +115,8 @@ _INFERRED = {
         GPUHardwareTraceID:gpu-hardware-trace GPUDriverIOSurfaceID:gpu-driver-surface
         DisplayedSurfaceSwapID:displayed-surface-swap MachAbsoluteTime:mach-absolute-time
         MachContinuousTime:mach-continuous-time MachTimebaseInfo:mach-timebase-info
+        MetalEncodingParellismLevel:metal-encoding-para
+        DisplayedSurfaceIOSurface:displayed-surface-io-surface
     """,
     Encoding.DECIMAL: """
         FramesPerSecond:fps Percentage:percent PercentageLoads:cpu-percent-loads
