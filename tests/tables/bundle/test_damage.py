@@ -32,7 +32,7 @@ def test_each_file_away_or_cut_is_told_in_words(bundle: Path) -> None:
     tally = each(bundle)
     assert tally.findings == []
     assert tally.counts.total() == 5 * len(names)
-    assert tally.counts["refused"] > 5
+    assert tally.counts["refused"] > 2
     assert tally.counts["in part"] > 50
     assert files_of(bundle) == names
 
