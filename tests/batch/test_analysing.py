@@ -99,6 +99,24 @@ def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> No
     assert one.metrics["gpu_busy"] != two.metrics["gpu_busy"]
 
 
+@pytest.mark.corpus
+def test_a_real_bundle_says_what_its_exports_say(corpus: Path) -> None:
+    folder = corpus / "Oichkatzelesfrettschen+steinmarder" / "_history_8227983"
+    bundle, exported = row_of(folder / "gpu_baseline.trace"), None
+    for source in sources_of([str(folder)]):
+        if source.form == "exports":
+            [exported] = analysed(Task(source, "it", "stamp", Choices()))
+    assert exported is not None
+    assert (bundle.state, bundle.form, exported.state) == ("ok", "bundle", "ok")
+    assert bundle.metrics["gpu_busy"] == exported.metrics["gpu_busy"]
+    assert bundle.metrics["gpu_interval_count"] == exported.metrics["gpu_interval_count"]
+
+
+def test_without_a_number_it_is_said_why(tmp_path: Path) -> None:
+    [warning] = row_of(exports(tmp_path, 9, {"metal-gpu-state-intervals"})).warnings
+    assert warning.startswith("No metric is available: the recording has no table gpu_intervals")
+
+
 def test_another_target_is_another_answer(tmp_path: Path) -> None:
     folder = exports(tmp_path, 5, {GPU})
     assert row_of(folder, target="WindowServer").target.startswith("WindowServer")

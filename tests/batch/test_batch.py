@@ -42,9 +42,9 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     ran = tracekit(*words, "--tables", "gpu_intervals")
     assert ran.code == 3
     assert ran.out.splitlines() == [str(out / "index.html")]
-    assert "3 recordings: 2 analysed, 1 failed." in ran.err
+    assert "3 sources: 2 analysed, 1 failed." in ran.err
     assert "recording.json cannot be read" in ran.err
-    assert "1 of 3 recordings could not be analysed." in ran.err
+    assert "1 of 3 sources could not be analysed." in ran.err
     assert states(out) == {"r1": "ok", "r2": "ok", "bad": "failed"}
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 2
     assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html", "results", "tables"]
@@ -52,14 +52,14 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
 
     again = tracekit(*words, "--tables", "gpu_intervals")
     assert again.code == 3
-    assert "3 recordings: 0 analysed, 2 done before, 1 failed before." in again.err
+    assert "3 sources: 0 analysed, 2 done before, 1 failed before." in again.err
     assert finished(out) == first
 
     (folder / "r1" / "exports" / "more.xml").write_text("<trace-toc/>")
     export = folder / "r2" / "exports" / "metal-gpu-intervals.xml"
     export.write_bytes(export.read_bytes()[:300])
     changed = tracekit(*words, "--tables", "gpu_intervals", "--retry-failed")
-    assert "3 recordings: " in changed.err
+    assert "3 sources: " in changed.err
     assert "before" not in changed.err
     assert all(at != first[name] for name, at in finished(out).items())
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
@@ -164,6 +164,8 @@ def test_a_scheduler_that_is_not_there_is_said(
 ) -> None:
     run(tmp_path / "run", 1, {GPU})
     monkeypatch.setattr("tracekit.batch.workers._PATIENCE", 0.2)
+    (tmp_path / "out" / ".work-of-a-killed-one" / "run").mkdir(parents=True)
+    (tmp_path / "out" / ".lock").touch()
     with pytest.raises(ToolError, match=r"No scheduler answers at tcp://127\.0\.0\.1:9"):
         run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9"))
     with pytest.raises(UsageError, match="nonsense"):

@@ -1,6 +1,5 @@
 """What a batch keeps of a recording: one row of its data set."""
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -111,7 +110,7 @@ def judged(row: Row, recording: Recording, result: Result) -> Row:
     target = ", ".join(f"{one.name} ({one.pid})".strip() for one in provenance.targets)
     said: dict[str, Any] = {
         "template": ", ".join(provenance.templates),
-        "instruments": _instruments(recording) or provenance.recorder_version,
+        "instruments": _instruments(recording) or _recorder(result),
         "device": _device(provenance.machine),
         "workload": provenance.workload,
         "target": target,
@@ -137,11 +136,11 @@ def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
 
 
 def _silence(result: Result) -> tuple[str, ...]:
-    """Say why there is no number at all, where that is so: for the reason that most have."""
-    reasons = Counter(one.reason for one in result.metrics if one.value is None and one.reason)
-    if not reasons or any(one.value is not None for one in result.metrics):
+    """Say why there is no number at all, where that is so: why the device's time is not known."""
+    busy = result.metric("gpu_busy")
+    if busy is None or any(one.value is not None for one in result.metrics):
         return ()
-    return (f"No metric is available: {reasons.most_common(1)[0][0]}",)
+    return (f"No metric is available: {busy.reason}",)
 
 
 def _found(one: Finding) -> Found:
@@ -154,6 +153,10 @@ def _instruments(recording: Recording) -> str:
         return ""
     runs = read_toc(recording.toc_file).runs
     return runs[-1].instruments_version if runs else ""
+
+
+def _recorder(result: Result) -> str:
+    return result.provenance.recorder_version.removeprefix("Instruments").strip()
 
 
 def _device(machine: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ class Tally:
         failed_before: How many failed before, and are not tried again.
         done: How many were analysed now.
         failed: How many failed now.
+        recordings: How many recordings those hold that were analysed now.
         failures: The first of them: name, error and hint.
     """
 
@@ -29,12 +30,15 @@ class Tally:
     failed_before: int = 0
     done: int = 0
     failed: int = 0
+    recordings: int = 0
     failures: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     began: float = field(default_factory=time.monotonic)
 
     def add(self, rows: Iterable[Row]) -> None:
         """Count a source that came to its end."""
-        bad = [row for row in rows if row.state != "ok"]
+        every = list(rows)
+        bad = [row for row in every if row.state != "ok"]
+        self.recordings += len(every) - len(bad)
         self.done += not bad
         self.failed += bool(bad)
         self.failures += [(one.recording, one.error, one.hint) for one in bad]

@@ -96,11 +96,12 @@ def _show(outcome: "Outcome") -> None:
     tally = outcome.tally
     console.show_file(outcome.page)
     console.show_warnings(outcome.warnings)
-    told = [f"{tally.done:,} analysed"]
+    several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
+    told = [f"{tally.done:,} analysed{several}"]
     told += [f"{tally.kept:,} done before"] if tally.kept else []
     told += [f"{tally.failed:,} failed"] if tally.failed else []
     told += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
-    console.show_hint(f"{tally.total:,} recordings: {', '.join(told)}.")
+    console.show_hint(f"{tally.total:,} sources: {', '.join(told)}.")
     for name, error, hint in tally.failures:
         console.show_warnings([f"{name}: {error}"])
         if hint:
@@ -114,6 +115,6 @@ def _require_all(outcome: "Outcome") -> None:
     failed = outcome.tally.all_failed
     if failed:
         raise InputError(
-            f"{failed:,} of {outcome.tally.total:,} recordings could not be analysed.",
+            f"{failed:,} of {outcome.tally.total:,} sources could not be analysed.",
             hint=f"{outcome.page} says why; --retry-failed tries them again.",
         )
