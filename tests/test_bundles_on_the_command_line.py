@@ -10,6 +10,7 @@ import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.tables import Tables
 
 Tracekit = Callable[..., Any]
 TABLES = [
@@ -142,17 +143,42 @@ def test_without_its_bundle_such_a_run_is_not_judged(
     assert "Put the bundle back" in ran.err
 
 
-@pytest.mark.parametrize("linked", [True, False])
-def test_pruning_leaves_a_bundle_that_tables_are_read_from(
-    run: Path, bundle: Path, tracekit: Tracekit, linked: bool
-) -> None:
-    if not linked:
-        (run / "recording.trace").unlink()
-        shutil.copytree(bundle, run / "recording.trace")
+def pruned(run: Path, bundle: Path, tracekit: Tracekit) -> str:
+    """Give a run a bundle of its own, analyse it, and prune it; return what was printed."""
+    (run / "recording.trace").unlink()
+    shutil.copytree(bundle, run / "recording.trace")
     assert tracekit("analyze", run).code == 0
-    ran = tracekit("prune", run.parent, "--keep", "0d", "--newest", 0)
-    assert ran.code == 0
-    told = "its tables are read from its bundle" in " ".join(ran.out.split())
-    assert told is not linked
+    return " ".join(tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).out.split())
+
+
+def test_a_pruned_bundle_is_stood_for_by_its_kept_tables(
+    run: Path, bundle: Path, tracekit: Tracekit
+) -> None:
+    before = Tables(run / "exports", frozenset({4711}))
+    intervals, ticks = before["gpu_intervals"], before.raw("tick", table=3)
+    pruned(run, bundle, tracekit)
+    assert not (run / "recording.trace").exists()
+    assert sorted(one.name for one in (run / "exports").iterdir()) == ["pruned.json", "toc.xml"]
+    after = Tables(run / "exports", frozenset({4711}), cache=run / "tables")
+    pd.testing.assert_frame_equal(after["gpu_intervals"], intervals)
+    pd.testing.assert_frame_equal(after.raw("tick", table=3), ticks)
+    pd.testing.assert_frame_equal(after.raw("tick", attributes={"frequency": "10"}), ticks)
+    assert tracekit("analyze", run).code == 0
+    assert "was pruned" in tracekit("export", run).err
+
+
+def test_a_bundle_of_which_not_all_can_be_kept_is_not_pruned(
+    run: Path, bundle: Path, tracekit: Tracekit
+) -> None:
+    (bundle / "corespace/run1/core/stores/indexed-store-2/bulkstore").write_bytes(b"nonsense")
+    told = pruned(run, bundle, tracekit)
+    assert "tick, which is read from it: it cannot be read" in told
+    assert (run / "recording.trace").is_dir()
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+
+
+def test_a_bundle_that_is_only_linked_is_not_pruned(run: Path, tracekit: Tracekit) -> None:
+    assert tracekit("analyze", run).code == 0
+    assert tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).code == 0
     assert (run / "recording.trace").is_dir()
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4

@@ -16,7 +16,6 @@ from tracekit.guardian.sizes import size
 from tracekit.history.course import course_in
 from tracekit.history.night import DOCUMENT
 from tracekit.recording import Provenance, Recording
-from tracekit.tables.direct import NOTE
 
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off
@@ -58,7 +57,7 @@ class RunSeen:
         parts: What can be removed of it.
         night: The night that it belongs to; None for a run that somebody made.
         busy: Why nothing of it can be removed now; empty where it can.
-        only: Why its bundle must stay; empty where it may go.
+        only: Why its bundle is all there is of it; empty where it is not.
     """
 
     folder: Path
@@ -118,14 +117,12 @@ def _run(place: Path, root: Path, night: NightSeen | None, now: datetime) -> Run
         parts=tuple(_parts(recording, worked_up=worked_up)),
         night=night,
         busy=_busy(provenance, now),
-        only=_only(recording, worked_up=worked_up),
+        only="" if worked_up else "it was not analyzed, and its bundle is all there is of it",
     )
 
 
 def _parts(recording: Recording, *, worked_up: bool) -> Iterator[Part]:
     there = [one for one in bundles(recording) if one.is_dir() and not one.is_symlink()]
-    if _reads_bundle(recording):
-        there = [one for one in there if one != recording.bundle]
     if not worked_up:
         there = [one for one in there if one == recording.gputrace]
     if there:
@@ -138,19 +135,6 @@ def _parts(recording: Recording, *, worked_up: bool) -> Iterator[Part]:
         )
         if texts:
             yield Part("exports", tuple(texts), size(texts))
-
-
-def _only(recording: Recording, *, worked_up: bool) -> str:
-    if not worked_up:
-        return "it was not analyzed, and its bundle is all there is of it"
-    if _reads_bundle(recording) and not recording.bundle.is_symlink():
-        return "its tables are read from its bundle"
-    return ""
-
-
-def _reads_bundle(recording: Recording) -> bool:
-    """Tell whether a run's tables are read from its bundle, or may be."""
-    return (recording.exports / NOTE).exists()
 
 
 def _busy(provenance: Provenance, now: datetime) -> str:

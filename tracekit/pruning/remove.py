@@ -1,13 +1,13 @@
 """A part of a run removed, so that an interruption leaves nothing half there.
 
 A bundle is given another name first, which is one step, and is then no bundle any more; what is
-left of it the next pruning removes. Exports go once all of their tables are kept as Parquet and
-a note says what they held; see `tracekit.tables.put_away`.
+left of it the next pruning removes. Exports, and a bundle that tables are read from, go once all of
+their tables are kept as Parquet and a note says what they held; see `tracekit.tables.put_away`.
 """
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracekit.errors import RecordingError
@@ -15,8 +15,10 @@ from tracekit.pruning.decide import Removal
 from tracekit.pruning.found import Part, RunSeen, bundles, trash
 from tracekit.recording import Recording, now
 from tracekit.stage import mark
-from tracekit.tables.put_away import note_put_away
-from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.direct import NOTE as DIRECT
+from tracekit.tables.direct import direct
+from tracekit.tables.put_away import PutAway, note_put_away
+from tracekit.tables.putting_away import stored_to_put_away, to_put_away
 
 STAGE = "prune"
 
@@ -31,8 +33,7 @@ def remove(one: Removal) -> dict[Path, str]:
     recording = Recording(one.run.folder)
     try:
         if one.part.kind == "bundle":
-            _remove_bundles(recording, one.part)
-            return {}
+            return _remove_bundles(recording, one.part)
         return _remove_exports(recording)
     except OSError as error:
         raise RecordingError(
@@ -62,13 +63,20 @@ def finish(run: RunSeen) -> None:
         ) from error
 
 
-def _remove_bundles(recording: Recording, part: Part) -> None:
+def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
+    if recording.bundle in part.paths and direct(recording.exports) is not None:
+        away, why = stored_to_put_away(recording.exports, recording.tables, now())
+        if why:
+            return {recording.bundle: why}
+        _stand_for(recording, away)
+        (recording.exports / DIRECT).unlink()
     for bundle in part.paths:
         left = trash(bundle)
         if left.exists():
             shutil.rmtree(left)
         bundle.rename(left)
         _note_and_delete(recording, bundle.name, left)
+    return {}
 
 
 def _note_and_delete(recording: Recording, name: str, left: Path) -> None:
@@ -85,12 +93,17 @@ def _note_and_delete(recording: Recording, name: str, left: Path) -> None:
 def _remove_exports(recording: Recording) -> dict[Path, str]:
     away, stays = to_put_away(recording.exports, recording.tables, now())
     if away:
-        _flush(recording.tables)
-        note_put_away(recording.exports, *away)
+        _stand_for(recording, away)
         for one in away:
             (recording.exports / one.name).unlink(missing_ok=True)
         _note(recording, "exports")
     return stays
+
+
+def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
+    """Let what was kept stand for what is removed next."""
+    _flush(recording.tables)
+    note_put_away(recording.exports, *away)
 
 
 def _flush(folder: Path) -> None:

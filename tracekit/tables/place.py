@@ -69,6 +69,11 @@ def place_of(xpath: str, number: int) -> Place:
     return Place(int(found[1]), int(found[2]), number) if found else Place(None, None, number)
 
 
+def xpath_of(place: Place) -> str:
+    """Return the xpath that `place_of` reads a place from; run and index have to be known."""
+    return f"/trace-toc/run[{place.run}]/data/table[{place.index}]"
+
+
 def attributes_of(toc: Toc | None, place: Place, schema: str) -> Mapping[str, str]:
     """Return what the table of contents says of a table; nothing if it is of another trace."""
     for run in toc.runs if toc is not None else ():

@@ -1,4 +1,4 @@
-"""Which exports can be removed because all of their tables are kept, whole, as Parquet."""
+"""Which exports, and which bundles, can be removed because all of their tables are kept, whole."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from pathlib import Path
 from tracekit.errors import InputError
 from tracekit.tables.cache import READER_VERSION, Cache
 from tracekit.tables.exports import ExportIndex, Listed, index
+from tracekit.tables.headers import Header
 from tracekit.tables.kept import Kept, digest
-from tracekit.tables.place import Choice
+from tracekit.tables.place import Choice, xpath_of
 from tracekit.tables.put_away import PutAway
 from tracekit.tables.raw import kept_as
 from tracekit.tables.stored import stored
@@ -43,6 +44,40 @@ def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dic
             size = path.stat().st_size
             away.append(PutAway(path.name, digest(path), READER_VERSION, size, headers, at))
     return away, stays
+
+
+def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], str]:
+    """Keep every table that is read from a bundle, and return what stands for them without it.
+
+    Args:
+        exports: The folder with the note about the bundle.
+        cache: The folder of kept tables.
+        at: When the bundle is removed, ISO 8601.
+
+    Returns:
+        What stands for its tables, and why it must stay; the one or the other is empty.
+
+    Raises:
+        InputError: The folder cannot be read.
+    """
+    found = index(exports, cache)
+    if found.lost:
+        return [], found.lost[0]
+    every = [one for listed in found.tables.values() for one in listed]
+    stems = Counter(_stem(found, one) for one in every)
+    away: list[PutAway] = []
+    for one in every:
+        place = stored(one.file)
+        if place is None:
+            continue
+        why = one.unreadable or _reason(found, [one], stems, cache)
+        if why:
+            return [], f"{one.schema}, which is read from it: {why}"
+        name = f"{place.bundle.name}.run{place.run}.store{place.number}"
+        header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)
+        size = one.file.stat().st_size
+        away.append(PutAway(name, place.digest(), READER_VERSION, size, (header,), at))
+    return away, ""
 
 
 def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache: Path) -> str:

@@ -14,6 +14,7 @@ from tracekit.errors import InputError
 from tracekit.input_file import open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import places_of
+from tracekit.tables.place import xpath_of
 from tracekit.tables.stored import Stored, stored
 from tracekit.tables.xml import (
     DetailReader,
@@ -111,7 +112,7 @@ def _directly(one: Stored, taker: Taker, toc: Toc | None) -> Reading:
     run, store = one.open()
     place = places_of(run, toc)[store.number]
     taker.begin()
-    reader = BundleReader(run, store, f"/trace-toc/run[{place.run}]/data/table[{place.index}]")
+    reader = BundleReader(run, store, xpath_of(place))
     for piece in _told_in_words(one.file, reader):
         taker.take(piece)
     return Reading("bundle", "", reader.symbols())
