@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bundle_writer import Process, RunInfo, write_bundle
+from bundle_writer import Encoder, Process, RunInfo, write_bundle, write_runs
+from bundle_writer import Run as Run_
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit import pipeline
 from tracekit.errors import InputError, UsageError
@@ -130,3 +131,23 @@ def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
     assert any("Its tables were exported by xctrace." in one for one in said)
     assert (run.recording.exports / "metal-gpu-intervals.xml").exists()
     assert direct(run.recording.exports) is None
+
+
+def test_of_several_runs_the_first_says_whose_it_is(tmp_path: Path) -> None:
+    runs = {
+        number: Run_([intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number))
+        for number in (1, 2)
+    }
+    write_runs(tmp_path / "x.trace", runs)
+    run = imported(tmp_path / "x.trace", tmp_path / "run")
+    assert [one.pid for one in run.provenance.targets] == [4712]
+    assert "The TOC lists 2 runs; machine and target are those of run 1." in run.provenance.warnings
+    chosen = run.tables.chosen("gpu_intervals", run=2)
+    assert chosen["start"].tolist() == [2]
+
+
+def test_without_its_document_the_target_is_that_of_the_analysis(tmp_path: Path) -> None:
+    modeling = {"target-pid": 4711}
+    path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, modeling=modeling)
+    [target] = imported(path, tmp_path / "run").provenance.targets
+    assert target.pid == 4711
