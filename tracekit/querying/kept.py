@@ -7,8 +7,10 @@ met. A file appears whole or not at all; what its reader had to say stands in it
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +24,7 @@ from tracekit.pipeline import tables_of
 from tracekit.recording import Recording
 from tracekit.replacing import replacing
 from tracekit.tables.cache import READER_VERSION
+from tracekit.tables.direct import direct
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.stamp import lasting, stamp
 
@@ -111,16 +114,21 @@ def _digest(recording: Recording, name: str) -> str | None:
         lasts = lasting(stamp(path))
         if lasts is None:
             return None
-        stamps.append((str(path.relative_to(recording.folder)), *map(str, astuple(lasts))))
-    told = (
-        *(FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)),
-        *(sorted(one.pid for one in recording.provenance().targets), stamps),
-    )
+        stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
+    targets = sorted(one.pid for one in recording.provenance().targets)
+    told = (_way_of_reading(name), targets, stamps)
     return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+
+@cache
+def _way_of_reading(name: str) -> tuple[int, str, int, str]:
+    """Return what a table follows from besides its run."""
+    return FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)
 
 
 def _inputs(recording: Recording) -> Iterator[Path]:
     """Yield the files that tables are read from: the exports, and what the bundle holds."""
     yield from sorted(path for path in recording.exports.glob("*") if path.is_file())
-    if (recording.exports / "direct.json").exists():
-        yield from sorted(path for path in recording.bundle.rglob("*") if path.is_file())
+    note = direct(recording.exports)
+    if note is not None:
+        yield from sorted(one for one in note.path(recording.exports).rglob("*") if one.is_file())

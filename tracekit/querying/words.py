@@ -9,7 +9,8 @@ import duckdb
 from tracekit.errors import InputError, TracekitError, UsageError
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
-_FAILED = "Ask for less at once, with WHERE, LIMIT or fewer runs."
+_TOO_MUCH = "Ask for less at once, with WHERE, LIMIT or fewer runs."
+_FAILED = "If a run changed or went meanwhile, ask again."
 _PLACE = "It reads the tables of the runs that were named, and nothing else."
 
 
@@ -29,9 +30,9 @@ def refusal(error: duckdb.Error) -> TracekitError:
     message = _sentence(str(error))
     if isinstance(error, duckdb.PermissionException):
         return UsageError(f"The query is refused: {message}", hint=_PLACE)
-    if isinstance(error, (duckdb.OperationalError, duckdb.InternalError)) and not isinstance(
-        error, duckdb.TransactionException
-    ):
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return InputError(f"The query failed: {message}", hint=_TOO_MUCH)
+    if isinstance(error, (duckdb.OperationalError, duckdb.InternalError)):
         return InputError(f"The query failed: {message}", hint=_FAILED)
     return UsageError(f"The query cannot be answered: {message}", hint=_near(str(error)))
 
