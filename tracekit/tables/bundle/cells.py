@@ -91,9 +91,9 @@ def distinct(raw: Raw, size: int) -> Distinct:
     return Distinct(np.flatnonzero(used), found, nulls)
 
 
-def nulls_of(raw: Raw) -> Flags | None:
-    """Return where a column is all ones; None where it is nowhere."""
-    most = np.iinfo(raw.dtype).max
+def nulls_of(raw: Raw, width: int | None = None) -> Flags | None:
+    """Return where a field of that width in bytes is all ones; None where it is nowhere."""
+    most = (1 << 8 * (width or raw.itemsize)) - 1
     if not raw.size or int(raw.max()) != most:
         return None
     return raw == most

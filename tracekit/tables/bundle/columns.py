@@ -68,7 +68,7 @@ class Columns:
             return self._identity(about, kind, distinct(raw, len(self._run.arrays)))
         if kind.encoding is Encoding.ANY:
             found = distinct(raw, len(self._run.typed_arrays))
-            texts, tags = self._labels.single(found.numbers)
+            texts, tags = self.labels.single(found.numbers)
             return ColumnCells(about, found.of(texts), foreign=tags - {kind.tag})
         texts = self._named(kind, raw)
         return without_cells(about, kind, raw.size) if texts is None else ColumnCells(about, texts)
@@ -82,7 +82,8 @@ class Columns:
         return Values(self._run, self._texts, self._identities)
 
     @cached_property
-    def _labels(self) -> Labels:
+    def labels(self) -> Labels:
+        """The labels of the run."""
         return Labels(self._run, self._values)
 
     def _named(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray | None:
@@ -91,7 +92,7 @@ class Columns:
             case Encoding.STRING:
                 size, texts = len(self._texts), self._values.strings
             case Encoding.LABEL:
-                size, texts = len(self._run.typed_arrays), self._labels.texts
+                size, texts = len(self._run.typed_arrays), self.labels.texts
             case Encoding.UUID:
                 size, texts = len(self._run.arrays), self._values.uuids
             case Encoding.NUMBERS:

@@ -23,23 +23,30 @@ _SIGNED = 1 << 63
 
 @dataclass(frozen=True)
 class Extent:
-    """What a whole column shows: that it holds `nothing`, or numbers of 64 bits without sign."""
+    """What a whole column shows: that it holds `nothing`, or numbers of 64 bits without sign.
+
+    `width` is that of its field in bytes, which may be less than that of its numbers here.
+    """
 
     nothing: bool = False
     unsigned: bool = False
+    width: int | None = None
 
 
-def extent_of(kind: EngineeringType, raw: Raw) -> Extent:
-    """Look at a whole column, of which its pieces must have one type."""
+def is_widened(kind: EngineeringType) -> bool:
+    """Tell whether a column is best read into 64 bits at once."""
+    return kind.encoding is Encoding.INTEGER and FORMS.get(kind.tag) is not Form.FLAG
+
+
+def extent_of(kind: EngineeringType, raw: Raw, width: int | None = None) -> Extent:
+    """Look at a whole column of a field of that width: its pieces must have one type."""
     if not raw.size:
         return Extent(nothing=True)
-    most = int(raw.max())
-    if most == np.iinfo(raw.dtype).max and not kind.all_ones:
-        known = raw[raw != most]
-        if not known.size:
-            return Extent(nothing=True)
-        most = int(known.max())
-    return Extent(unsigned=most >= _SIGNED)
+    nulls = None if kind.all_ones else nulls_of(raw, width)
+    known = raw if nulls is None else raw[~nulls]
+    if not known.size:
+        return Extent(nothing=True, width=width)
+    return Extent(unsigned=int(known.max()) >= _SIGNED, width=width)
 
 
 def numbers(kind: EngineeringType, raw: Raw, extent: Extent) -> pa.Array:
@@ -47,7 +54,7 @@ def numbers(kind: EngineeringType, raw: Raw, extent: Extent) -> pa.Array:
     form = FORMS.get(kind.tag)
     if form is None and extent.nothing:
         return pa.nulls(raw.size, TEXTS)  # as of an export, where nothing shows the type
-    nulls = None if kind.all_ones else nulls_of(raw)
+    nulls = None if kind.all_ones else nulls_of(raw, extent.width)
     match kind.encoding:
         case Encoding.DECIMAL:
             found = decimals(raw)

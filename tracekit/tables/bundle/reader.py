@@ -10,7 +10,7 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells import OutOfRangeError, Raw
 from tracekit.tables.bundle.columns import Columns
 from tracekit.tables.bundle.encodings import STACKS, Evidence
-from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of
+from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of, is_widened
 from tracekit.tables.bundle.places import RunPlaces
 from tracekit.tables.bundle.records import TIME, read_records
 from tracekit.tables.bundle.stacks import StackColumn, Stacks
@@ -48,10 +48,12 @@ class BundleReader:
         """
         store = self._store
         fields = [column.field for column in store.columns]
-        if any(map(self._is_stack, store.columns)):
-            *columns, times = read_records(self._files, store, [*fields, TIME])
+        kinds = [self._columns.type_of(column) for column in store.columns]
+        wide = {place for place, kind in enumerate(kinds) if is_widened(kind)}
+        if any(kind.encoding in STACKS for kind in kinds):
+            *columns, times = read_records(self._files, store, [*fields, TIME], wide)
         else:
-            columns = read_records(self._files, store, fields)
+            columns = read_records(self._files, store, fields, wide)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
         extents = [self._extent(*one) for one in zip(store.columns, columns, strict=True)]
         for first in range(0, max(store.rows, 1), _PIECE):
@@ -78,7 +80,8 @@ class BundleReader:
 
     def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
         kind = self._columns.type_of(column)
-        return extent_of(kind, raw) if kind.encoding in NUMERIC else Extent()
+        width = column.field.width
+        return extent_of(kind, raw, width) if kind.encoding in NUMERIC else Extent()
 
     def _piece(self, columns: Sequence[Raw], times: Raw, extents: Sequence[Extent]) -> Node:
         store = self._store

@@ -7,7 +7,7 @@ flipped bit in the rows. While one block is taken apart, the next is inflated be
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,32 +26,46 @@ _BLOCK = 1 << 18  # of the file
 TIME = Field(0, 8)
 
 
-def read_records(files: Files, store: Store, fields: Sequence[Field]) -> list[Column]:
+def read_records(
+    files: Files, store: Store, fields: Sequence[Field], wide: Collection[int] = ()
+) -> list[Column]:
     """Return the values of some fields, in the order in which Instruments shows the rows.
 
     Each column has memory of its own, which the caller may overwrite. The order is by time, and
     as stored where times are equal.
 
+    Args:
+        files: The bundle.
+        store: The table.
+        fields: Which fields.
+        wide: The places of those that are to have 64 bits, whatever they have in the records.
+
     Raises:
         BundleError: The records are damaged, cut, or laid out otherwise than the store says.
     """
-    known = dict.fromkeys([TIME, *fields])
-    dtype = as_dtype(store, {str(number): one for number, one in enumerate(known)})
     _require_room(files, store)
-    columns: dict[Field, Column] = {one: np.empty(store.rows, f"<u{one.width}") for one in known}
+    widths = [8 if place in wide else one.width for place, one in enumerate(fields)]
+    found = [np.empty(store.rows, f"<u{width}") for width in widths]
+    known: dict[Field, list[Column]] = {TIME: []}
+    for one, column in zip(fields, found, strict=True):
+        known.setdefault(one, []).append(column)
+    times = next((one for one in known[TIME]), None)
+    if times is None:
+        times = np.empty(store.rows, np.uint64)
+        known[TIME].append(times)
+    dtype = as_dtype(store, {str(number): one for number, one in enumerate(known)})
     done = 0
     for records in _ahead(_records(files, store, dtype)):
-        for number, column in enumerate(columns.values()):
-            column[done : done + records.size] = records[str(number)]
+        for number, columns in enumerate(known.values()):
+            for column in columns:
+                column[done : done + records.size] = records[str(number)]
         done += records.size
-    order = by_time(columns[TIME])
-    found: list[Column] = []
-    for place, one in enumerate(fields):
-        again = one in fields[place + 1 :]
-        column = columns[one] if again else columns.pop(one)
-        if order is not None:
-            column = column[order]
-        found.append(column.copy() if again and order is None else column)
+    order = by_time(times)
+    if order is None:
+        return found
+    del times, known
+    for place, column in enumerate(found):
+        found[place] = column[order]
     return found
 
 
