@@ -182,3 +182,14 @@ def test_a_bundle_that_is_only_linked_is_not_pruned(run: Path, tracekit: Traceki
     assert tracekit("prune", run.parent, "--keep", "0d", "--newest", 0).code == 0
     assert (run / "recording.trace").is_dir()
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+
+
+def test_what_is_no_folder_is_no_run(tmp_path: Path, tracekit: Tracekit) -> None:
+    (tmp_path / "mine.trace.zip").write_bytes(b"PK\3\4")
+    ran = tracekit("tables", tmp_path / "mine.trace.zip")
+    assert ran.code == 3
+    assert "not a run's folder" in ran.err
+    assert (
+        "`tracekit import` unpacks a bundle"
+        in tracekit("convert", tmp_path / "mine.trace.zip", tmp_path / "x.csv").err
+    )

@@ -187,10 +187,10 @@ class Recording:
         """Read `recording.json`; raise RecordingError where there is none that can be read."""
         try:
             text = self.provenance_file.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RecordingError(
                 f"{self.folder} is not a run's folder: it has no recording.json.",
-                hint="`tracekit capture` makes one, `tracekit import` makes one of exports.",
+                hint="`tracekit capture` makes one, `tracekit import` one of a bundle or exports.",
             ) from None
         try:
             provenance = msgspec.json.decode(text, type=Provenance)

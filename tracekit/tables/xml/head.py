@@ -19,7 +19,7 @@ _STRANGERS = {
     b"BZh": ("is compressed with bzip2", "Unpack it first: `bunzip2`."),
     b"\xfd7zXZ": ("is compressed with xz", "Unpack it first: `unxz`."),
     b"\x28\xb5\x2f\xfd": ("is compressed with zstd", "Unpack it first: `unzstd`."),
-    b"PK\x03\x04": ("is a zip archive", "Unpack it first: `unzip`."),
+    b"PK\x03\x04": ("is a zip archive", "Unpack it: `unzip`. `tracekit import` unpacks a bundle."),
     b"PAR1": ("is a table in Parquet already, not an export", ""),
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
