@@ -15,6 +15,7 @@ from tracekit.tables.direct import direct
 from tracekit.tables.put_away import NOTE
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import first_sources, needed_schemas
+from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.exporting import Choose
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace, find_xctrace, locate
@@ -43,8 +44,11 @@ def choose(name: str, tables: str = NEEDED, xml: Xml = "asked") -> Recorder:
 
 
 def _with(tool: Xctrace, tables: str, xml: Xml) -> XctraceRecorder:
-    named = partial(named_directly, unchecked=xml == "none")
-    return XctraceRecorder(tool, wanted_tables(tables), named=named)
+    if xml != "none":
+        return XctraceRecorder(tool, wanted_tables(tables), named=named_directly)
+    named = partial(named_directly, unchecked=True)
+    never = Manner(verified=-1)  # no bundle is so small that it is exported to see whose it is
+    return XctraceRecorder(tool, wanted_tables(tables), never, named)
 
 
 def xctrace_here() -> Xctrace:

@@ -69,6 +69,12 @@ def _reversed(element: re.Match[str]) -> str:
     return f"<{name}{''.join(reversed(_ATTRIBUTE.findall(attributes)))}{end}"
 
 
+def schemas() -> list[tuple[str, int]]:
+    """Return the tables of a recording: schema, and place among tables of the same."""
+    listed = [schema for schema, _ in _TABLES]
+    return [(schema, listed[:n].count(schema) + 1) for n, schema in enumerate(listed)]
+
+
 def _toc(state: dict[str, Any]) -> str:
     return (
         '<?xml version="1.0"?>\n\n<trace-toc>\n    <run number="1">\n        <info>\n'
@@ -121,7 +127,7 @@ def _summary(state: dict[str, Any]) -> str:
         "end-date": "" if empty else state["ended"],
         "duration": f"{state['duration']:.6f}",
         "end-reason": state["reason"],
-        "instruments-version": "" if empty else "26.0 (17C529)",
+        "instruments-version": "" if empty else state.get("version", "26.0 (17C529)"),
         "template-name": state["template"],
         "recording-mode": "Deferred",
         "time-limit": f"{limit:g} seconds" if limit else "12 hours",
@@ -184,9 +190,8 @@ def _rows(state: dict[str, Any], scenario: Scenario, schema: str) -> list[list[C
 
 
 def _interval(number: int, name: str, pid: int) -> list[Cell | None]:
-    label = Cell(
-        "formatted-label", fmt=f"Dispatch {number}", children=(encoding.process(name, pid),)
-    )
+    words = f"Dispatch {number}"
+    label = Cell("formatted-label", fmt=words, children=(Cell("string", words),))
     return [
         encoding.time(number * _STEP + (0 if pid != WINDOW_SERVER[1] else 1000)),
         encoding.duration(3_000_000 + number % 7 * 1000),

@@ -233,9 +233,15 @@ class Recording:
             "duration": 0.0 if failed else (ended - self.started).total_seconds(),
             "reason": reason,
             "target": None if failed else self._target(),
+            "version": self.scenario.get("instruments_version", "26.0 (17C529)"),
             "counter_set": counters(self.arguments, self.scenario)[0],
             "counter_rows": counters(self.arguments, self.scenario)[1],
         }
+        if self.scenario["packages"]:
+            import real_bundle  # noqa: PLC0415  it imports what takes long to import
+
+            real_bundle.write(self.bundle, state, self.scenario)
+            return
         (self.bundle / "form.template").write_text(json.dumps(state))
 
     def _target(self) -> dict[str, object] | None:

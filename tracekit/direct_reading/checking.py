@@ -1,7 +1,7 @@
 """Compares what was exported with the direct read, and says what came of it."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tracekit.direct_reading.compare import compare
 from tracekit.direct_reading.remembered import Checked, Memory, keep
@@ -61,10 +61,13 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
 
 
 def told(
-    run: BundleRun, memory: Memory, wanted_schemas: frozenset[str], exported: frozenset[str]
+    run: BundleRun, memory: Memory, asked: frozenset[str], exported: Collection[str]
 ) -> tuple[str, ...]:
-    """Say which tables differ from their exports, and which were never compared."""
-    stores = [one for one in run.stores if one.schema in wanted_schemas]
+    """Say which tables that were asked for differ from exports, and which were never compared.
+
+    Those that were `exported` are told of only where they differ.
+    """
+    stores = [one for one in run.stores if one.schema in asked]
     differing = {one.schema: memory.difference(one) for one in stores if memory.difference(one)}
     lines = [
         f"{schema} is read otherwise than xctrace exports it ({why}), so its export is used. "

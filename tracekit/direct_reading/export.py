@@ -5,7 +5,6 @@ the direct read. Where they are equal, later recordings are not exported; where 
 export is what counts, and a warning says what differs.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +19,7 @@ from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.toc import write_toc
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
-from tracekit.toc import read_toc
+from tracekit.toc import TocRun, read_toc, wanted
 from tracekit.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 
@@ -80,11 +79,13 @@ class _Export:
         self._bundle = bundle
         self._run: BundleRun = bundle.runs[-1]
         self._asked = asked
-        self._memory = recall(self._build(), notes_folder())
+        runs = read_toc(recording.toc_file).runs
+        self._toc_run = runs[-1] if runs else TocRun(self._run.number)
+        self._memory = recall(build_of(self._toc_run.instruments_version), notes_folder())
 
     def done(self, progress: Progress) -> tuple[str, ...]:
-        wanted = self._wanted()
-        exported = self._exported(wanted)
+        asked = self._wanted()
+        exported = self._exported(asked)
         said: tuple[str, ...] = ()
         if exported:
             said = self._export(exported, progress)
@@ -92,24 +93,25 @@ class _Export:
             self._memory = check(self._recording, self._run, self._memory, exported)
         differing = self._of_standing("differs", self._schemas())
         self._note(differing)
-        notes = told(self._run, self._memory, wanted, exported)
+        files = wanted(self._toc_run, exported)
+        there = {one.schema for one in files if (self._recording.exports / one.file).exists()}
+        notes = told(self._run, self._memory, asked, there)
         return (*said, *self._absent(), *self._lacking(exported), *notes)
 
-    def _build(self) -> str:
-        runs = read_toc(self._recording.toc_file).runs
-        return build_of(runs[-1].instruments_version) if runs else ""
-
     def _schemas(self) -> frozenset[str]:
-        return frozenset(one.schema for one in self._run.tables if one.schema)
+        """Return what the TOC lists, and what the bundle holds: a TOC may be xctrace's own."""
+        listed = (one.schema for one in self._toc_run.tables)
+        return frozenset((*listed, *(one.schema for one in self._run.tables if one.schema)))
 
     def _wanted(self) -> frozenset[str]:
         there = self._schemas()
         choose = self._asked.choose
         return (choose(there) | choose(there - self._empty(there)) | {TIME_INFO}) & there
 
-    def _empty(self, schemas: Iterable[str]) -> frozenset[str]:
+    def _empty(self, schemas: frozenset[str]) -> frozenset[str]:
+        here = frozenset(one.schema for one in self._run.tables)
         filled = {one.schema for one in self._run.tables if not isinstance(one, Store) or one.rows}
-        return frozenset(schemas) - filled
+        return (schemas & here) - filled
 
     def _of_standing(self, standing: str, schemas: frozenset[str]) -> frozenset[str]:
         return frozenset(
@@ -118,15 +120,15 @@ class _Export:
             if one.schema in schemas and self._memory.standing(one) == standing
         )
 
-    def _exported(self, wanted: frozenset[str]) -> frozenset[str]:
+    def _exported(self, asked: frozenset[str]) -> frozenset[str]:
         if self._asked.xml == "none":
             return frozenset()
         if self._asked.xml == "asked":
-            return wanted
+            return asked
         unreadable = {one.schema for one in self._run.tables if not isinstance(one, Store)}
-        checked = self._of_standing("equal", wanted)
-        unequal = self._of_standing("differs", wanted) | self._of_standing("unchecked", wanted)
-        return (wanted - checked) | unequal | (wanted & unreadable)
+        unequal = self._of_standing("differs", asked) | self._of_standing("unchecked", asked)
+        equal = self._of_standing("equal", asked) - unequal - unreadable
+        return asked - equal
 
     def _export(self, schemas: frozenset[str], progress: Progress) -> tuple[str, ...]:
         directly = self._schemas() - schemas
@@ -135,6 +137,8 @@ class _Export:
         try:
             return self._recorder.export(self._recording, progress, choose=only(schemas), seen=seen)
         except ToolError as error:
+            if self._asked.xml == "asked":
+                raise
             return (f"Nothing was exported; the bundle is read directly: {error.message}",)
 
     def _note(self, differing: frozenset[str]) -> None:
@@ -151,6 +155,6 @@ class _Export:
     def _lacking(self, exported: frozenset[str]) -> tuple[str, ...]:
         if exported:  # the export has told it, of all tables
             return ()
-        runs, there = read_toc(self._recording.toc_file).runs, self._schemas()
+        there = self._schemas()
         empty = self._empty(there)
-        return tuple(lacking(runs[-1], set(there - empty), set(empty))) if runs else ()
+        return tuple(lacking(self._toc_run, set(there - empty), set(empty)))

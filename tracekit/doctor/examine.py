@@ -6,8 +6,10 @@ from pathlib import Path
 
 from tracekit.capabilities import Capabilities
 from tracekit.choice import choose
+from tracekit.direct_reading import recall
 from tracekit.doctor import cache
 from tracekit.doctor.diagnosis import Diagnosis
+from tracekit.doctor.direct_reading import direct_facts
 from tracekit.doctor.fact import Fact, warning
 from tracekit.doctor.host_probe import probe_host
 from tracekit.doctor.identity import identify
@@ -54,6 +56,8 @@ def examine(
     probed = fresh or Probed()
     capabilities = probed.capabilities or cache.recall(identity, where)
     facts = [*_facts(surroundings, tools, capabilities), *probed.facts]
+    memory = recall(identity.xcode_build, where)
+    facts += direct_facts(memory, has_xctrace=tools.tool is not None)
     if probed.capabilities is not None:
         facts += _kept(probed.capabilities, where)
     return Diagnosis(identity, tuple(facts), capabilities)

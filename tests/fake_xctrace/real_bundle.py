@@ -1,0 +1,44 @@
+"""A bundle of the real layout, of the same values that are exported: for those who read it."""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import documents
+from scenario import Scenario
+
+
+def write(bundle: Path, state: dict[str, Any], scenario: Scenario) -> None:
+    """Write a bundle in place of what is there.
+
+    Args:
+        bundle: The bundle.
+        state: What was recorded.
+        scenario: Its "packages" are folders to import the tests' writer of bundles from, and what
+            that needs. "layout" changes the version that the bundle says of itself.
+    """
+    sys.path += scenario["packages"]
+    from bundle_writer import write_bundle  # noqa: PLC0415  the path is made above
+    from bundle_writer.from_exports import tables_of_exports  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(dir=bundle.parent) as folder:
+        exports, made = Path(folder) / "exports", Path(folder) / "made.trace"
+        exports.mkdir()
+        (exports / "toc.xml").write_text(documents.toc(state, scenario))
+        for schema, place in documents.schemas():
+            pieces = documents.table(state, scenario, schema, place)
+            if pieces is not None and schema in documents.COLUMNS:
+                (exports / f"{schema}-{place}.xml").write_text("".join(pieces))
+        converted = tables_of_exports(exports)
+        write_bundle(made, converted.tables, info=converted.info)
+        shutil.rmtree(bundle)
+        made.rename(bundle)
+    (bundle / "state.json").write_text(json.dumps(state))
+    requirements = bundle / "open.creq"
+    layout = scenario.get("layout", 5)
+    text = requirements.read_text()
+    head, name, rest = text.partition("<key>com.apple.dt.trace</key>")
+    requirements.write_text(head + name + rest.replace("<integer>5<", f"<integer>{layout}<", 1))
