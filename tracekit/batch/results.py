@@ -13,6 +13,8 @@ from tracekit.batch.row import Row, as_table
 from tracekit.replacing import replacing
 
 RESULTS = "results"
+# A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.
+_OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": False}
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Results:
             RecordingError: They cannot be written.
         """
         with replacing(self._file(rows[0].source)) as file:
-            pq.write_table(as_table(rows), file, compression="zstd")
+            pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
     def known(self) -> dict[str, Known]:
         """Return what is known of each source, by its key; a file that is damaged is not."""
