@@ -49,12 +49,12 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice") -> No
     from tracekit.tables.place import Choice
     from tracekit.tables.raw import RawTables
 
+    raw = RawTables(bundle)
     if schema is None:
         raise UsageError(
             f"It is not said which table of {bundle} to write.",
             hint="Name it with --schema, or write all of them: --to parquet.",
         )
-    raw = RawTables(bundle)
     one = raw.chosen(schema, choice)
     place = Choice(one.place.run, one.place.index)
     with console.progress("convert"):

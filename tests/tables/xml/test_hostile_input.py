@@ -196,7 +196,7 @@ def strangers(tmp_path: Path) -> Callable[[str], Path]:
         ("bomb.xml", ("declares a document type", "Export it again")),
         ("pipe", ("is a pipe, not a file.", "Write it to a file first")),
         ("folder", ("is a folder, not a file.", "tracekit import")),
-        ("bundle.trace", ("is a folder, not a file.", "tracekit import")),
+        ("bundle.trace", ("is not read directly", "tracekit import")),
         ("/dev/zero", ("is a device, not a file.", "Write it to a file first")),
         ("absent.xml", ("cannot be read: No such file or directory.", "")),
     ],
