@@ -65,7 +65,7 @@ def test_recordings_stand_among_the_runs(out: Path, run: Make, ask: Ask) -> None
     rows = ask(
         "select run, state, error, target_name, target_pid from runs order by run", folder, out
     )
-    prefix = f"{out.name}/"
+    prefix = f"{out.name}:"
     assert [tuple(one.values()) for one in rows] == [
         ("a", "not analyzed", None, "python3", 7),
         (f"{prefix}bad.trace", "failed", "It is cut.", None, None),
@@ -105,8 +105,8 @@ def test_tables_of_batches_and_runs_are_one(out: Path, run: Make, ask: Ask) -> N
         *(folder, out),
         warnings=said,
     )
-    assert [tuple(one.values()) for one in rows] == [("a", 10, 1), (f"{out.name}/one.trace", 7, 0)]
-    assert said[0] == f"1 run has no table gpu_intervals, left out: {out.name}/two.trace."
+    assert [tuple(one.values()) for one in rows] == [("a", 10, 1), (f"{out.name}:one.trace", 7, 0)]
+    assert said[0] == f"1 run has no table gpu_intervals, left out: {out.name}:two.trace."
 
 
 def test_a_file_that_is_cut_is_left_out(out: Path, ask: Ask) -> None:

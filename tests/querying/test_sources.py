@@ -59,7 +59,7 @@ def test_a_batch_alone_needs_no_prefix_and_beside_others_it_has_one(tmp_path: Pa
     mixed = sources([out, run(tmp_path / "a"), batch(tmp_path / "more" / "out")])
     assert [one.name for one in mixed.runs] == ["a"]
     folders = tmp_path.name
-    assert [one.prefix for one in mixed.batches] == [f"{folders}/out/", "more/out/"]
+    assert [one.prefix for one in mixed.batches] == [f"{folders}/out:", "more/out:"]
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def sources(paths: Sequence[Path]) -> Sources:
     names = iter(_names([*runs, *batches]))
     named = tuple(Run(next(names), one) for one in runs)
     alone = len(found) == 1
-    return Sources(named, tuple(Batch("" if alone else f"{next(names)}/", one) for one in batches))
+    return Sources(named, tuple(Batch("" if alone else f"{next(names)}:", one) for one in batches))
 
 
 def _named(path: Path) -> Iterator[Path]:
