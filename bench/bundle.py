@@ -31,6 +31,7 @@ _BEGIN, _END = "<!-- written by bench/bundle.py -->", "<!-- end of bundles -->"
 _SLOW_ROWS = 20_000
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time of all threads"}
 _LONGEST = 3600
+_TABLES = ("intervals", "states", "many")
 Answer = dict[str, float]
 
 
@@ -70,33 +71,38 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _claims(chosen: argparse.Namespace, folder: Path) -> Iterator[Claim]:
+    wanted = chosen.table or _TABLES
+    if "intervals" in wanted:
+        yield from _against_xml(chosen.rows, folder)
+    if "states" in wanted:
+        _say(f"{chosen.records:,} records: being made")
+        states = made.states(folder, chosen.records)
+        yield Claim(
+            f"{made.STATES}, {chosen.records:,} rows",
+            [Reading(way, states, chosen.records) for way in ("bundle", "inflate alone")],
+        )
+    if "many" in wanted:
+        tables = made.many_tables(folder)
+        yield Claim(f"a bundle of {made.STORES} tables", [Reading("open", tables, made.STORES)])
+
+
+def _against_xml(rows: int, folder: Path) -> Iterator[Claim]:
+    slow = min(_SLOW_ROWS, rows)
     for distinct, words in ((False, "few labels"), (True, "a label for each row")):
-        _say(f"{chosen.rows:,} rows with {words}: being made")
-        pair = made.intervals(folder, chosen.rows, distinct=distinct)
-        small = made.intervals(folder, min(_SLOW_ROWS, chosen.rows), distinct=distinct)
+        _say(f"{rows:,} rows with {words}: being made")
+        pair = made.intervals(folder, rows, distinct=distinct)
+        small = made.intervals(folder, slow, distinct=distinct)
         for one in (pair, small):
             _compare(one)
-        slow = min(_SLOW_ROWS, chosen.rows)
         yield Claim(
-            f"{made.INTERVALS}, {chosen.rows:,} rows, {words}",
+            f"{made.INTERVALS}, {rows:,} rows, {words}",
             [
-                Reading("bundle", pair.bundle, chosen.rows),
-                Reading("XML, tracekit, fast", pair.export, chosen.rows),
+                Reading("bundle", pair.bundle, rows),
+                Reading("XML, tracekit, fast", pair.export, rows),
                 Reading("XML, lxml iterparse", small.export, slow),
                 Reading("XML, lxml, naive", small.export, slow),
             ],
         )
-    _say(f"{chosen.records:,} records: being made")
-    states = made.states(folder, chosen.records)
-    yield Claim(
-        f"{made.STATES}, {chosen.records:,} rows",
-        [
-            Reading("bundle", states, chosen.records),
-            Reading("inflate alone", states, chosen.records),
-        ],
-    )
-    tables = made.many_tables(folder)
-    yield Claim(f"a bundle of {made.STORES} tables", [Reading("open", tables, made.STORES)])
 
 
 def _compare(pair: made.Pair) -> None:
@@ -164,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--rows", type=int, default=1_000_000, help="rows of the tables that are compared with XML")
     add("--records", type=int, default=10_000_000, help="rows of the large table")
+    add("--table", action="append", choices=_TABLES, help="measure this alone")
     add("--rounds", type=int, default=5, help="rounds")
     add("--clock", choices=("wall", "cpu"), default="wall", help="cpu: for a busy machine")
     add("--data", type=Path, help="keep what is made in this folder, and use what it has")
