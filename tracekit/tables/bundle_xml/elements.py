@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 SENTINEL = "<sentinel/>"
-MOST_REMEMBERED = 1 << 20
+MOST_REMEMBERED = 1 << 18
 
 Value = tuple[str, int]
 """A type, and the number that a record or an array holds for a value of it."""
