@@ -36,4 +36,4 @@ def test_tables_are_equal_to_their_exports(folder: Path, tables: dict[str, pd.Da
 def test_every_table_is_read(tables: dict[str, pd.DataFrame]) -> None:
     assert len(tables) > 80
     assert len(tables["thread-info"]) == 4167
-    assert len(tables["kdebug"]) == 46_124
+    assert len(tables["metal-gpu-execution-points"]) == 2520
