@@ -5,7 +5,9 @@ its last row. They are inflated too, and forgotten: the checksum behind them is 
 flipped bit in the rows. While one block is taken apart, the next is inflated beside.
 """
 
+import mmap
 import struct
+import sys
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ Order = NDArray[np.int64]
 _HEADER = struct.Struct("<7I")
 _MAGIC, _VERSION, _HEADER_SIZE = 0x12340A0A, 3, 0x28
 _BLOCK = 1 << 18  # of the file
+_LARGE = 1 << 22
 TIME = Field(0, 8)
 
 
@@ -45,7 +48,7 @@ def read_records(
     """
     _require_room(files, store)
     widths = [8 if place in wide else one.width for place, one in enumerate(fields)]
-    found = [np.empty(store.rows, f"<u{width}") for width in widths]
+    found = [_column(store.rows, width) for width in widths]
     known: dict[Field, list[Column]] = {TIME: []}
     for one, column in zip(fields, found, strict=True):
         known.setdefault(one, []).append(column)
@@ -67,6 +70,18 @@ def read_records(
     for place, column in enumerate(found):
         found[place] = column[order]
     return found
+
+
+def _column(rows: int, width: int) -> Column:
+    """Return a column to be filled.
+
+    For a large one numpy asks for huge pages. To find these took the system as long as inflating
+    the records did.
+    """
+    if rows * width < _LARGE or sys.platform == "win32":
+        return np.empty(rows, f"<u{width}")
+    memory = mmap.mmap(-1, rows * width, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, f"<u{width}")
 
 
 def by_time(times: Column) -> Order | None:
