@@ -83,7 +83,7 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "x.trace", TABLES, with_document=False, names=names)
     said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
     assert "form.template" in said
-    assert "Which build of Instruments made recording.trace is not known" in said
+    assert "Which build of Instruments made x.trace is not known" in said
 
 
 def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:

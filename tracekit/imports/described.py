@@ -28,7 +28,7 @@ def described(provenance: Provenance, toc: Toc | None, name: str) -> Provenance:
     return replace(
         provenance,
         recorder="import",
-        recorder_version=f"Instruments {run.instruments_version}".strip(),
+        recorder_version=f"Instruments {version}" if (version := run.instruments_version) else "",
         workload=name,
         targets=(run.target,) if run.target else (),
         templates=(run.template,) if run.template else (),

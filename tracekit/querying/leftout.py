@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tracekit.tables.bundle.notes import without_bundle
+
 _NAMED = 12  # runs of one sentence, and sentences of one kind
 
 
@@ -29,7 +31,7 @@ class LeftOut:
     def said(self, table: str, run: str, words: Sequence[str]) -> None:
         """Note what the reader of a run's table had to say."""
         for one in words:
-            self._remarks.setdefault((table, one), []).append(run)
+            self._remarks.setdefault((table, without_bundle(one)), []).append(run)
 
     def reason(self, table: str) -> str:
         """Name the first runs whose table cannot be read, and why; empty where there are none."""

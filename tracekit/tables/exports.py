@@ -8,6 +8,7 @@ from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.toc import toc_of
 from tracekit.tables.direct import covered, direct, nameless, tables_in
 from tracekit.tables.headers import Header, headers
@@ -110,7 +111,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         ]
         return replace(found, tables=_by_schema([*there, *new]), lost=tuple(nameless(bundle)))
     except InputError as error:
-        why = f"Tables of {note.path(folder).name} are not read: {error.message}"
+        why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
         return replace(found, lost=(why,))
 
 

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.files import Files
 from tracekit.tables.bundle.store import read_store, run_folder, store_folder
 from tracekit.tables.stamp import Stamp, stamp
@@ -102,13 +103,13 @@ def stored(path: Path) -> Stored | None:
 def shown(path: Path) -> str:
     """Name a file of tables for a sentence: for a table in a bundle, bundle and number."""
     one = stored(path)
-    return path.name if one is None else f"{one.bundle.name} (store {one.number})"
+    return path.name if one is None else f"{called(one.bundle)} (store {one.number})"
 
 
 def file_shown(path: Path) -> str:
     """Name the file that someone named: for a table in a bundle, that is the bundle."""
     one = stored(path)
-    return path.name if one is None else one.bundle.name
+    return path.name if one is None else called(one.bundle)
 
 
 def is_bundle(path: Path) -> bool:

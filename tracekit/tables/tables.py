@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tracekit.tables.bundle.notes import gathered
 from tracekit.tables.derived import Made, asked, first_with_rows, made
 from tracekit.tables.drift import Remark
 from tracekit.tables.exports import Listed
@@ -44,7 +45,7 @@ class Tables(Mapping[str, pd.DataFrame]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What readers said of the tables that were read so far."""
-        return tuple(self._raw.warnings | self._warnings)
+        return gathered((*self._raw.warnings, *self._warnings))
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

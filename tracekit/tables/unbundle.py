@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from tracekit.errors import InputError, RecordingError
+from tracekit.tables.bundle.notes import gathered
 from tracekit.tables.convert import convert
 from tracekit.tables.exports import index
 from tracekit.tables.listed import Listed
@@ -59,7 +60,7 @@ def unbundle(bundle: Path, folder: Path, suffix: str, progress: Callable[[str], 
             continue
         files += converted.files
         said |= dict.fromkeys((*converted.damage, *converted.drift, *converted.remarks))
-    return Unbundled(tuple(files), tuple(said), tuple(lost))
+    return Unbundled(tuple(files), gathered(said), tuple(lost))
 
 
 def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
 
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.files import Files
 from tracekit.tables.bundle.keyed import Archive, ArchiveError, Value
@@ -80,11 +81,11 @@ class Document:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
         if self.run(number) is not None:
             return ""
-        return self._read[1] or f"the {NAME} of {self._files.bundle.name} says nothing of it"
+        return self._read[1] or f"the {NAME} of {called(self._files.bundle)} says nothing of it"
 
     @cached_property
     def _read(self) -> tuple[Archive | None, str]:
-        bundle = self._files.bundle.name
+        bundle = called(self._files.bundle)
         if not self._files.exists(NAME):
             return None, f"{bundle} has no {NAME}"
         try:

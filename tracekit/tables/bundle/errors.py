@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tracekit.errors import InputError
+from tracekit.tables.bundle.called import called
 
 WAY_OUT = (
     "On the Mac, `xcrun xctrace export --input RECORDING.trace` writes its TOC and tables as XML; "
@@ -20,9 +21,9 @@ class UnknownBundleError(InputError):
 
 def damaged(bundle: Path, name: str, why: str) -> BundleError:
     """Say which file of a bundle is damaged, and how."""
-    return BundleError(f"{bundle.name}: {name} {why}.", hint=WAY_OUT)
+    return BundleError(f"{called(bundle)}: {name} {why}.", hint=WAY_OUT)
 
 
 def unknown(bundle: Path, why: str) -> UnknownBundleError:
     """Say in what a bundle differs from those that are known."""
-    return UnknownBundleError(f"{bundle.name} is not read directly: {why}.", hint=WAY_OUT)
+    return UnknownBundleError(f"{called(bundle)} is not read directly: {why}.", hint=WAY_OUT)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.document import RunDocument
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.keyed import Archive, ArchiveError, Value
@@ -26,7 +27,7 @@ _KINDS = {1: "E Core", 2: "P Core"}
 _NO_TEXT = 0xFFFFFFFF
 _LESS = (
     "Names of processes and threads are those of the tables process-info and thread-info, because "
-    "{why}: some are cut, the kernel has another, and kinds of cores are not available."
+    "{why}: some are cut, the kernel is called kernel_task, and kinds of cores are not available."
 )
 
 
@@ -102,7 +103,7 @@ def _gather(run: "BundleRun") -> Names:
         try:
             return _documented(document)
         except ArchiveError as error:
-            why = f"the document of {run.files.bundle.name} {error}"
+            why = f"the document of {called(run.files.bundle)} {error}"
     return _tabled(run, why)
 
 

@@ -10,6 +10,7 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells import OutOfRangeError, Raw
 from tracekit.tables.bundle.columns import Columns
 from tracekit.tables.bundle.encodings import STACKS, Evidence
+from tracekit.tables.bundle.notes import noted
 from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of, is_widened
 from tracekit.tables.bundle.places import RunPlaces
 from tracekit.tables.bundle.records import TIME, read_records
@@ -20,11 +21,6 @@ from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 
 _PIECE = 1 << 19
-_SAID = {
-    Evidence.INFERRED: "read by an encoding that was never compared with an export",
-    Evidence.RAW: "of a type that is not known, the numbers as they are stored",
-    Evidence.NONE: "left empty, because how the type is stored is not known",
-}
 
 
 class BundleReader:
@@ -72,11 +68,7 @@ class BundleReader:
         found: dict[Evidence, list[str]] = {}
         for one in self._store.columns:
             found.setdefault(self._columns.type_of(one).evidence, []).append(one.mnemonic)
-        return tuple(
-            f"{self._store.schema}: {said}: {', '.join(found[evidence])}"
-            for evidence, said in _SAID.items()
-            if evidence in found
-        )
+        return noted(self._store.schema, found)
 
     def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
         kind = self._columns.type_of(column)

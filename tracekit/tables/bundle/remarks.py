@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.run_info import run_info
 from tracekit.tables.bundle.store import Unreadable
@@ -32,7 +33,7 @@ def _of_run(run: BundleRun) -> Iterator[str]:
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:
-    bundle, found = run.files.bundle.name, _BUILD.search(version)
+    bundle, found = called(run.files.bundle), _BUILD.search(version)
     verified = " and ".join(VERIFIED_BUILDS)
     if found is None:
         yield (

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracekit.recording import Process
 from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.document import Document, RunDocument, by_number, entries
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.keyed import Archive, ArchiveError
@@ -57,7 +58,7 @@ def run_info(run: BundleRun) -> RunInfo:
         try:
             return _documented(run, document)
         except ArchiveError as error:
-            why = f"the document of {run.files.bundle.name} {error}"
+            why = f"the document of {called(run.files.bundle)} {error}"
     less = (
         f"Device, template, settings, duration and end of run {run.number} are not available, "
         f"because {why}."

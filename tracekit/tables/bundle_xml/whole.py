@@ -8,6 +8,7 @@ from pathlib import Path
 from tracekit.errors import InputError
 from tracekit.replacing import replacing
 from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
@@ -73,7 +74,7 @@ def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
     wanted_number = bundle.runs[-1].number if number is None else number
     if wanted_number not in runs:
         known = ", ".join(map(str, runs))
-        raise InputError(f"{bundle.path.name} has no run {number}.", hint=f"It has {known}.")
+        raise InputError(f"{called(bundle.path)} has no run {number}.", hint=f"It has {known}.")
     return runs[wanted_number], next(one for one in toc.runs if one.number == wanted_number)
 
 
@@ -110,9 +111,11 @@ def _unwritten(one: Wanted, why: str) -> str:
 
 def _unsure(run: BundleRun, schemas: Iterable[str], meanings: Meanings) -> list[str]:
     """Say which columns were written by an encoding that no export was compared with."""
-    return [
-        f"The table {store.schema} has columns whose form was never compared with an export: "
-        f"{', '.join(columns)}."
+    unsure = dict.fromkeys(
+        f"{store.schema} ({', '.join(columns)})"
         for store in run.stores
         if store.schema in schemas and (columns := inferred(store, meanings))
-    ]
+    )
+    if not unsure:
+        return []
+    return [f"Columns whose form was never compared with an export: {', '.join(unsure)}."]
