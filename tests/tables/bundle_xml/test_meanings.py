@@ -1,9 +1,11 @@
 """What numbers mean where they name what is not there."""
 
+from pathlib import Path
+
 import pytest
 
-from bundle_writer import write_bundle
-from table_of_types import TABLE
+from bundle_writer import Backtrace, Col, Label, Part, Table, write_bundle
+from table_of_types import PYTHON, TABLE
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.uniquer import DamagedArrayError
 from tracekit.tables.bundle_xml.elements import Meaning
@@ -53,6 +55,23 @@ def test_an_array_of_another_length_is_damage(meanings: Meanings) -> None:
 def test_a_type_that_is_not_known_has_no_words(meanings: Meanings) -> None:
     with pytest.raises(UnwritableError, match="XRNobodyKnows"):
         meanings.of("XRNobodyKnows", 5)
+
+
+def test_labels_of_labels_end_before_they_fill_the_memory(tmp_path: Path) -> None:
+    inner = Label((Part("XRPrototypeStringTypeID", "x" * 100),) * 200)
+    label = Label((Part("XRFormattedLabelTypeID", inner),) * 200)
+    columns = [Col("label", "Label", "XRFormattedLabelTypeID")]
+    run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(label,)])])).runs[0]
+    with pytest.raises(DamagedArrayError, match="more than 1,048,576 letters"):
+        Meanings(run).of("XRFormattedLabel", len(run.typed_arrays) - 1)
+
+
+def test_a_stack_of_one_chunk_again_and_again_ends_too(tmp_path: Path) -> None:
+    stack = Backtrace(((PYTHON, tuple(range(1000))),) * 1000)
+    columns = [Col("stack", "Stack", "XRBacktraceTypeID")]
+    run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(stack,)])])).runs[0]
+    with pytest.raises(DamagedArrayError, match="more than 65,536 frames"):
+        Meanings(run).of("XRBacktrace", len(run.arrays) - 1)
 
 
 def _is(meanings: Meanings, type_id: str, number: int) -> bool:

@@ -6,10 +6,11 @@ number itself. Layout: docs/explanation/trace-bundles.md.
 
 from collections.abc import Callable
 
+from tracekit.tables.bundle.wording import SAMPLE_KINDS
+
 _MICROSECOND, _MILLISECOND, _SECOND = 10**3, 10**6, 10**9
 _DURATIONS = ((_SECOND, "s"), (_MILLISECOND, "ms"), (_MICROSECOND, "µs"))
-_SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_SAMPLE_KINDS = {0: "Timer Fired", 2: "LPET", 3: "Stackshot"}
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
 
 
@@ -68,7 +69,7 @@ FMT: dict[str, Callable[[int], str]] = {
     "os-signpost-identifier": signpost,
     "private": lambda _: "<private>",
     "size-in-bytes": size,
-    "time-sample-kind": lambda number: _SAMPLE_KINDS.get(number, str(number)),
+    "time-sample-kind": lambda number: SAMPLE_KINDS.get(number, str(number)),
     "uint64": grouped,
     "uint64-hex-lowercase": "{:x}".format,
 }  # fmt: skip

@@ -6,10 +6,11 @@ each value once.
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from uuid import UUID
 
 from tracekit.tables.bundle import BundleRun
-from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence, engineering_type
+from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence
 from tracekit.tables.bundle.names import names_of
 from tracekit.tables.bundle.places import RunPlaces
 from tracekit.tables.bundle.uniquer import DamagedArrayError
@@ -17,11 +18,15 @@ from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.fmt import FMT
 from tracekit.tables.bundle_xml.frames import BINARY, FRAME, NO_PROCESS, Frames
 from tracekit.tables.bundle_xml.members import Members
+from tracekit.tables.bundle_xml.types import Types, is_null
 
 ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
 _BIAS = (1 << 63) - 1
 _UNITS = Decimal(10**9)
 _DEEPEST = 8
+_LONGEST = 1 << 20  # letters of a label
+_MOST_FRAMES = 1 << 16
+_KEPT = 1 << 14
 _NOTHING = "n/a"
 _PROCESS, _PID, _SESSION = "XRProcess", "XRProcessID", "XRDeviceSession"
 _THREAD, _TID = "XRThread", "XRThreadID"
@@ -40,17 +45,15 @@ class Meanings:
     """The meanings of one run's values."""
 
     def __init__(self, run: BundleRun) -> None:
-        """Take the run whose texts and arrays the values name.
-
-        `moment` is the time of the row whose values are asked for, in ns: binaries come and go.
-        """
+        """Take the run of the values; `moment` (ns) is when the row is that they stand in."""
         self._run = run
         self._names = names_of(run)
         self._frames = Frames(RunPlaces(run))
         self.moment = 0
         self._arrays = Members(run.arrays)
         self._typed = Members(run.typed_arrays)
-        self._types: dict[str, EngineeringType] = {}
+        self.type = Types(run.required).of
+        self._worded = lru_cache(_KEPT)(self.words)
         self._depth = 0
         self._by_encoding: dict[Encoding, Callable[[EngineeringType, int], Meaning | Value]] = {
             Encoding.STRING: self._string,
@@ -70,12 +73,6 @@ class Meanings:
             Encoding.TEXT_SYMBOL: self._text_symbol,
         }
 
-    def type(self, type_id: str) -> EngineeringType:
-        """Return what is known of a type."""
-        if type_id not in self._types:
-            self._types[type_id] = engineering_type(type_id, self._run.required)
-        return self._types[type_id]
-
     def of(self, type_id: str, value: int) -> Meaning | Value | None:
         """Return the meaning of a value of a type, None for no value.
 
@@ -86,7 +83,7 @@ class Meanings:
         if type_id in _NESTED:
             return self._nested(type_id, value)
         kind = self.type(type_id)
-        if value == ALL_64 and _is_null(kind):
+        if value == ALL_64 and is_null(kind):
             return None
         return self._by_encoding.get(kind.encoding, self._unknown)(kind, value)
 
@@ -120,9 +117,9 @@ class Meanings:
         return Meaning(kind.tag, text, text)
 
     def _text(self, number: int) -> str:
-        if number >= len(self._run.strings):
-            raise DamagedArrayError("names a text that the bundle does not hold")
-        return self._run.strings[number]
+        if number < len(self._run.strings):
+            return self._run.strings[number]
+        raise DamagedArrayError("names a text that the bundle does not hold")
 
     def _integer(self, kind: EngineeringType, value: int) -> Meaning:
         if kind.evidence is Evidence.RAW:
@@ -180,7 +177,13 @@ class Meanings:
 
     def _label(self, kind: EngineeringType, value: int) -> Meaning:
         parts = self._parts(value)
-        return Meaning(kind.tag, " ".join(self.words(*part) for part in parts), children=parts)
+        letters, words = 0, list[str]()
+        for part in parts:
+            words.append(self._worded(*part))
+            letters += len(words[-1])
+            if letters > _LONGEST:
+                raise DamagedArrayError(f"has a label of more than {_LONGEST:,} letters")
+        return Meaning(kind.tag, " ".join(words), children=parts)
 
     def _any(self, _kind: EngineeringType, value: int) -> Value:
         parts = self._parts(value)
@@ -219,6 +222,8 @@ class Meanings:
             found = self._arrays.of(members)
             pids += [self._owner(process)] * len(found)
             addresses += found
+            if len(addresses) > _MOST_FRAMES:
+                raise DamagedArrayError(f"has a stack of more than {_MOST_FRAMES:,} frames")
         return Meaning(kind.tag, children=self._frames.of(pids, addresses, self.moment))
 
     def _text_symbol(self, kind: EngineeringType, value: int) -> Meaning:
@@ -241,10 +246,3 @@ class Meanings:
 
     def _unknown(self, kind: EngineeringType, _value: int) -> Meaning:
         raise UnwritableError(f"how values of {kind.tag or kind.type_id} are stored is not known")
-
-
-def _is_null(kind: EngineeringType) -> bool:
-    """Tell whether 64 ones are no value; for a number of 32 bits they cannot be one."""
-    if kind.encoding is Encoding.THREAD_NAME:
-        return False
-    return not kind.all_ones or kind.tag == "uint32"
