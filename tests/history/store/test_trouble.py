@@ -22,7 +22,7 @@ from tracekit.errors import RecordingError, TracekitError
 from tracekit.history.store import Store
 
 Say = Callable[[str], list[Any]]
-MANY = 200
+MANY = 100
 SAMPLES = 12  # of a numbered night
 HERE = Path(__file__).parents[3]
 
@@ -70,7 +70,7 @@ def test_a_kill_at_any_moment_loses_no_night_and_doubles_none(
             deadline = time.monotonic() + 60
             while len(acknowledged(log)) == begun and time.monotonic() < deadline:
                 time.sleep(0.001)
-            time.sleep(chance.uniform(0, 0.15))
+            time.sleep(chance.uniform(0, 0.08))
             writer.kill()
             kills += 1
         writer.join(120)
