@@ -57,6 +57,11 @@ class EngineeringType:
     evidence: Evidence
     all_ones: bool = False
 
+    @property
+    def wide_ones(self) -> bool:
+        """Whether 64 ones are a value of it: not of 32 bits, as a part of a label they are null."""
+        return self.all_ones and self.tag != "uint32"
+
 
 _VERIFIED = {
     Encoding.STRING: """

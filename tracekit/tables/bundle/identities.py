@@ -73,6 +73,10 @@ class Identities:
         texts = [_text(names, tid, pid) if there else None for tid, pid, there in found]
         return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
 
+    def cores(self, numbers: list[int]) -> pa.Array:
+        """Return the names of cores, such as "CPU 6 (P Core)"; raise BundleError if damaged."""
+        return pa.array(map(names_of(self._run).core, numbers), pa.string())
+
     def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
         found = self._arrays.take(ids)
         if found.lengths.size and not (found.lengths == _PARTS).all():

@@ -65,7 +65,7 @@ class Labels:
         tags: set[str] = set()
         for number in np.unique(types).tolist():
             places, kind = np.flatnonzero(types == number), self.type_of(number)
-            nulls = (stored[places] == _ALL_ONES) & (not kind.all_ones)
+            nulls = (stored[places] == _ALL_ONES) & (not kind.wide_ones)
             known, nothing = places[~nulls], places[nulls]
             tags |= {kind.tag} if known.size else set()
             plainly = replace(kind, tag="") if kind.encoding is Encoding.INTEGER else kind
@@ -116,7 +116,7 @@ class Labels:
 
     def _texts(self, kind: EngineeringType, values: NDArray[np.uint64], depth: int) -> pa.Array:
         nulls = values == _ALL_ONES
-        if kind.all_ones or not nulls.any():
+        if kind.wide_ones or not nulls.any():
             found = self._known(kind, values, depth)
         else:
             known = np.flatnonzero(~nulls)

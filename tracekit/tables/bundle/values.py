@@ -46,12 +46,14 @@ class Values:
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
         match kind.encoding:
+            case Encoding.INTEGER if kind.tag == "core":
+                return self._identities.cores(stored.tolist())
             case Encoding.INTEGER:
                 return worded(kind.tag, stored)
             case Encoding.SIGNED:
                 return pa.array(signed(stored.copy())).cast(pa.string())
             case Encoding.DECIMAL:
-                return pa.array([_decimal(one) for one in signed(stored.copy()).tolist()])
+                return pa.array(map(_decimal, signed(stored.copy()).tolist()), pa.string())
             case _:
                 return self._named(kind, stored)
 

@@ -22,6 +22,7 @@ from tracekit.tables.bundle.number_texts import (
 
 NOTHING = "n/a"
 PRIVATE = "<private>"
+SAMPLE_KINDS = {0: "Timer Fired", 2: "LPET", 3: "Stackshot"}
 _EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
 _UUID_BYTES = 16
 
@@ -60,6 +61,10 @@ def _flags(numbers: Numbers) -> pa.Array:
     return pc.call_function("if_else", [pa.array(numbers != 0), pa.scalar("Yes"), pa.scalar("No")])
 
 
+def _sample_kinds(numbers: Numbers) -> pa.Array:
+    return pa.array([SAMPLE_KINDS.get(one, str(one)) for one in numbers.tolist()], pa.string())
+
+
 _WORDINGS: dict[str, Callable[[Numbers], pa.Array]] = {
     "uint64": grouped,
     **dict.fromkeys(("duration", "weight", "duration-on-core", "duration-waiting"), durations),
@@ -68,6 +73,7 @@ _WORDINGS: dict[str, Callable[[Numbers], pa.Array]] = {
         (
             *("tid", "address", "text-address", "metal-command-buffer-id", "metal-encoder-id"),
             *("metal-workload-priority", "mach-o-vm-offset", "register-content"),
+            *("displayed-surface-swap", "gpu-driver-surface", "eight-byte-array"),
         ),
         hexadecimal,
     ),
@@ -75,5 +81,6 @@ _WORDINGS: dict[str, Callable[[Numbers], pa.Array]] = {
     "os-signpost-identifier": _identifiers,
     "size-in-bytes": sizes,
     "boolean": _flags,
+    "time-sample-kind": _sample_kinds,
     "gpu-frame-number": lambda numbers: joined(["Frame", plain(numbers)], " "),
 }

@@ -29,7 +29,5 @@ class Types:
 
 
 def is_null(kind: EngineeringType) -> bool:
-    """Tell whether 64 ones are no value; for a number of 32 bits they cannot be one."""
-    if kind.encoding is Encoding.THREAD_NAME:
-        return False
-    return not kind.all_ones or kind.tag == "uint32"
+    """Tell whether 64 ones are no value."""
+    return kind.encoding is not Encoding.THREAD_NAME and not kind.wide_ones
