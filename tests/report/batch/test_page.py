@@ -65,6 +65,12 @@ def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
     ]
 
 
+def test_bundles_that_fail_alike_stand_together_whatever_they_are_called() -> None:
+    tree = page(*(failed(f"s3://b/{n}.trace", f"{n}.trace: open.creq is missing.") for n in "abc"))
+    [row] = tree.xpath("//section[h2='What failed']//table/tbody/tr")
+    assert words(row) == "3 open.creq is missing. s3://b/a.trace s3://b/b.trace s3://b/c.trace"
+
+
 def test_numbers_are_shown_in_words_or_as_not_available() -> None:
     tree = page(
         entry("a", metrics={"gpu_busy": 1.5e6, "step_p50": 2e6, "own": 1.0}, duration=2.5),
@@ -80,8 +86,9 @@ def test_spreads_are_drawn_of_what_several_have() -> None:
         *(entry(str(n), metrics={"gpu_busy": n * 1e6, "idle_ratio": 0.1}) for n in range(1, 9)),
         entry("x", metrics={"step_p50": 1.0}),
     )
-    assert tree.xpath("//figcaption/b/text()") == ["GPU busy", "Idle ratio"]
+    assert tree.xpath("//figcaption/b/text()") == ["GPU busy"]
     assert "8 recordings from 1 ms to 8 ms, half of them up to 4.50 ms." in words(tree)
+    assert "The same in all recordings that have it: Idle ratio 10.0 %." in words(tree)
 
 
 def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:

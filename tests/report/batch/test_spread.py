@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.report.batch.entry import Entry
-from tracekit.report.batch.spread import MOST_CHARTS, spreads
+from tracekit.report.batch.spread import MOST_CHARTS, alike, spreads
 from tracekit.report.charts.chart import svg
 
 
@@ -15,8 +15,7 @@ def recordings(name: str, *values: float) -> list[Entry]:
     ("values", "summary"),
     [
         ((1e6, 2e6, 9e6), "3 recordings from 1 ms to 9 ms, half of them up to 2 ms."),
-        ((0.0, 0.0), "2 recordings from 0 ns to 0 ns, half of them up to 0 ns."),
-        ((5e6, 5e6), "2 recordings from 5 ms to 5 ms, half of them up to 5 ms."),
+        ((0.0, 5e6), "2 recordings from 0 ns to 5 ms, half of them up to 2.50 ms."),
     ],
 )
 def test_a_spread_is_said_in_words(values: tuple[float, ...], summary: str) -> None:
@@ -25,7 +24,7 @@ def test_a_spread_is_said_in_words(values: tuple[float, ...], summary: str) -> N
     assert svg(chart).startswith("<svg")
 
 
-@pytest.mark.parametrize("values", [(0.01, 0.02), (-3.0, 5e12), (1e-9, 2e-9), (0.0, 1.0)])
+@pytest.mark.parametrize("values", [(0.01, 0.02), (-3.0, 5e12), (0.002, 0.004), (0.0, 1.0)])
 def test_numbers_of_any_size_have_an_axis(values: tuple[float, ...]) -> None:
     [chart] = spreads(recordings("idle_ratio", *values))
     assert chart.x.low == min(values)
@@ -36,6 +35,15 @@ def test_numbers_of_any_size_have_an_axis(values: tuple[float, ...]) -> None:
 
 def test_one_number_has_no_spread() -> None:
     assert list(spreads(recordings("gpu_busy", 1.0))) == []
+    assert alike(recordings("gpu_busy", 1.0)) == ()
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0), (5e6, 5e6, 5e6), (0.1, 0.1 + 2**-56)])
+def test_what_is_the_same_in_all_is_said_and_not_drawn(values: tuple[float, ...]) -> None:
+    entries = recordings("gpu_busy", *values)
+    assert list(spreads(entries)) == []
+    [said] = alike(entries)
+    assert said in {"GPU busy 0 ns", "GPU busy 5 ms", "GPU busy 0.100 ns"}
 
 
 def test_what_matters_most_comes_first_and_not_everything_comes() -> None:

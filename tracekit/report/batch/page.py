@@ -7,7 +7,7 @@ from statistics import median
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.report.batch.entry import Entry
-from tracekit.report.batch.spread import spreads
+from tracekit.report.batch.spread import alike, spreads
 from tracekit.report.render import Redact, document, environment_of
 from tracekit.units import duration, quantity
 
@@ -82,6 +82,7 @@ def render_batch(entries: Sequence[Entry], name: str, *, redact: Redact) -> str:
         rules=list(_rules(good)),
         reasons=list(_reasons(ranked)),
         charts=list(spreads(good)),
+        alike=alike(good),
     )
 
 
@@ -117,12 +118,21 @@ def _rules(entries: Sequence[Entry]) -> Iterator[Rule]:
         )
 
 
+def _nameless(error: str, recording: str) -> str:
+    """Return an error without the recording's path, and without the name of its bundle."""
+    name = recording.rpartition("/")[2]
+    names = (recording, name) if name.endswith(".trace") else (recording,)
+    for one in names:
+        error = error.replace(one, "…")
+    return error.removeprefix("…: ")
+
+
 def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
     """Yield why recordings failed, most often first; their own names make no difference."""
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         if entry.failed:
-            error = entry.error.replace(entry.recording, "…").removeprefix("…: ")
+            error = _nameless(entry.error, entry.recording)
             groups.setdefault((error, entry.hint), []).append(entry.recording)
     often = sorted(groups.items(), key=lambda one: -len(one[1]))
     for (error, hint), names in often[:_MOST_REASONS]:

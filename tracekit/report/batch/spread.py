@@ -24,21 +24,42 @@ _FIRST = (
 
 
 def spreads(entries: Sequence[Entry]) -> Iterator[Chart]:
-    """Yield a chart of each number that several recordings have, those that matter most first."""
+    """Yield a chart of each number that differs, those that matter most first."""
+    differing = [(name, one) for name, one in _shared(entries) if len(_ends(name, one)) > 1]
+    yield from (_spread(name, one) for name, one in differing[:MOST_CHARTS])
+
+
+def alike(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return each number that is the same in all recordings that have it, in words."""
+    ends = ((name, _ends(name, one)) for name, one in _shared(entries))
+    return tuple(f"{heading(name)} {end}" for name, (end, *others) in ends if not others)
+
+
+def _shared(entries: Sequence[Entry]) -> Iterator[tuple[str, list[float]]]:
+    """Yield the numbers that several recordings have, those that matter most first."""
     values: dict[str, list[float]] = {}
     for entry in entries:
         for name, value in entry.metrics.items():
             values.setdefault(name, []).append(value)
-    order = dict.fromkeys((*_FIRST, *METRICS))
-    known = [name for name in order if len(values.get(name, ())) >= _FEWEST]
-    yield from (_spread(name, values[name]) for name in known[:MOST_CHARTS])
+    for name in dict.fromkeys((*_FIRST, *METRICS)):
+        if len(values.get(name, ())) >= _FEWEST:
+            yield name, values[name]
+
+
+def _ends(name: str, values: Sequence[float]) -> tuple[str, ...]:
+    """Return the least and the greatest in words; once, if these are the same."""
+    words = (quantity(one, _unit(name)) for one in (min(values), max(values)))
+    return tuple(dict.fromkeys(words))
+
+
+def _unit(name: str) -> str:
+    return METRICS[name].unit if name in METRICS else ""
 
 
 def _spread(name: str, values: Sequence[float]) -> Chart:
-    unit = METRICS[name].unit if name in METRICS else ""
+    unit = _unit(name)
     low, middle, high = (float(one) for one in np.quantile(values, (0.0, 0.5, 1.0)))
-    last = high if high > low else low + max(abs(low), 1.0) * 0.1
-    counts, edges = np.histogram(values, _BINS, (low, last))
+    counts, edges = np.histogram(values, _BINS, (low, high))
     said = f"half of them up to {quantity(middle, unit)}"
     summary = (
         f"{count(len(values))} recordings from {quantity(low, unit)} to {quantity(high, unit)}, "
@@ -47,7 +68,7 @@ def _spread(name: str, values: Sequence[float]) -> Chart:
     return Chart(
         heading(name),
         summary,
-        _across(low, last, unit),
+        _across(low, high, unit),
         _recordings(float(counts.max())),
         (
             area(edges.tolist(), counts.astype(float).tolist(), "device"),
