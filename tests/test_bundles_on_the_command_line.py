@@ -184,12 +184,28 @@ def test_a_bundle_that_is_only_linked_is_not_pruned(run: Path, tracekit: Traceki
     assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
 
 
-def test_what_is_no_folder_is_no_run(tmp_path: Path, tracekit: Tracekit) -> None:
-    (tmp_path / "mine.trace.zip").write_bytes(b"PK\3\4")
-    ran = tracekit("tables", tmp_path / "mine.trace.zip")
-    assert ran.code == 3
-    assert "not a run's folder" in ran.err
-    assert (
-        "`tracekit import` unpacks a bundle"
-        in tracekit("convert", tmp_path / "mine.trace.zip", tmp_path / "x.csv").err
-    )
+def test_a_packed_bundle_is_read_once_it_is_unpacked(tmp_path: Path, tracekit: Tracekit) -> None:
+    packed = tmp_path / "mine.trace.zip"
+    packed.write_bytes(b"PK\3\4")
+    out = tmp_path / "out"
+    for words in (
+        ["tables"],
+        ["export"],
+        ["convert", out, "--to", "parquet"],
+        ["convert", "x.csv"],
+    ):
+        ran = tracekit(words[0], packed, *words[1:])
+        assert ran.code == 3
+        assert f"`tracekit import {packed}` unpacks" in "".join(ran.err.split("\n"))
+
+
+def test_letters_of_a_bundles_suffix_may_be_upper_case(
+    bundle: Path, tmp_path: Path, tracekit: Tracekit
+) -> None:
+    upper = bundle.rename(tmp_path / "MINE.TRACE")
+    assert "gpu_intervals" in tracekit("tables", f"{upper}/").out
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, upper.name))
+    for number, one in enumerate((upper, packed.rename(tmp_path / "MINE.TRACE.ZIP"))):
+        run = tmp_path / f"run{number}"
+        assert tracekit("import", one, "--output", run).code == 0
+        assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4

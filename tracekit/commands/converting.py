@@ -56,8 +56,9 @@ def convert(
     below the run's folder, in convert.
     """
     from tracekit.tables.place import Choice
-    from tracekit.tables.stored import is_bundle
+    from tracekit.tables.stored import is_bundle, require_unpacked
 
+    require_unpacked(source)
     choice = Choice(run_number, table)
     if is_bundle(source):
         convert_bundle(source, output, to, schema, choice)

@@ -39,8 +39,9 @@ def tables(
     from tracekit.errors import UsageError
     from tracekit.tables import write_table
     from tracekit.tables.in_place import tables_of_bundle
-    from tracekit.tables.stored import is_bundle
+    from tracekit.tables.stored import is_bundle, require_unpacked
 
+    require_unpacked(run)
     there = tables_of_bundle(run) if is_bundle(run) else pipeline.tables_of(Recording(run))
     if name is None and output is not None:
         raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")

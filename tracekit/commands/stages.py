@@ -112,8 +112,9 @@ def export(
     """
     from tracekit import console, outcome, pipeline
     from tracekit.errors import UsageError
-    from tracekit.tables.stored import is_bundle
+    from tracekit.tables.stored import is_bundle, require_unpacked
 
+    require_unpacked(source)
     if is_bundle(source):
         _export_bundle(source, output, tables or "all", run_number)
         return

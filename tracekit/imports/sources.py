@@ -1,14 +1,13 @@
 """Which recordings there are among files and folders."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit import unpacking
 from tracekit.errors import InputError, UsageError
 from tracekit.tables.exports import identify, refusal
-from tracekit.tables.stored import SUFFIX, is_bundle
+from tracekit.tables.stored import PACKED, SUFFIX, is_bundle
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
@@ -36,7 +35,7 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         if _is_recording(path):
             bundles.append(path)
         elif path.is_dir():
-            bundles += sorted(filter(_is_recording, path.glob(f"*{SUFFIX}*")))
+            bundles += sorted(filter(_is_recording, _called_so(path)))
             files += sorted(path.glob("*.xml"))
         else:
             files.append(path)
@@ -45,11 +44,18 @@ def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 def name_of(bundle: Path) -> str:
     """Return what a bundle is called, packed or not, without its suffixes."""
-    return bundle.name.removesuffix(unpacking.SUFFIX).removesuffix(SUFFIX)
+    name = bundle.name
+    for suffix in (PACKED, SUFFIX):
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    return name
+
+
+def _called_so(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.iterdir() if SUFFIX in one.name.lower())
 
 
 def _is_recording(path: Path) -> bool:
-    return is_bundle(path) or (path.suffix == unpacking.SUFFIX and path.is_file())
+    return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
 
 
 def _each_once(paths: Sequence[Path]) -> list[Path]:

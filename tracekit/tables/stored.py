@@ -11,13 +11,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
+from tracekit.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.files import Files
 from tracekit.tables.bundle.store import read_store, run_folder, store_folder
 from tracekit.tables.stamp import Stamp, stamp
 
-SUFFIX = ".trace"
+SUFFIX, PACKED = ".trace", ".zip"
 RECORDS = "bulkstore"
 _PLACE = re.compile(rf"corespace/run(\d{{1,9}})/core/stores/indexed-store-(\d{{1,9}})/{RECORDS}")
 _DEPTH = 6
@@ -113,8 +114,17 @@ def file_shown(path: Path) -> str:
 
 
 def is_bundle(path: Path) -> bool:
-    """Tell whether a path is a folder that calls itself a bundle."""
-    return path.suffix == SUFFIX and path.is_dir()
+    """Tell whether a path is a folder that calls itself a bundle, in letters of either case."""
+    return path.suffix.lower() == SUFFIX and path.is_dir()
+
+
+def require_unpacked(path: Path) -> None:
+    """Raise InputError for a zip file: a bundle in it is read once it is unpacked."""
+    if path.suffix.lower() == PACKED and path.is_file():
+        raise InputError(
+            f"{path} is a zip file, and a bundle is read where it is unpacked.",
+            hint=f"`tracekit import {path}` unpacks the bundle in it into a run.",
+        )
 
 
 def opened(bundle: Path) -> Bundle:
