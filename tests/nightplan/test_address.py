@@ -1,5 +1,7 @@
 """The history's URL: made whole, or refused without showing it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,10 @@ def test_what_keeps_nothing_is_refused(url: str, said: str) -> None:
     assert found == ""
     assert said in told
     assert "secret" not in told
+
+
+def test_plans_are_known_without_what_knows_databases() -> None:
+    """Every command loads the module of plans; few need a database."""
+    program = "import sys, tracekit.nightplan; print('sqlalchemy' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ran.stdout == b"False\n"

@@ -1,12 +1,13 @@
 """The URL of a plan's history, made whole: a file of SQLite is relative to the plan's."""
 
 from pathlib import Path
-
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING
 
 from tracekit.nightplan.given import Given
 from tracekit.nightplan.mistakes import Mistakes, UnfitError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 _SERVER = "postgresql"
 _FILE = "sqlite"
@@ -27,14 +28,18 @@ def history_of(given: Given | None, output: Path, folder: Path, mistakes: Mistak
         return ""
 
 
-def _parsed(text: str) -> URL:
+def _parsed(text: str) -> "URL":
+    # Every command knows plans; loading this takes it as long as half of pandas.
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
     try:
         return make_url(text)
     except (ArgumentError, ValueError):
         raise UnfitError("is no URL of a database.", _HINT) from None
 
 
-def _whole(url: URL, folder: Path) -> str:
+def _whole(url: "URL", folder: Path) -> str:
     kind = url.get_backend_name()
     if kind not in {_FILE, _SERVER}:
         raise UnfitError(f"must be a database of {_FILE} or {_SERVER}, not of {kind}.", _HINT)
