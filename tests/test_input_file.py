@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import InputError
-from tracekit.input_file import declares_document_type, open_input
+from tracekit.input_file import declares_document_type, legible, open_input, read_input
 
 
 def refusal(path: Path) -> InputError:
@@ -83,3 +83,21 @@ def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
 )
 def test_a_document_type_is_seen_where_it_may_stand(beginning: bytes, *, declared: bool) -> None:
     assert declares_document_type(beginning) is declared
+
+
+def test_the_bytes_of_a_file_are_read_or_it_is_said_why_not(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    assert read_input(tmp_path / "file") == b"content"
+    for nothing in ("gone", "file/below"):
+        with pytest.raises(FileNotFoundError):
+            read_input(tmp_path / nothing)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        read_input(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("run ü ☃", "run ü ☃"), ("run \udcff\ud800", r"run \udcff\ud800")]
+)
+def test_a_name_that_is_no_text_is_written_out(name: str, told: str) -> None:
+    assert legible(name) == told

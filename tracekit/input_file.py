@@ -36,6 +36,34 @@ def open_input(path: Path) -> BinaryIO:
     raise InputError(f"{path} is {_KINDS.get(kind, 'a socket')}, not a file.", hint=_hint(path))
 
 
+def read_input(path: Path) -> bytes:
+    """Return the bytes of a file that is small unless someone means harm.
+
+    Raises:
+        FileNotFoundError: There is none.
+        InputError: It cannot be read, or is no regular file.
+    """
+    try:
+        with open_input(path) as file:
+            return file.read()
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            raise FileNotFoundError(path) from None
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def is_text(path: Path) -> bool:
+    """Tell whether a path is text, which most formats and libraries take for granted."""
+    return legible(str(path)) == str(path)
+
+
+def legible(name: str) -> str:
+    """Return a name as text: what is none in it, as names of files may have, written out."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def unreadable(path: Path, error: OSError) -> InputError:
     """Say why a file cannot be opened or read."""
     return InputError(f"{path} cannot be read: {error.strerror}.")

@@ -10,6 +10,7 @@ import msgspec
 
 from tracekit.capabilities import Capabilities
 from tracekit.errors import InputError, RecordingError
+from tracekit.input_file import read_input
 from tracekit.replacing import replacing
 
 FORMAT = 1
@@ -184,10 +185,10 @@ class Recording:
         return self.folder / "report.html"
 
     def provenance(self) -> Provenance:
-        """Read `recording.json`; raise RecordingError where there is none that can be read."""
+        """Read `recording.json`; raise where there is none, or one that cannot be understood."""
         try:
-            text = self.provenance_file.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+            text = read_input(self.provenance_file)
+        except FileNotFoundError:
             raise RecordingError(
                 f"{self.folder} is not a run's folder: it has no recording.json.",
                 hint="`tracekit capture` makes one, `tracekit import` one of a bundle or exports.",

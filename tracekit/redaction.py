@@ -8,7 +8,7 @@ it is asked for.
 import getpass
 import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,7 +65,7 @@ def redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     return Redaction(tuple(sorted(kept.items(), key=lambda one: (-len(one[0]), one[0]))))
 
 
-def redact_all(value: T, redact: Redaction) -> T:
+def redact_all(value: T, redact: Callable[[str], str]) -> T:
     """Return the document with every text in it redacted; keys stay as they are."""
     plain = msgspec.to_builtins(value)
     return msgspec.convert(_walk(plain, redact), type(value))
@@ -94,7 +94,7 @@ def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(hidden)
 
 
-def _walk(value: Any, redact: Redaction) -> Any:
+def _walk(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

@@ -1,5 +1,6 @@
 """Questions over several runs, and what is said of runs that do not answer."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,23 @@ def test_a_damaged_run_is_named_and_the_others_answer(two_runs: Path, ask: Ask) 
     assert ask("select distinct run from gpu_intervals", two_runs, warnings=said) == [{"run": "a"}]
     assert said[0].startswith("gpu_intervals of b is left out:")
     assert "recording.json cannot be read" in said[0]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are text there")
+def test_a_run_whose_name_is_no_text_is_named_and_the_others_answer(
+    two_runs: Path, ask: Ask
+) -> None:
+    (two_runs / "a").rename(two_runs / "a\udcff")
+    warnings: list[str] = []
+    assert ask("select distinct run from gpu_intervals", two_runs, warnings=warnings) == [
+        {"run": "b"}
+    ]
+    assert warnings[0].startswith(r"gpu_intervals of a\udcff is left out: ")
+    assert warnings[0].endswith("is no text in UTF-8.")
+    states = ask("select run, state from runs order by run", two_runs)
+    assert [tuple(one.values()) for one in states] == [
+        *((r"a\udcff", "unreadable"), ("b", "not analyzed"))
+    ]
 
 
 def test_what_a_reader_says_is_said_each_time(

@@ -13,6 +13,7 @@ import msgspec
 
 from tracekit.analysis.finding import Finding
 from tracekit.errors import InputError, RecordingError
+from tracekit.input_file import read_input
 from tracekit.recording import Provenance
 
 FORMAT = 1
@@ -77,7 +78,7 @@ class Result:
 def load(path: Path) -> Result:
     """Read a `result.json`; raise where there is none, or one that cannot be understood."""
     try:
-        content = path.read_bytes()
+        content = read_input(path)
         _refuse_newer(path, msgspec.json.decode(content, type=_Versioned).format)
         return msgspec.json.decode(content, type=Result)
     except FileNotFoundError:

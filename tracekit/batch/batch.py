@@ -19,8 +19,9 @@ from tracekit.batch.tables import forget_tables
 from tracekit.batch.tally import Tally
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError, UsageError
 from tracekit.holder import HeldError, opened, taken
+from tracekit.input_file import legible
 from tracekit.recorder import Progress, quiet
-from tracekit.redaction import redact_all, redaction
+from tracekit.redaction import nothing, redact_all, redaction
 
 if TYPE_CHECKING:
     from tracekit.batch.workers import Workers
@@ -110,14 +111,14 @@ class _Writer:
     def __init__(self, plan: Plan, tally: Tally, progress: Progress) -> None:
         self._plan, self._tally, self._progress = plan, tally, progress
         self._results = Results(plan.output / RESULTS)
-        self._redact = redaction() if plan.choices.redacted else None
+        self._redact = redaction() if plan.choices.redacted else nothing
 
     def open_tasks(self, sources: Iterable[Source]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
         known = self._results.known()
         choices = self._plan.choices
         for source in sources:
-            task = Task(source, self._shown(source), "", choices, self._folder)
+            task = Task(source, self._worded(source.place.name), "", choices, self._folder)
             try:
                 stamp = source.stamp(choices.settings)
             except TracekitError as error:
@@ -128,17 +129,16 @@ class _Writer:
 
     def write(self, rows: tuple[Row, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
-        if self._redact is not None:
-            rows = tuple(redact_all(row, self._redact) for row in rows)
+        rows = tuple(redact_all(row, self._worded) for row in rows)
         for row in rows:
             forget_tables(self._plan.output, row.key, row.tables)
         self._results.write(rows)
         self._tally.add(rows)
         self._progress(self._tally.words())
 
-    def _shown(self, source: Source) -> str:
-        name = source.place.name
-        return self._redact(name) if self._redact is not None else name
+    def _worded(self, text: str) -> str:
+        """Return a text as results have it."""
+        return self._redact(legible(text))
 
     @property
     def _folder(self) -> str:

@@ -33,7 +33,7 @@ class Source:
     @property
     def key(self) -> str:
         """What its results are called by, the same however it was named."""
-        return hashlib.sha256(self.place.identity.encode()).hexdigest()[:_KEY]
+        return hashlib.sha256(_bytes(self.place.identity)).hexdigest()[:_KEY]
 
     def files(self) -> Mapping[str, Said]:
         """Return the files that an analysis needs, by their paths in the folder.
@@ -62,8 +62,13 @@ class Source:
         """
         digest = hashlib.sha256(settings.encode())
         for name, said in sorted(self.files().items()):
-            digest.update(f"\0{name}\0{said.get('size')}\0{_mark(said)}".encode())
+            digest.update(_bytes(f"\0{name}\0{said.get('size')}\0{_mark(said)}"))
         return digest.hexdigest()[:_KEY]
+
+
+def _bytes(name: str) -> bytes:
+    """Return a name as bytes, whatever it is: names of files need not be text."""
+    return name.encode(errors="surrogatepass")
 
 
 def _of_a_run(name: str, *, direct: bool) -> bool:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import TracekitError
+from tracekit.errors import InputError, TracekitError
+from tracekit.input_file import is_text
 from tracekit.pipeline import import_
 from tracekit.querying.sources import Run
 from tracekit.recording import Recording
@@ -22,8 +23,10 @@ class Opener:
         """Return the run.
 
         Raises:
-            TracekitError: It is a bundle that cannot be imported.
+            TracekitError: It is a bundle that cannot be imported, or its path is no text.
         """
+        if not is_text(run.path.resolve()):
+            raise InputError(f"{run.place} is no text in UTF-8.", hint="Rename it.")
         if not run.is_bundle:
             return Recording(run.path)
         if run.path not in self._imported:

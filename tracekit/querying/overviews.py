@@ -58,7 +58,7 @@ def rows_of(name: str, run: Run, recording: Recording) -> Iterator[Row]:
     Raises:
         TracekitError: It has none, with the reason; a row of `runs` there always is.
     """
-    named = {"run": run.name, "run_path": str(run.path)}
+    named = {"run": run.name, "run_path": run.place}
     return (named | row for row in _ROWS[name](recording))
 
 
@@ -66,7 +66,7 @@ def unread(run: Run, error: TracekitError) -> Row:
     """Return the row of `runs` of a run that cannot be read."""
     return {
         "run": run.name,
-        "run_path": str(run.path),
+        "run_path": run.place,
         "state": "unreadable",
         "error": error.message,
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.input_file import is_text, legible
 from tracekit.recording import Recording
 
 DEFAULT = Path("bench/traces")
@@ -20,6 +21,11 @@ class Run:
 
     name: str
     path: Path
+
+    @property
+    def place(self) -> str:
+        """Its path as text."""
+        return legible(str(self.path))
 
     @property
     def is_bundle(self) -> bool:
@@ -115,7 +121,8 @@ def _is_bundle(path: Path) -> bool:
 def _is_batch(path: Path) -> bool:
     if Recording(path).provenance_file.exists():
         return False
-    return next((path / "results").glob("*.parquet"), None) is not None
+    some = next((path / "results").glob("*.parquet"), None)
+    return some is not None and is_text(some.resolve())
 
 
 def _each_once(paths: Sequence[Path]) -> list[Path]:
@@ -127,7 +134,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     parts = [path.resolve().parts for path in paths]
     lengths = [1] * len(parts)
     while True:
-        names = ["/".join(one[-n:]) for one, n in zip(parts, lengths, strict=True)]
+        names = [legible("/".join(one[-n:])) for one, n in zip(parts, lengths, strict=True)]
         count = Counter(names)
         longer = [
             min(n + (count[name] > 1), len(one))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.errors import RecordingError, TracekitError
+from tracekit.input_file import is_text
 from tracekit.pipeline import tables_of
 from tracekit.querying import batches, overviews
 from tracekit.querying.database import Database, texts
@@ -75,7 +76,7 @@ class Views:
         content = {
             "file": files,
             "run": [run.name for run, _ in parts],
-            "run_path": [str(run.path) for run, _ in parts],
+            "run_path": [run.place for run, _ in parts],
         }
         self.database.table(f"kept_{name}", pa.table(content))
         return (
@@ -151,7 +152,7 @@ class Views:
 def folders(sources: Sources) -> Iterator[Path]:
     """Yield the folders that views read files from."""
     for run in sources.runs:
-        if not run.is_bundle:
+        if not run.is_bundle and is_text(run.path.resolve()):
             yield run.path / "tables"
     for batch in sources.batches:
         yield from (batch.path / "tables", batch.path / "results")

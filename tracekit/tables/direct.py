@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import InputError
+from tracekit.input_file import read_input
 from tracekit.recording import save
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.attributes import worded_attributes
@@ -52,10 +53,10 @@ def direct(folder: Path) -> Direct | None:
     """
     note = folder / NOTE
     try:
-        found = msgspec.json.decode(note.read_bytes(), type=Direct)
+        found = msgspec.json.decode(read_input(note), type=Direct)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError) as error:
+    except msgspec.MsgspecError as error:
         raise InputError(f"{note} cannot be read: {error}") from error
     if found.format > FORMAT:
         raise InputError(

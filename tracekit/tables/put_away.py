@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import InputError
+from tracekit.input_file import read_input
 from tracekit.recording import save
 from tracekit.tables.headers import Header
 
@@ -76,10 +77,10 @@ def gone(path: Path, one: PutAway, why: str) -> InputError:
 def _read(folder: Path) -> _Note:
     note = folder / NOTE
     try:
-        found = msgspec.json.decode(note.read_bytes(), type=_Note)
+        found = msgspec.json.decode(read_input(note), type=_Note)
     except FileNotFoundError:
         return _Note()
-    except (OSError, msgspec.MsgspecError) as error:
+    except msgspec.MsgspecError as error:
         raise InputError(f"{note} cannot be read: {error}") from error
     if found.format > FORMAT:
         raise InputError(
