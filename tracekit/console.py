@@ -71,7 +71,12 @@ def show_folders(recordings: Sequence[Recording], follow: str) -> None:
     for recording in recordings:
         sys.stdout.write(f"{recording.folder}\n")
     for recording in recordings:
-        _err.print(Text(f"Go on with: tracekit {follow} {quoted(recording.folder)}", style="dim"))
+        show_next(follow, recording)
+
+
+def show_next(command: str, recording: Recording) -> None:
+    """Say on stderr which command goes on with a run."""
+    show_hint(f"Go on with: tracekit {command} {quoted(recording.folder)}")
 
 
 def show_file(path: Path) -> None:
@@ -240,4 +245,5 @@ def _show_paths(recording: Recording) -> None:
         _out.print(Text(f"open it      {opener} {quoted(recording.report_file)}"))
     if recording.bundle.exists():
         _out.print(Text(f"trace        {recording.bundle} (private: it names machine and user)"))
-        _out.print(Text(f"open it      open -a Instruments {quoted(recording.bundle)}"))
+        if sys.platform == "darwin":
+            _out.print(Text(f"open it      open -a Instruments {quoted(recording.bundle)}"))

@@ -2,6 +2,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
@@ -285,3 +286,15 @@ def test_a_page_with_ten_thousand_intervals_stays_small(bare: Any, frame: Any) -
     ]
     page = render(bare.result, {"gpu_intervals": frame("gpu_intervals", rows)}, redact=same)
     assert len(page.encode()) <= 250_000
+
+
+@pytest.mark.parametrize(
+    ("started", "said"),
+    [
+        ("2026-03-30T21:37:58+00:00", "imported; recorded 2026-03-30 21:37:58 UTC"),
+        ("", "imported; recorded at a time not stated"),
+    ],
+)
+def test_an_imported_run_tells_when_it_was_recorded(bare: Any, started: str, said: str) -> None:
+    result = replace(bare.result, provenance=Provenance(recorder="import", started=started))
+    assert said in Outline(render(result, {}, redact=same)).text

@@ -139,8 +139,7 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
     output = Path(f"{bundle.stem}-exports") if output is None else output
     with console.progress("export") as progress:
         done = write_exports(Bundle(bundle), output, wanted_tables(tables), progress, run)
-    for file in done.files:
-        console.show_file(file)
+    console.show_file(output)
     console.show_warnings(done.warnings)
     outcome.require_tables(done.damage)
 
@@ -158,6 +157,8 @@ def analyze(
     with console.progress("analyze") as progress:
         result = pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
+    if not json and not recording.report_file.exists():
+        console.show_next("report", recording)
     outcome.require_rows(result)
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from tracekit import units
 from tracekit.analysis.given import Given
 from tracekit.analysis.result import Result
+from tracekit.recording import Provenance
 from tracekit.report import naming, text
 from tracekit.report.charts.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables
@@ -31,7 +32,6 @@ _COMMAND = re.compile(r"`([^`<>]+)`")
 _ORIGINS = {
     "host": "recorded on the host: CPU work on its clock, no GPU was measured",
     "xctrace": "recorded by xctrace",
-    "import": "imported from exports",
 }
 
 
@@ -54,7 +54,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
         "page.html",
         result=result,
         name=_name(result),
-        origin=_ORIGINS.get(result.provenance.recorder, "recorder not stated"),
+        origin=_origin(result.provenance),
         sections=list(_sections(environment, result, once)),
     )
 
@@ -77,6 +77,12 @@ def document(
         style=Markup(style),  # noqa: S704  our own file, which must not be escaped
         script=Markup(script),  # noqa: S704
     )
+
+
+def _origin(provenance: Provenance) -> str:
+    if provenance.recorder == "import":
+        return f"imported; recorded {units.stamp(provenance.started) or 'at a time not stated'}"
+    return _ORIGINS.get(provenance.recorder, "recorder not stated")
 
 
 def _name(result: Result) -> str:
