@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from tracekit.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleRun, Store
-from tracekit.tables.bundle.issues import issues_of
+from tracekit.tables.bundle.about.issues import issues_of
+from tracekit.tables.bundle.about.remarks import remarks_of
+from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.remarks import remarks_of
-from tracekit.tables.bundle.toc import toc_of
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import write_table
 from tracekit.tables.layout import Layout

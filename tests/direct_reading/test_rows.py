@@ -11,7 +11,7 @@ from tracekit.direct_reading.remembered import Checked, Memory, keep
 from tracekit.notes import notes_folder
 from tracekit.recording import Recording
 from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle.toc import write_toc
+from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.toc import TocRun, read_toc
 from tracekit.xctrace.exporting import NO_ROWS
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bundle_writer.uniquing import Arrays as Written
-from tracekit.tables.bundle.files import Files
-from tracekit.tables.bundle.uniquer import Arrays
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.uniquer import Arrays
 
 NULL = (1 << 32) - 1
 SESSION = 0

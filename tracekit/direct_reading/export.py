@@ -15,8 +15,8 @@ from tracekit.notes import notes_folder
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
 from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.errors import UnknownBundleError
-from tracekit.tables.bundle.toc import write_toc
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
 from tracekit.toc import TocRun, read_toc, wanted

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tracekit.tables.bundle.notes import without_bundle
+from tracekit.tables.bundle.cells.notes import without_bundle
 
 _NAMED = 12  # runs of one sentence, and sentences of one kind
 

@@ -16,7 +16,7 @@ from tracekit.errors import InputError
 from tracekit.input_file import read_input
 from tracekit.recording import save
 from tracekit.tables.bundle import Bundle, BundleRun, Store
-from tracekit.tables.bundle.attributes import worded_attributes
+from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import Place, schema_at
 from tracekit.tables.stored import Stored

@@ -8,8 +8,8 @@ from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.called import called
-from tracekit.tables.bundle.toc import toc_of
 from tracekit.tables.direct import covered, direct, nameless, tables_in
 from tracekit.tables.headers import Header, headers
 from tracekit.tables.listed import Listed

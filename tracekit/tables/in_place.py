@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tracekit.errors import RecordingError
-from tracekit.tables.bundle.issues import issues_of
-from tracekit.tables.bundle.remarks import remarks_of
-from tracekit.tables.bundle.toc import toc_of, write_toc
+from tracekit.tables.bundle.about.issues import issues_of
+from tracekit.tables.bundle.about.remarks import remarks_of
+from tracekit.tables.bundle.about.toc import toc_of, write_toc
 from tracekit.tables.direct import Direct, note_direct
 from tracekit.tables.stored import opened
 from tracekit.tables.tables import Tables

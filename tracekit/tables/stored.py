@@ -14,8 +14,8 @@ from pathlib import Path
 from tracekit.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.called import called
-from tracekit.tables.bundle.files import Files
-from tracekit.tables.bundle.store import read_store, run_folder, store_folder
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.store import read_store, run_folder, store_folder
 from tracekit.tables.stamp import Stamp, stamp
 
 SUFFIX, PACKED = ".trace", ".zip"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.tables.bundle.notes import gathered
+from tracekit.tables.bundle.cells.notes import gathered
 from tracekit.tables.derived import Made, asked, first_with_rows, made
 from tracekit.tables.drift import Remark
 from tracekit.tables.exports import Listed

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from tracekit.errors import InputError, RecordingError
-from tracekit.tables.bundle.notes import gathered
+from tracekit.tables.bundle.cells.notes import gathered
 from tracekit.tables.convert import convert
 from tracekit.tables.exports import index
 from tracekit.tables.listed import Listed

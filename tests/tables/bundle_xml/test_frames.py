@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracekit.tables.bundle.frames import Addresses, Binary, NoPlaces
-from tracekit.tables.bundle.uniquer import Numbers
+from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.stacks.frames import Addresses, Binary, NoPlaces
 from tracekit.tables.bundle_xml.elements import Meaning
 from tracekit.tables.bundle_xml.frames import Frames
 

@@ -6,7 +6,7 @@ import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle.uniquer import DamagedArrayError
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
 from tracekit.tables.bundle_xml.members import Members
 
 

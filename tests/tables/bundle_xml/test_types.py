@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.tables.bundle.encodings import Encoding, Evidence
-from tracekit.tables.bundle.requirements import Requirements
+from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
+from tracekit.tables.bundle.container.requirements import Requirements
 from tracekit.tables.bundle_xml.types import Types, is_null
 
 

@@ -5,19 +5,19 @@ from functools import cached_property
 from pathlib import Path
 
 from tracekit.errors import InputError
-from tracekit.tables.bundle.document import Document
-from tracekit.tables.bundle.errors import BundleError, unknown
-from tracekit.tables.bundle.files import Files
-from tracekit.tables.bundle.keyed import Archive, ArchiveError, plist
-from tracekit.tables.bundle.requirements import Requirements, requirements
-from tracekit.tables.bundle.store import (
+from tracekit.tables.bundle.about.document import Document
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
+from tracekit.tables.bundle.container.requirements import Requirements, requirements
+from tracekit.tables.bundle.container.store import (
     Store,
     Unreadable,
     read_spec,
     read_store,
     run_folder,
 )
-from tracekit.tables.bundle.uniquer import Arrays
+from tracekit.tables.bundle.container.uniquer import Arrays
+from tracekit.tables.bundle.errors import BundleError, unknown
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000

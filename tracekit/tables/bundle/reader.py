@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells import OutOfRangeError, Raw
-from tracekit.tables.bundle.columns import Columns
-from tracekit.tables.bundle.encodings import STACKS, Evidence
-from tracekit.tables.bundle.notes import noted
-from tracekit.tables.bundle.numeric import NUMERIC, Extent, extent_of, is_widened
-from tracekit.tables.bundle.places import RunPlaces
-from tracekit.tables.bundle.records import TIME, read_records
-from tracekit.tables.bundle.stacks import StackColumn, Stacks
-from tracekit.tables.bundle.store import Store, StoreColumn
-from tracekit.tables.bundle.uniquer import DamagedArrayError
+from tracekit.tables.bundle.cells.cells import OutOfRangeError, Raw
+from tracekit.tables.bundle.cells.columns import Columns
+from tracekit.tables.bundle.cells.encodings import STACKS, Evidence
+from tracekit.tables.bundle.cells.notes import noted
+from tracekit.tables.bundle.cells.numeric import NUMERIC, Extent, extent_of, is_widened
+from tracekit.tables.bundle.container.records import TIME, read_records
+from tracekit.tables.bundle.container.store import Store, StoreColumn
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.stacks.places import RunPlaces
+from tracekit.tables.bundle.stacks.stacks import StackColumn, Stacks
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 

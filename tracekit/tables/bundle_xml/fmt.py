@@ -6,7 +6,7 @@ number itself. Layout: docs/explanation/trace-bundles.md.
 
 from collections.abc import Callable
 
-from tracekit.tables.bundle.wording import SAMPLE_KINDS
+from tracekit.tables.bundle.cells.wording import SAMPLE_KINDS
 
 _MICROSECOND, _MILLISECOND, _SECOND = 10**3, 10**6, 10**9
 _DURATIONS = ((_SECOND, "s"), (_MILLISECOND, "ms"), (_MICROSECOND, "µs"))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracekit.tables.bundle.frames import NO_BINARY, Binary, Places
+from tracekit.tables.bundle.stacks.frames import NO_BINARY, Binary, Places
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 
 FRAME, BINARY = "frame", "binary"

@@ -10,10 +10,10 @@ from functools import lru_cache
 from uuid import UUID
 
 from tracekit.tables.bundle import BundleRun
-from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence
-from tracekit.tables.bundle.names import names_of
-from tracekit.tables.bundle.places import RunPlaces
-from tracekit.tables.bundle.uniquer import DamagedArrayError
+from tracekit.tables.bundle.about.names import names_of
+from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, Evidence
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.fmt import FMT
 from tracekit.tables.bundle_xml.frames import BINARY, FRAME, NO_PROCESS, Frames

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.tables.bundle.uniquer import Arrays
+from tracekit.tables.bundle.container.uniquer import Arrays
 
 _AT_ONCE = 1 << 10
 _KEPT = 64  # blocks of so many arrays; what a file asks for lies close together

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from tracekit.tables.bundle import BundleRun, Store
-from tracekit.tables.bundle.encodings import Encoding, EngineeringType, Evidence
-from tracekit.tables.bundle.records import Column, read_records
-from tracekit.tables.bundle.store import Field
-from tracekit.tables.bundle.uniquer import DamagedArrayError
+from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, Evidence
+from tracekit.tables.bundle.container.records import Column, read_records
+from tracekit.tables.bundle.container.store import Field
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
 from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
 from tracekit.tables.bundle_xml.meanings import ALL_32, ALL_64, Meanings
 

@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from tracekit.tables.bundle.encodings import Encoding, EngineeringType, engineering_type
-from tracekit.tables.bundle.requirements import Requirements
+from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, engineering_type
+from tracekit.tables.bundle.container.requirements import Requirements
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from tracekit.errors import InputError
 from tracekit.replacing import replacing
 from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.bundle.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import inferred, write_table
 from tracekit.toc import TocRun, Wanted, wanted

@@ -1,0 +1,147 @@
+"""The document of a bundle: found by key, and no error where it is missing or damaged."""
+
+import plistlib
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer.keyed import Archived, by_number
+from documented_bundle import bundle_of
+from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.about.document import Document, entries
+from tracekit.tables.bundle.container.files import Files
+
+UID = plistlib.UID
+# A run list of one run, 3, as NSKeyedArchiver lays it out.
+BY_HAND = {
+    "$version": 100000,
+    "$archiver": "NSKeyedArchiver",
+    "$top": {"com.apple.xray.run.data": UID(1)},
+    "$objects": [
+        "$null",
+        {"$0": 1, "$1": UID(2), "$class": UID(9)},
+        {"NS.keys": [UID(3)], "NS.objects": [UID(4)], "$class": UID(9)},
+        3,
+        {"NS.keys": [UID(5), UID(7)], "NS.objects": [UID(6), UID(8)], "$class": UID(9)},
+        "startTime",
+        1774906678749008896,
+        "inside",
+        {"deeper": UID(6), "$class": UID(9)},
+        {"$classname": "NSDictionary", "$classes": ["NSDictionary", "NSObject"]},
+    ],
+}
+
+
+def document(folder: Path, content: bytes) -> Document:
+    (folder / "form.template").write_bytes(content)
+    return Document(Files(folder))
+
+
+def binary(archive: dict[str, Any]) -> bytes:
+    return plistlib.dumps(archive, fmt=plistlib.FMT_BINARY)
+
+
+def test_values_of_a_run_are_found_by_key(tmp_path: Path) -> None:
+    run = document(tmp_path, binary(BY_HAND)).run(3)
+    assert run is not None
+    assert run.get("startTime") == 1774906678749008896
+    assert run.get("else") is None
+    assert [*run.nearby("deeper")] == [1774906678749008896]
+    assert [*run.nearby("else")] == []
+
+
+def test_a_run_that_it_does_not_hold(tmp_path: Path) -> None:
+    found = document(tmp_path, binary(BY_HAND))
+    assert found.run(1) is None
+    assert found.why_not(1) == f"the form.template of {tmp_path.name} says nothing of it"
+    assert found.why_not(3) == ""
+
+
+@pytest.mark.parametrize("number", [1, "1"])
+def test_runs_are_numbered_by_numbers_or_texts(tmp_path: Path, number: int | str) -> None:
+    bundle = bundle_of(tmp_path, {"startTime": 5}, number=number)
+    run = bundle.document.run(1)
+    assert run is not None
+    assert run.get("startTime") == 5
+
+
+def test_runs_in_a_dictionary_by_numbers(tmp_path: Path) -> None:
+    runs = Archived("XRRunListData", {"$1": by_number({1: {"startTime": 6}})})
+    bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": runs})
+    run = bundle.document.run(1)
+    assert run is not None
+    assert entries(run.archive, {"$0": 1, "$1": 7, "$2": "seven"}) == {7: "seven"}
+    assert run.get("startTime") == 6
+
+
+def test_a_bundle_without_one(tmp_path: Path) -> None:
+    found = bundle_of(tmp_path).document
+    assert found.archive is None
+    assert found.run(1) is None
+    assert found.why_not(1) == "made.trace has no form.template"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is no property list"),
+        (b"bplist00 and then nothing", "is no property list"),
+        (b"<plist><dict/></plist>", "is no keyed archive"),
+        (zlib.compress(b"some text"), "is no property list"),
+        (zlib.compress(bytes(1 << 27)), "holds more than 67,108,864 bytes"),
+        (b"\x78\x9c and no stream", "cannot be inflated"),
+        (binary(BY_HAND)[:-9], "is no property list"),
+    ],
+)
+def test_a_damaged_one_is_told(tmp_path: Path, content: bytes, why: str) -> None:
+    found = document(tmp_path, content)
+    assert found.run(3) is None
+    assert why in found.why_not(3)
+    assert "form.template" in found.why_not(3)
+    assert not found.why_not(3).endswith(".")
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, {"startTime": 5})
+    (bundle.path / "form.template").rename(tmp_path / "elsewhere")
+    (bundle.path / "form.template").symlink_to(tmp_path / "elsewhere")
+    found = Bundle(bundle.path).document
+    assert found.archive is None
+    assert "reached by a link" in found.why_not(1)
+
+
+def test_opening_a_bundle_does_not_read_it(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, {"startTime": 5})
+    (bundle.path / "form.template").unlink()
+    assert bundle.document.run(1) is None
+
+
+@pytest.mark.parametrize(
+    "runs", [{}, {"$1": 5}, {"$1": [1, 2]}, {"$1": {1: "no dictionary"}}, {"$1": None}]
+)
+def test_runs_in_an_unknown_form(tmp_path: Path, runs: dict[str, object]) -> None:
+    bundle = bundle_of(tmp_path, {}, **{"com.apple.xray.run.data": Archived("X", runs)})
+    assert bundle.document.run(1) is None
+    assert "says nothing of it" in bundle.document.why_not(1)
+
+
+def test_parts_are_looked_for_nearby_only(tmp_path: Path) -> None:
+    far = Archived("X", {"wanted": "far"})
+    for _ in range(3):
+        far = Archived("X", {"below": far})
+    run = {
+        "own": Archived("X", {"wanted": "own"}),
+        "listed": [Archived("X", {"wanted": "listed"})],
+        "many": [Archived("X", {"wanted": number}) for number in range(200)],
+        "far": far,
+    }
+    found = bundle_of(tmp_path, run).document.run(1)
+    assert found is not None
+    assert [*found.nearby("wanted")] == ["own", "listed", *range(100)]
+
+
+def test_references_in_a_circle_end(tmp_path: Path) -> None:
+    circle = BY_HAND | {"$objects": ["$null", {"$1": UID(1), "$class": UID(1)}]}
+    assert document(tmp_path, binary(circle)).run(3) is None

@@ -1,0 +1,177 @@
+"""Names of processes, threads and cores, from the document or the tables of a run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundle_writer import Col, Process, Table, Thread, ThreadName
+from bundle_writer.keyed import Archived, by_number
+from documented_bundle import DEVICE, TICK, bundle_of, core, process, thread
+from tracekit.tables.bundle.about.names import Names, names_of, short_name
+
+TIME = Col("time", "Time", "XRRecordedEventTimestampTypeID", "XRTraceRelativeTimestampFieldID")
+PROCESS_INFO = [
+    TIME,
+    Col("pid", "Pid", "XRProcessIDTypeID"),
+    Col("process-name", "Name", "XRPrototypeStringTypeID"),
+]
+THREAD_INFO = [
+    TIME,
+    Col("tid", "Tid", "XRThreadIDTypeID"),
+    Col("name", "Name", "XRThreadNameTypeID"),
+    Col("main-thread", "Main", "XRBooleanTypeID"),
+]
+PYTHON = Process(4711)
+DOCUMENTED = {
+    "processDatas": [
+        process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel.release.t8103"),
+        process(4711, "/opt/python3", "python3"),
+        process(6723, "com.apple.CoreSimulator.CoreSimulatorService", "CoreSimulatorService"),
+    ],
+    "threadsByTID": by_number(
+        {
+            0x55: thread(0x55, 4711, "python3"),
+            0x56: thread(0x56, 4711, "worker"),
+            0x57: thread(0x57, 6723, "CoreSimulatorService"),
+            0x58: thread(0x58, 9, "of nobody"),
+            0x59: thread(0x59, 4711, None),
+        }
+    ),
+}
+
+
+def names(folder: Path, run: dict[str, Any] | None, tables: Sequence[Table] = (TICK,)) -> Names:
+    return names_of(bundle_of(folder, run, tables=tables).runs[0])
+
+
+def test_names_of_the_document(tmp_path: Path) -> None:
+    found = names(tmp_path, DOCUMENTED)
+    assert found.process(4711) == "python3"
+    assert found.process(0) == "kernel.release.t8103"
+    assert found.process(6723) == "com.apple.CoreSi"
+    assert found.thread(0x56, 4711) == "worker"
+    assert found.thread(0x58, 9) == "of nobody"
+    assert found.remarks == ()
+
+
+def test_a_thread_that_is_called_as_its_process_is_shown_has_the_name_of_cells(
+    tmp_path: Path,
+) -> None:
+    found = names(tmp_path, DOCUMENTED)
+    assert found.thread(0x55, 4711) == "python3"
+    assert found.thread(0x57, 6723) == "com.apple.CoreSi"
+
+
+def test_a_thread_without_a_name_has_that_of_its_process(tmp_path: Path) -> None:
+    assert names(tmp_path, DOCUMENTED).thread(0x59, 4711) == "python3"
+
+
+def test_what_is_not_known_is_called_unknown(tmp_path: Path) -> None:
+    found = names(tmp_path, DOCUMENTED)
+    assert found.process(8) == "Unknown"
+    assert found.thread(0x77, 4711) == "Unknown"
+    assert found.core(3) == "CPU 3"
+
+
+CORES = [core(0, 1), core(4, 2), core(5, 0), core(6, 2)]
+
+
+@pytest.mark.parametrize(
+    "cores",
+    [
+        {"allObjects": CORES},
+        {"cores": Archived("X", {"allObjects": CORES})},
+        {
+            "threads": Archived("X", {"allObjects": [thread(4, 1, "no core")]}),
+            "devices": {DEVICE: Archived("X", {"allObjects": CORES})},
+            "damaged": Archived("X", {"allObjects": "no list"}),
+        },
+    ],
+)
+def test_kinds_of_cores(tmp_path: Path, cores: dict[str, Any]) -> None:
+    found = names(tmp_path, DOCUMENTED | cores)
+    assert [found.core(number) for number in (0, 4, 5, 6)] == [
+        "CPU 0 (E Core)",
+        "CPU 4 (P Core)",
+        "CPU 5",
+        "CPU 6 (P Core)",
+    ]
+
+
+def test_cores_without_numbers_are_counted(tmp_path: Path) -> None:
+    cores = [Archived("XRCore", one.parts | {"$0": None}) for one in CORES]
+    assert names(tmp_path, DOCUMENTED | {"allObjects": cores}).core(1) == "CPU 1 (P Core)"
+
+
+def test_cores_in_an_unknown_form_have_no_kind(tmp_path: Path) -> None:
+    found = names(tmp_path, DOCUMENTED | {"allObjects": "no list"})
+    assert found.core(4) == "CPU 4"
+    assert found.process(4711) == "python3"
+
+
+def test_names_are_gathered_once(tmp_path: Path) -> None:
+    (run,) = bundle_of(tmp_path, DOCUMENTED).runs
+    assert names_of(run) is names_of(run)
+
+
+def tables() -> list[Table]:
+    return [
+        Table("process-info", PROCESS_INFO, [(0, 0, "kernel_task"), (0, 4711, "python3")]),
+        Table("process-info", PROCESS_INFO[:2], [(0, 5)]),
+        Table(
+            "thread-info",
+            THREAD_INFO,
+            [
+                (0, 0x55, ThreadName("first", Thread(0x55, PYTHON)), True),
+                (0, 0x56, ThreadName("worker", Thread(0x56, PYTHON)), False),
+                (0, 0x57, ThreadName(None, Thread(0x57, PYTHON)), False),
+                (0, 0x58, ThreadName(None, None), False),
+            ],
+        ),
+    ]
+
+
+def test_names_of_the_tables_where_there_is_no_document(tmp_path: Path) -> None:
+    found = names(tmp_path, None, tables())
+    assert (found.process(0), found.process(4711)) == ("kernel_task", "python3")
+    assert [found.thread(tid, 4711) for tid in (0x55, 0x56, 0x57, 0x58, 0x99)] == [
+        "Main Thread",
+        "worker",
+        "python3",
+        "python3",
+        "Unknown",
+    ]
+    (remark,) = found.remarks
+    assert "because made.trace has no form.template" in remark
+
+
+def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path) -> None:
+    found = names(tmp_path, {"startTime": 5}, tables())
+    assert found.process(0) == "kernel_task"
+    assert "the document of made.trace has no NS.objects" in found.remarks[0]
+
+
+def test_a_run_without_any_names(tmp_path: Path) -> None:
+    found = names(tmp_path, None)
+    assert found.process(4711) == "Unknown"
+    assert len(found.remarks) == 1
+
+
+def test_damaged_tables_are_told(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, tables=tables())
+    stores = bundle.path / "corespace/run1/core/stores"
+    (stores / "indexed-store-2/bulkstore").write_bytes(b"")
+    found = names_of(bundle.runs[0])
+    assert found.process(4711) == "python3"
+    assert found.thread(0x55, 4711) == "Unknown"
+    assert found.remarks[1].startswith("Names of thread-info are not available: made.trace: ")
+
+
+@given(st.text(), st.text(alphabet="abc.", max_size=40))
+def test_a_short_name_is_the_end_of_a_path_or_sixteen_letters(folder: str, name: str) -> None:
+    assert short_name(f"{folder}/{name}") == name
+    assert short_name(name) == name[:16]

@@ -1,0 +1,194 @@
+"""How a run went: from its document, every field that a TOC has."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer.keyed import Archived, by_number
+from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of, process
+from tracekit.recording import Process
+from tracekit.tables.bundle.about.run_info import RunInfo, run_info
+from tracekit.toc import TocRun
+
+INFO: dict[str, Any] = {
+    "_targetUUID": DEVICE,
+    "_targetModel": "MacBook Air",
+    "_targetName": "Ada's Mac",
+    "_targetOperatingSystem": "26.3.1 (25D2128)",
+    "_targetPlatform": "macOS",
+    "targetType": 1,
+    "_targetProcessName": "python3",
+    "_targetProcessPid": 4711,
+    "_arguments": "-c 1",
+    "_targetExitStatus": 0,
+    "_environment": {"TOKEN": "secret", "HOME": "/nowhere"},
+    "_rawStartTime": 1774906678.749009,
+    "_rawEndTime": 1774906679.640237,
+    "_rawDuration": 0.8912279999,
+    "_endReason": "Target app exited",
+    "_instrumentVersion": "26.0 (17A5295f)",
+    "_templateName": "Metal System Trace",
+    "_recordingMode": "Deferred",
+    "_timeLimit": "12 hours",
+    "_recordingSettings": {
+        "Hangs": [{"Reporting Threshold": "Brief (>100 ms)"}],
+        "Metal Application": [{"GPU": ["Counter Set: (null)", "Quiet"]}, {"Depth": 3}],
+    },
+}
+CLOCK = {DEVICE: [0, 125, 3, 1000, 1774906678.749009, "America/Los_Angeles"]}
+PROCESSES = [
+    process(0, "/System/Library/Kernels/kernel.release.t8103", "kernel"),
+    process(4711, "/opt/python3", "python3"),
+    process(6723, "com.apple.CoreSi", "com.apple.CoreSimulator"),
+]
+STORES = {1: {f"{DEVICE}.{pid}": {} for pid in (6723, 0, 8)} | {"no process": {}}}
+
+
+def told(folder: Path, stores: Any = STORES, clock: Any = CLOCK, **changed: Any) -> RunInfo:
+    run = {
+        "runInfo": Archived("XRRunInfo", INFO | changed),
+        "processDatas": PROCESSES,
+        "mach_time_info": clock,
+    }
+    return run_info(bundle_of(folder, run, **{SYMBOL_STORES: stores}).runs[0])
+
+
+def test_a_launched_process(tmp_path: Path) -> None:
+    found = told(tmp_path)
+    assert found.run == TocRun(
+        number=1,
+        device={
+            "uuid": DEVICE,
+            "model": "MacBook Air",
+            "name": "Ada's Mac",
+            "os-version": "26.3.1 (25D2128)",
+            "platform": "macOS",
+        },
+        target=Process(4711, "python3"),
+        target_type="launched",
+        arguments="-c 1",
+        exit_status="0",
+        termination_reason="exit(0)",
+        environment=("TOKEN", "HOME"),
+        start_date="2026-03-30T14:37:58.749-07:00",
+        end_date="2026-03-30T14:37:59.640-07:00",
+        duration=0.891228,
+        end_reason="Target app exited",
+        instruments_version="26.0 (17A5295f)",
+        template="Metal System Trace",
+        recording_mode="Deferred",
+        time_limit="12 hours",
+        settings={
+            "Hangs": ("Reporting Threshold: Brief (>100 ms)",),
+            "Metal Application": ("Counter Set: (null)", "GPU: Quiet", "Depth: 3"),
+        },
+        processes=(
+            Process(0, "kernel.release.t8103"),
+            Process(8),
+            Process(6723, "com.apple.CoreSimulator"),
+        ),
+        paths={0: "/System/Library/Kernels/kernel.release.t8103", 6723: "com.apple.CoreSi"},
+    )
+    assert found.settings["Metal Application"][0] == {"GPU": ["Counter Set: (null)", "Quiet"]}
+    assert found.remarks == ()
+
+
+def test_values_of_the_environment_are_not_taken(tmp_path: Path) -> None:
+    assert "secret" not in repr(told(tmp_path))
+
+
+def test_an_attached_process(tmp_path: Path) -> None:
+    run = told(tmp_path, targetType=2, _arguments=None, _targetExitStatus=None).run
+    assert (run.target, run.target_type) == (Process(4711, "python3"), "attached")
+    assert (run.arguments, run.exit_status, run.termination_reason) == ("", "", "")
+
+
+def test_all_processes(tmp_path: Path) -> None:
+    run = told(tmp_path, targetType=0, _targetProcessPid=-1).run
+    assert run.all_processes
+    assert (run.target, run.target_type, run.exit_status) == (None, "", "")
+
+
+def test_arguments_may_be_listed(tmp_path: Path) -> None:
+    assert told(tmp_path, _arguments=["-c", "1"]).run.arguments == "-c 1"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(0, "exit(0)"), (32, "exit(32)"), (255, "exit(255)"), (9, ""), (-9, "")]
+)
+def test_a_status_that_may_be_a_signal_gives_no_reason(
+    tmp_path: Path, status: int, reason: str
+) -> None:
+    found = told(tmp_path, _targetExitStatus=status)
+    assert found.run.exit_status == str(status)
+    assert found.run.termination_reason == reason
+    assert (f"{status} may be its exit status or a signal" in " ".join(found.remarks)) != bool(
+        reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("zone", "date"),
+    [
+        ("Europe/Berlin", "2026-03-30T23:37:58.749+02:00"),
+        ("GMT", "2026-03-30T21:37:58.749Z"),
+        ("no/such zone", "2026-03-30T21:37:58.749Z"),
+        ("../../../etc/passwd", "2026-03-30T21:37:58.749Z"),
+        ("", "2026-03-30T21:37:58.749Z"),
+        (7, "2026-03-30T21:37:58.749Z"),
+    ],
+)
+def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path, zone: Any, date: str) -> None:
+    assert told(tmp_path, clock={"another": [0, 1, 1, 0, 0, zone]}).run.start_date == date
+
+
+@pytest.mark.parametrize("clock", [None, {}, {DEVICE: []}])
+def test_without_a_zone_dates_are_in_utc(tmp_path: Path, clock: Any) -> None:
+    assert told(tmp_path, clock=clock).run.end_date == "2026-03-30T21:37:59.640Z"
+
+
+@pytest.mark.parametrize("seconds", [None, "soon", 1e300, float("inf"), float("nan"), 1 << 63])
+def test_a_moment_that_no_calendar_has_is_left_out(tmp_path: Path, seconds: Any) -> None:
+    run = told(tmp_path, _rawStartTime=seconds, _rawDuration=seconds).run
+    assert run.start_date == ""
+    assert run.duration is None
+
+
+def test_what_is_not_recorded_is_empty(tmp_path: Path) -> None:
+    run = told(tmp_path, **dict.fromkeys(INFO), stores=None).run
+    assert run == TocRun(1)
+
+
+@pytest.mark.parametrize("stores", [None, {}, {2: {}}, {1: "none"}, [1]])
+def test_processes_that_are_not_listed(tmp_path: Path, stores: Any) -> None:
+    assert told(tmp_path, stores=stores).run.processes == ()
+
+
+def test_symbol_stores_by_number(tmp_path: Path) -> None:
+    found = told(tmp_path, stores=by_number({1: {f"{DEVICE}.0": {}}}))
+    assert found.run.processes == (Process(0, "kernel.release.t8103"),)
+
+
+def test_a_setting_of_another_kind_is_left_out(tmp_path: Path) -> None:
+    found = told(tmp_path, _recordingSettings={"A": [{"b": {"c": "d"}, "e": "f", "g": None}]})
+    assert found.run.settings == {"A": ("e: f",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("runInfo", None),
+        ("runInfo", "a text"),
+        ("processDatas", 5),
+        ("mach_time_info", "now"),
+    ],
+)
+def test_a_document_in_an_unknown_form_is_told(tmp_path: Path, name: str, value: Any) -> None:
+    run = {"runInfo": Archived("XRRunInfo", INFO), "processDatas": PROCESSES, name: value}
+    found = run_info(bundle_of(tmp_path, run).runs[0])
+    assert found.run.device == {"os-version": "26.3.1"}
+    assert found.remarks[0].startswith(
+        "Device, template, settings, duration and end of run 1 are not available, because the "
+        "document of made.trace "
+    )

@@ -1,0 +1,58 @@
+"""How types are stored, as the layout says; what is not listed, and what is too new."""
+
+import pytest
+
+from bundle_writer.engineering_types import TYPES
+from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, engineering_type
+from tracekit.tables.bundle.container.requirements import Requirements
+
+NONE = Requirements()
+
+
+@pytest.mark.parametrize(
+    ("type_id", "tag", "encoding", "evidence"),
+    [
+        ("XRStartTime", "start-time", Encoding.INTEGER, Evidence.VERIFIED),
+        ("XRGPUState", "gpu-state", Encoding.STRING, Evidence.VERIFIED),
+        ("XRProcess", "process", Encoding.PROCESS, Evidence.VERIFIED),
+        ("XRTimeSinceEpoch", "time-since-epoch", Encoding.SIGNED, Evidence.VERIFIED),
+        ("XRPrototypeFixedDecimalValue", "fixed-decimal", Encoding.DECIMAL, Evidence.INFERRED),
+        ("XRThermalState", "thermal-state", Encoding.STRING, Evidence.INFERRED),
+        ("XRSizeInPixels", "size-in-pixels", Encoding.UNKNOWN, Evidence.NONE),
+        ("XRTomorrow", "XRTomorrow", Encoding.INTEGER, Evidence.RAW),
+    ],
+)
+def test_types(type_id: str, tag: str, encoding: Encoding, evidence: Evidence) -> None:
+    found = engineering_type(type_id, NONE)
+    assert (found.tag, found.encoding, found.evidence) == (tag, encoding, evidence)
+
+
+def test_the_tag_of_the_bundle_counts() -> None:
+    required = Requirements({"XRStartTime": "begin", "XRTomorrow": "vnode"})
+    assert engineering_type("XRStartTime", required).tag == "begin"
+    found = engineering_type("XRTomorrow", required)
+    assert (found.tag, found.all_ones) == ("vnode", True)
+
+
+def test_a_newer_type_is_not_read() -> None:
+    found = engineering_type("XRProcess", Requirements(newer=frozenset({"XRProcess"})))
+    assert (found.encoding, found.evidence) == (Encoding.UNKNOWN, Evidence.NONE)
+    assert found.tag == "process"
+
+
+def test_all_ones_is_a_value_of_few_types() -> None:
+    with_value = {one for one in TYPES if engineering_type(one[:-6], NONE).all_ones}
+    assert with_value == {
+        "XRGenericUInt32TypeID",
+        "XRKDebugArgumentTypeID",
+        "XRMetalCommandBufferIDTypeID",
+        "XROSSignpostIdentifierTypeID",
+        "XRPrototypeValueTypeID",
+        "XRVirtualMemoryAddressTypeID",
+    }
+
+
+def test_every_type_that_is_written_is_listed_with_its_tag() -> None:
+    for type_id, written in TYPES.items():
+        found = engineering_type(type_id.removesuffix("TypeID"), NONE)
+        assert (found.tag, found.evidence is Evidence.RAW) == (written.tag, False)

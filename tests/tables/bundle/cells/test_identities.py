@@ -1,0 +1,92 @@
+"""Processes and threads out of literal arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bundle_writer import Encoder, write_bundle
+from bundle_writer.values import Process, Thread
+from small_bundle import PYTHON, SERVER, ticks
+from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.cells.cells import OutOfRangeError
+from tracekit.tables.bundle.cells.identities import Identities
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+
+ALL = (1 << 64) - 1
+
+
+def identities(path: Path, encoder: Encoder) -> Identities:
+    bundle = write_bundle(path / "x.trace", [ticks([1])], encoder=encoder)
+    return Identities(Bundle(bundle).runs[0])
+
+
+def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(values, np.int64)
+
+
+def test_processes_have_names_and_pids(tmp_path: Path) -> None:
+    encoder = Encoder()
+    wanted = ids(*(encoder.process(one) for one in (SERVER, PYTHON, SERVER, Process(5))))
+    found = identities(tmp_path, encoder).processes(wanted)
+    assert found.texts.to_pylist() == [
+        "WindowServer (420)", "python3 (4711)", "WindowServer (420)", "Unknown (5)",
+    ]  # fmt: skip
+    assert found.pids.tolist() == [420, 4711, 420, 5]
+    assert found.known.all()
+
+
+def test_a_process_without_a_pid_is_not_known(tmp_path: Path) -> None:
+    encoder = Encoder()
+    wanted = ids(encoder.arrays.id((ALL, 0)), encoder.arrays.id((1, ALL)))
+    found = identities(tmp_path, encoder).processes(wanted)
+    assert found.texts.to_pylist() == [None, "Unknown (1)"]
+    assert found.known.tolist() == [False, True]
+
+
+def test_threads_have_names_tids_and_the_pids_of_their_processes(tmp_path: Path) -> None:
+    encoder = Encoder()
+    threads = (Thread(0x10, PYTHON, "worker"), Thread(0x20, SERVER), Thread(0x30, None))
+    wanted = ids(*(encoder.thread(one) for one in threads))
+    found = identities(tmp_path, encoder).threads(wanted)
+    assert found.texts[0].as_py() == "worker 0x10 (python3, pid: 4711)"
+    assert found.texts[1].as_py().endswith(" 0x20 (WindowServer, pid: 420)")
+    assert found.texts[2].as_py() is None
+    assert found.tids.tolist() == [0x10, 0x20, 0x30]
+    assert found.pids[:2].tolist() == [4711, 420]
+    assert found.owned.tolist() == [True, True, False]
+
+
+def test_a_thread_of_a_process_without_a_pid_has_none(tmp_path: Path) -> None:
+    encoder = Encoder()
+    owner = encoder.arrays.id((ALL, 0))
+    wanted = ids(encoder.arrays.id((7, owner)), encoder.arrays.id((ALL, encoder.process(PYTHON))))
+    found = identities(tmp_path, encoder).threads(wanted)
+    assert found.texts.to_pylist() == [None, None]
+    assert (found.owned.tolist(), found.known.tolist()) == ([False, True], [True, False])
+
+
+@pytest.mark.parametrize("stored", [(), (1,), (1, 2, 3)])
+def test_an_array_of_another_length_is_no_process(tmp_path: Path, stored: tuple[int, ...]) -> None:
+    encoder = Encoder()
+    wanted = ids(encoder.arrays.id(stored))
+    found = identities(tmp_path, encoder)
+    with pytest.raises(OutOfRangeError, match="no process or thread"):
+        found.processes(wanted)
+    with pytest.raises(OutOfRangeError, match="no process or thread"):
+        found.threads(wanted)
+
+
+def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> None:
+    encoder = Encoder()
+    wanted = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
+    found = identities(tmp_path, encoder)
+    for one in wanted:
+        with pytest.raises(DamagedArrayError, match="does not hold"):
+            found.threads(ids(one))
+
+
+def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
+    found = identities(tmp_path, Encoder())
+    assert found.processes(ids()).texts.to_pylist() == []
+    assert found.threads(ids()).texts.to_pylist() == []

@@ -1,0 +1,100 @@
+"""Files of a bundle: inflated, bounded, and never reached by a link."""
+
+import io
+import os
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import InputError
+from tracekit.tables.bundle import BundleError
+from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    folder = tmp_path / "x.trace"
+    (folder / "corespace" / "run1").mkdir(parents=True)
+    return folder
+
+
+def test_a_zlib_stream_is_inflated(bundle: Path) -> None:
+    (bundle / "strings").write_bytes(zlib.compress(b"bplist00" * 100))
+    assert Files(bundle).read("strings", 800) == b"bplist00" * 100
+
+
+def test_any_other_file_is_taken_as_it_is(bundle: Path) -> None:
+    (bundle / "open.creq").write_bytes(b"<?xml?>")
+    (bundle / "empty").write_bytes(b"")
+    assert Files(bundle).read("open.creq", 7) == b"<?xml?>"
+    assert Files(bundle).read("empty", 7) == b""
+
+
+@pytest.mark.parametrize("content", [b"a" * 101, zlib.compress(b"a" * 101)])
+def test_a_file_beyond_its_bound_is_refused(bundle: Path, content: bytes) -> None:
+    (bundle / "data").write_bytes(content)
+    with pytest.raises(BundleError, match=r"x\.trace: data holds more than 100 bytes"):
+        Files(bundle).read("data", 100)
+
+
+def test_a_cut_stream_is_damaged(bundle: Path) -> None:
+    (bundle / "data").write_bytes(zlib.compress(os.urandom(1000))[:-5])
+    with pytest.raises(BundleError, match=r"data cannot be inflated \(it ends too early\)"):
+        Files(bundle).read("data", 1000)
+
+
+def test_a_changed_stream_is_damaged(bundle: Path) -> None:
+    content = bytearray(zlib.compress(b"abc" * 1000))
+    content[-1] ^= 1
+    (bundle / "data").write_bytes(content)
+    with pytest.raises(BundleError, match="cannot be inflated"):
+        Files(bundle).read("data", 3000)
+
+
+def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
+    files = Files(bundle)
+    with pytest.raises(BundleError, match="corespace/run9 is missing") as raised:
+        files.size("corespace/run9")
+    assert "xcrun xctrace export" in (raised.value.hint or "")
+    assert not files.exists("corespace/run9")
+
+
+def test_a_folder_is_no_file(bundle: Path) -> None:
+    with pytest.raises(BundleError, match="corespace cannot be read"):
+        Files(bundle).read("corespace", 100)
+
+
+@pytest.mark.parametrize("name", ["link/data", "link", "file"])
+def test_nothing_within_is_reached_by_a_link(bundle: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "data").write_bytes(b"secret")
+    (bundle / "link").symlink_to(tmp_path / "elsewhere")
+    (bundle / "file").symlink_to(tmp_path / "elsewhere" / "data")
+    with pytest.raises(BundleError, match="is reached by a link"):
+        Files(bundle).open(name)
+
+
+def test_the_bundle_itself_may_be_a_link(bundle: Path, tmp_path: Path) -> None:
+    (bundle / "data").write_bytes(b"1234")
+    (tmp_path / "linked.trace").symlink_to(bundle)
+    assert Files(tmp_path / "linked.trace").size("data") == 4
+
+
+def test_numbered_folders_are_found_in_their_order(bundle: Path) -> None:
+    for name in ("run10", "run2", "runs", "run-3", "currentRun", "run²"):
+        (bundle / "corespace" / name).mkdir()
+    assert Files(bundle).numbered("corespace", "run") == [1, 2, 10]
+
+
+def test_no_folder_of_numbered_ones_is_an_error_of_the_input(bundle: Path) -> None:
+    with pytest.raises(InputError, match="corespace/none is missing"):
+        Files(bundle).numbered("corespace/none", "run")
+
+
+def test_a_stream_comes_in_blocks_that_are_bounded() -> None:
+    bomb = io.BytesIO(zlib.compress(bytes(10_000_000)))
+    blocks = list(inflated(bomb, 1024))
+    assert sum(map(len, blocks)) == 10_000_000
+    assert max(map(len, blocks)) <= 1024 * 16
+    assert most_inflated(len(zlib.compress(bytes(10_000_000)))) >= 10_000_000

@@ -1,0 +1,80 @@
+"""Keyed archives by hand: plain values out of literal property lists."""
+
+import plistlib
+from plistlib import UID
+from typing import Any
+
+import pytest
+
+from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
+
+OBJECTS: list[Any] = [
+    "$null",
+    {"NS.keys": [UID(2), UID(3)], "NS.objects": [UID(4), UID(5)]},
+    "name",
+    {"NS.string": "other"},
+    {"NS.string": "value"},
+    {"NS.objects": [UID(2), UID(0), 7]},
+    {"$0": 2, "$1": 10, "$2": UID(2), "$3": 20, "$4": UID(4)},
+    {"NS.data": b"abc"},
+    UID(2),
+]
+
+
+def archived(objects: list[Any] = OBJECTS, root: int = 1) -> bytes:
+    plain = {"$objects": objects, "$top": {"root": UID(root)}}
+    return plistlib.dumps(plain, fmt=plistlib.FMT_BINARY)
+
+
+def test_a_dictionary_has_plain_keys_and_values_as_they_stand() -> None:
+    archive = Archive(archived())
+    found = archive.mapping(archive.root)
+    assert set(found) == {"name", "other"}
+    assert archive.plain(found["name"]) == "value"
+    assert archive.sequence(found["other"]) == ["name", None, 7]
+
+
+def test_null_is_none_and_bytes_are_bytes() -> None:
+    archive = Archive(archived())
+    assert archive.at(UID(0)) is None
+    assert archive.plain(UID(7)) == b"abc"
+    assert archive.part(UID(7), "NS.nothing") is None
+    assert archive.part(UID(2), "of a text") is None
+
+
+def test_a_dictionary_by_numbers() -> None:
+    archive = Archive(archived(root=6))
+    assert list(archive.by_number(archive.root)) == [(10, "name"), (20, {"NS.string": "value"})]
+
+
+@pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100])
+def test_what_is_no_property_list_is_told(content: bytes) -> None:
+    with pytest.raises(ArchiveError, match="is no property list"):
+        plist(content)
+
+
+@pytest.mark.parametrize("value", [[], {}, {"$objects": {}, "$top": {}}, {"$objects": []}])
+def test_what_is_no_archive_is_told(value: Any) -> None:
+    with pytest.raises(ArchiveError, match="is no keyed archive"):
+        Archive(plistlib.dumps(value))
+
+
+def test_references_beyond_the_archive_are_told() -> None:
+    archive = Archive(archived())
+    with pytest.raises(ArchiveError, match="refers to what it does not hold"):
+        archive.at(UID(99))
+    with pytest.raises(ArchiveError, match="refers to a reference"):
+        archive.at(UID(8))
+    with pytest.raises(ArchiveError, match="holds no document"):
+        archive.top("document")
+
+
+def test_parts_of_another_kind_are_told() -> None:
+    archive = Archive(archived())
+    with pytest.raises(ArchiveError, match=r"has no NS\.objects"):
+        archive.sequence(UID(2))
+    with pytest.raises(ArchiveError, match="no dictionary by numbers"):
+        list(archive.by_number(UID(1)))
+    uneven = Archive(archived([*OBJECTS[:1], {"NS.keys": [UID(0)], "NS.objects": []}]))
+    with pytest.raises(ArchiveError, match="without its values"):
+        uneven.mapping(uneven.root)

@@ -1,0 +1,100 @@
+"""Records of a table: literal bytes to columns, in the order of their times."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracekit.tables.bundle import BundleError, Store
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.records import TIME, by_time, read_records
+from tracekit.tables.bundle.container.store import Field
+
+STATE, LABEL = Field(16, 4), Field(20, 8)
+RECORD = 28
+
+
+def stored(folder: Path, *rows: tuple[int, int, int], head: bytes = b"", cut: int = 0) -> Store:
+    """Write rows of time, a narrow and a wide field; return the store that they are of."""
+    store = Store(1, 3, "made", {}, (), len(rows), RECORD)
+    header = struct.pack("<7I", 0x12340A0A, 3, 0x28, 0x1000, RECORD, RECORD << 16, 1 << 16)
+    records = b"".join(struct.pack("<QIIIQ", time, 0, 0, one, two) for time, one, two in rows)
+    chunks = -(-len(rows) // 65536) * 65536 * RECORD
+    content = (head or header).ljust(0x1000, b"\0") + records.ljust(chunks, b"\0")
+    path = folder / store.bulkstore
+    path.parent.mkdir(parents=True)
+    path.write_bytes(zlib.compress(content[: len(content) - cut], 1))
+    return store
+
+
+def read(folder: Path, store: Store, *fields: Field) -> list[list[int]]:
+    return [column.tolist() for column in read_records(Files(folder), store, fields)]
+
+
+def test_columns_have_the_widths_of_their_fields(tmp_path: Path) -> None:
+    store = stored(tmp_path, (1, (1 << 32) - 1, (1 << 64) - 1), (2, 7, 8))
+    found = read_records(Files(tmp_path), store, [STATE, LABEL])
+    assert [one.dtype for one in found] == [np.uint32, np.uint64]
+    assert [one.tolist() for one in found] == [[(1 << 32) - 1, 7], [(1 << 64) - 1, 8]]
+
+
+def test_rows_are_in_the_order_of_time_and_else_as_stored(tmp_path: Path) -> None:
+    store = stored(tmp_path, (5, 1, 0), (2, 2, 0), (5, 3, 0), (2, 4, 0), (9, 5, 0))
+    assert read(tmp_path, store, STATE, TIME) == [[2, 4, 1, 3, 5], [2, 2, 5, 5, 9]]
+
+
+def test_a_field_that_is_asked_for_twice_has_memory_twice(tmp_path: Path) -> None:
+    for rows in (((1, 1, 0), (2, 2, 0)), ((2, 2, 0), (1, 1, 0))):
+        folder = tmp_path / str(rows[0][0])
+        store = stored(folder, *rows)
+        one, two = read_records(Files(folder), store, [STATE, STATE])
+        one[:] = 0
+        assert two.tolist() == [1, 2]
+
+
+def test_a_table_may_have_more_rows_than_a_chunk(tmp_path: Path) -> None:
+    store = stored(tmp_path, *((number, number, number) for number in range(65_600)))
+    (found,) = read_records(Files(tmp_path), store, [LABEL])
+    assert (found == np.arange(65_600)).all()
+
+
+def test_a_table_without_rows_has_columns(tmp_path: Path) -> None:
+    assert read(tmp_path, stored(tmp_path), STATE, LABEL) == [[], []]
+
+
+def test_times_in_order_need_no_order() -> None:
+    assert by_time(np.array([1, 1, 2], np.uint64)) is None
+    order = by_time(np.array([1, 1, 0], np.uint64))
+    assert order is not None
+    assert order.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"\0" * 28, "a header that is not known"),
+        (struct.pack("<7I", 0x12340A0A, 4, 40, 4096, 28, 28 << 16, 1 << 16), "is not known"),
+        (struct.pack("<7I", 0x12340A0A, 3, 40, 4096, 32, 32 << 16, 1 << 16), "another size"),
+        (struct.pack("<7I", 0x12340A0A, 3, 40, 4096, 28, 28 << 16, 1 << 15), "another size"),
+    ],
+)
+def test_another_header_is_refused(tmp_path: Path, head: bytes, words: str) -> None:
+    store = stored(tmp_path, (1, 2, 3), head=head)
+    with pytest.raises(BundleError, match=words):
+        read(tmp_path, store, STATE)
+
+
+def test_records_that_end_too_early_are_damage(tmp_path: Path) -> None:
+    store = stored(tmp_path, (1, 2, 3), cut=65536 * RECORD - 10)
+    with pytest.raises(BundleError, match="it ends too early"):
+        read(tmp_path, store, STATE)
+
+
+def test_more_rows_than_a_file_can_hold_take_no_memory(tmp_path: Path) -> None:
+    store = stored(tmp_path, (1, 2, 3))
+    many = Store(1, 3, "made", {}, (), 1 << 40, RECORD)
+    with pytest.raises(BundleError, match="is too small for its 1,099,511,627,776 rows"):
+        read(tmp_path, many, STATE)
+    assert read(tmp_path, store, STATE) == [[2]]

@@ -1,0 +1,113 @@
+"""Arrays of a run: taken by number out of literal bytes, in blocks, and damage to them."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.tables.bundle import BundleError
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError
+
+HEAD = struct.pack("<5I", 0x01234567, 0x000A337E, 1, 0, 1)
+DATA_HEAD = HEAD.ljust(0x20, b"\0")
+INDEX_HEAD = HEAD + struct.pack("<IIIQ", 0, 0x00400000, 0x00100000, 0)
+
+
+def written(
+    folder: Path, data: bytes, pairs: list[tuple[int, int]], index: bytes = INDEX_HEAD
+) -> Arrays:
+    (folder / "a").mkdir(exist_ok=True)
+    places = b"".join(struct.pack("<2I", *pair) for pair in pairs)
+    (folder / "a" / "integeruniquer.data").write_bytes(zlib.compress(DATA_HEAD + data))
+    (folder / "a" / "integeruniquer.index").write_bytes(zlib.compress(index + places))
+    return Arrays(Files(folder), "a")
+
+
+def array(*values: int) -> bytes:
+    return struct.pack(f"<I{len(values)}Q", len(values), *values)
+
+
+def ids(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(values, np.int64)
+
+
+def test_arrays_are_taken_by_number_in_any_order(tmp_path: Path) -> None:
+    content = array(420, 13) + array() + array((1 << 64) - 1)
+    arrays = written(tmp_path, content, [(32, 0), (52, 0), (56, 0)])
+    assert len(arrays) == 3
+    found = arrays.take(ids(2, 0, 1, 0))
+    assert found.offsets.tolist() == [0, 1, 3, 3, 5]
+    assert found.values.tolist() == [(1 << 64) - 1, 420, 13, 420, 13]
+    assert found.lengths.tolist() == [1, 2, 0, 2]
+    assert found.one(1).tolist() == [420, 13]
+    assert arrays.take(ids()).values.size == 0
+
+
+def test_a_block_begins_at_its_size(tmp_path: Path) -> None:
+    small = HEAD + struct.pack("<IIIQ", 0, 0x00400000, 64, 0)
+    content = array(1, 2).ljust(64 - 32, b"\xff") + array(7)
+    arrays = written(tmp_path, content, [(32, 0), (0, 1)], small)
+    assert arrays.take(ids(1, 0)).values.tolist() == [7, 1, 2]
+
+
+@pytest.mark.parametrize("number", [-1, 1, 1 << 40])
+def test_there_is_no_array_beyond_the_last(tmp_path: Path, number: int) -> None:
+    arrays = written(tmp_path, array(1), [(32, 0)])
+    with pytest.raises(DamagedArrayError, match="does not hold"):
+        arrays.take(ids(number))
+
+
+@pytest.mark.parametrize(
+    ("content", "pair", "words"),
+    [
+        (array(1), (32 + 12, 0), "beyond the end"),
+        (array(1), (32, 1), "beyond the end"),
+        (struct.pack("<I", 3) + bytes(16), (32, 0), "does not fit"),
+    ],
+)
+def test_an_array_lies_within_its_block(
+    tmp_path: Path, content: bytes, pair: tuple[int, int], words: str
+) -> None:
+    arrays = written(tmp_path, content, [pair])
+    with pytest.raises(DamagedArrayError, match=words):
+        arrays.take(ids(0))
+
+
+@pytest.mark.parametrize(
+    ("index", "pairs", "words"),
+    [
+        (b"\0" * 40, [], "does not begin as"),
+        (INDEX_HEAD[:30], [], "does not begin as"),
+        (INDEX_HEAD + b"\0\0", [(32, 0)], "ends within an entry"),
+        (HEAD + struct.pack("<IIIQ", 0, 0, 0, 0), [], "a size that cannot be"),
+        (INDEX_HEAD, [(33, 0)], "an entry that cannot be"),
+        (INDEX_HEAD, [(1 << 20, 0)], "an entry that cannot be"),
+        (INDEX_HEAD, [(0, 0)], "an entry that cannot be"),
+    ],
+)
+def test_an_index_of_another_form_is_damage(
+    tmp_path: Path, index: bytes, pairs: list[tuple[int, int]], words: str
+) -> None:
+    arrays = written(tmp_path, array(1), pairs, index)
+    with pytest.raises(BundleError, match=words):
+        len(arrays)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.integers(0, (1 << 64) - 1), max_size=5), min_size=1, max_size=12))
+def test_what_is_taken_is_what_was_stored(
+    tmp_path_factory: pytest.TempPathFactory, stored: list[list[int]]
+) -> None:
+    content, pairs = b"", list[tuple[int, int]]()
+    for one in stored:
+        pairs.append((32 + len(content), 0))
+        content += array(*one)
+    arrays = written(tmp_path_factory.mktemp("x"), content, pairs)
+    backwards = ids(*range(len(stored)))[::-1]
+    found = arrays.take(backwards)
+    assert [found.one(place).tolist() for place in range(len(stored))] == stored[::-1]

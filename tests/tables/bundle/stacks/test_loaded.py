@@ -1,0 +1,138 @@
+"""Which binaries the document of a bundle says that processes had loaded."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from bundle_writer.keyed import by_number
+from bundle_writer.symbols import Image, signature
+from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of
+from tracekit.tables.bundle.stacks.loaded import KERNEL, Loaded
+
+SIGNATURE = "com.apple.xray.symbolstore.signature"
+CACHES = "com.apple.xray.symbolstore.sharedcache.signatures"
+CACHE = UUID("0596a7b6-bce2-3f06-a2e8-3eaab5371ed8")
+APP = Image(UUID(int=1), "/usr/local/bin/app", 0x100000000)
+LIBRARY = Image(UUID(int=2), "/usr/lib/libobjc.A.dylib", 0x4000)
+SIGNED = signature(4711, [APP])
+IN_CACHE = SIGNED[:-24] + CACHE.bytes + (0x180000000).to_bytes(8, "little")
+TIMES = [0, 125, 3, 1_000_000, 1774903878.0, "Etc/UTC"]
+NAMELESS = (
+    "Names of functions and binaries are not available, because made.trace has no form.template."
+)
+
+
+def loaded(folder: Path, stores: Any, times: Any = None, caches: Any = None) -> Loaded:
+    run = {"mach_time_info": {DEVICE: TIMES} if times is None else times}
+    top = {SYMBOL_STORES: stores} | ({} if caches is None else {CACHES: caches})
+    return Loaded(bundle_of(folder, run, **top).runs[0])
+
+
+def store(content: Any = SIGNED, **more: Any) -> dict[str, Any]:
+    return {1: {f"{DEVICE}.4711": {SIGNATURE: content, **more}}}
+
+
+def paths(found: Loaded, pid: int = 4711) -> list[str]:
+    return [image.binary.path for image in found.images(pid)]
+
+
+def ticks(found: Loaded, *times: int, pid: int = 4711) -> list[int]:
+    return found.ticks(pid, np.array(times, np.int64)).tolist()
+
+
+def test_binaries_of_a_process(tmp_path: Path) -> None:
+    found = loaded(tmp_path, store(dsc_load_addresses=[]))
+    assert paths(found) == ["/usr/local/bin/app"]
+    assert paths(found, 420) == []
+    assert found.remarks == ()
+
+
+def test_numbers_may_be_keys_of_either_kind(tmp_path: Path) -> None:
+    assert paths(loaded(tmp_path / "a", by_number(store()))) == ["/usr/local/bin/app"]
+    assert paths(loaded(tmp_path / "b", {"1": store()[1]})) == ["/usr/local/bin/app"]
+
+
+@pytest.mark.parametrize("pid", ["4294967295", "-1"])
+def test_the_kernel_is_a_process_of_all_ones(tmp_path: Path, pid: str) -> None:
+    found = loaded(tmp_path, {1: {f"{DEVICE}.{pid}": {SIGNATURE: SIGNED}}})
+    assert paths(found, KERNEL) == ["/usr/local/bin/app"]
+
+
+@pytest.mark.parametrize("key", [str(CACHE).upper(), CACHE])
+def test_binaries_of_the_shared_cache_lie_where_the_cache_does(tmp_path: Path, key: Any) -> None:
+    caches = {key: {0x4000: signature(0, [LIBRARY]), 0x8000: b""}}
+    found = loaded(tmp_path, store(IN_CACHE, dsc_load_addresses=[0x4000, 0x9000]), caches=caches)
+    binaries = [image.binary for image in found.images(4711)]
+    assert [one.name for one in binaries] == ["app", "libobjc.A.dylib"]
+    assert [one.load_address for one in binaries] == [0x100000000, 0x180004000]
+    assert found.remarks == ()
+
+
+def test_without_the_shared_cache_a_process_keeps_its_own_binaries(tmp_path: Path) -> None:
+    found = loaded(tmp_path, store(IN_CACHE, dsc_load_addresses=[0x4000]))
+    assert paths(found) == ["/usr/local/bin/app"]
+    (remark,) = found.remarks
+    assert f"process 4711 holds no {CACHES}: some of its addresses have no names." in remark
+
+
+def test_times_are_mach_times_of_the_device(tmp_path: Path) -> None:
+    assert ticks(loaded(tmp_path, store()), 0, 1000) == [1_000_000, 1_000_024]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [{}, {DEVICE: []}, {DEVICE: [0, 0, 3, 5]}, {DEVICE: ["", "a", "b", "c"]}, {DEVICE: 5}, "text"],
+)
+def test_without_a_timebase_all_that_was_last_there_is_found(tmp_path: Path, times: Any) -> None:
+    assert ticks(loaded(tmp_path, store(), times), 0, 1000) == [(1 << 63) - 2] * 2
+
+
+def test_without_a_document(tmp_path: Path) -> None:
+    found = Loaded(bundle_of(tmp_path).runs[0])
+    assert paths(found) == []
+    assert ticks(found, 5) == [(1 << 63) - 2]
+    assert found.remarks == (NAMELESS,)
+
+
+def test_a_document_without_binaries(tmp_path: Path) -> None:
+    found = Loaded(bundle_of(tmp_path, {}).runs[0])
+    assert paths(found) == []
+    assert found.remarks == (
+        f"The list of binaries holds no {SYMBOL_STORES}: addresses have no names.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"", "is cut"), (SIGNED[:-1], "is cut"), (b"\0" + SIGNED[1:], "is of an unknown form")],
+)
+def test_a_damaged_list_is_told_of(tmp_path: Path, content: bytes, why: str) -> None:
+    found = loaded(tmp_path, store(content))
+    assert paths(found) == paths(found) == []
+    assert found.remarks == (
+        f"The list of the binaries of process 4711 {why}: some of its addresses have no names.",
+    )
+
+
+@pytest.mark.parametrize("content", [None, "text", 5, {}])
+def test_what_is_no_list_is_none(tmp_path: Path, content: Any) -> None:
+    assert paths(loaded(tmp_path, store(content))) == []
+
+
+@pytest.mark.parametrize("stores", [5, {}, {2: {}}, {1: 5}, {1: {"nothing": 5, 7: {}}}])
+def test_lists_in_other_places_are_none(tmp_path: Path, stores: Any) -> None:
+    assert paths(loaded(tmp_path, stores)) == []
+
+
+def test_more_binaries_than_a_recording_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.loaded._MOST_IMAGES", 1)
+    found = loaded(tmp_path, {1: {f"{DEVICE}.{pid}": {SIGNATURE: SIGNED} for pid in (1, 2)}})
+    assert (paths(found, 1), paths(found, 2)) == (["/usr/local/bin/app"], [])
+    assert found.remarks == (
+        "There are more binaries than a recording can have: some are left out.",
+    )

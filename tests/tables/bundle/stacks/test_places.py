@@ -1,0 +1,121 @@
+"""Binaries and symbols at the addresses of a run's processes."""
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from bundle_writer import Image, RunInfo, Symbol, write_bundle
+from documented_bundle import TICK
+from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.stacks.frames import NO_BINARY
+from tracekit.tables.bundle.stacks.places import RunPlaces, symbols_file
+
+DYLD = Image(
+    UUID("044cd67e-3a0a-3ca4-8bb3-a9687d5328fe"),
+    "/usr/lib/dyld",
+    0x195431000,
+    size=0x1000,
+    symbols=(Symbol(0x100, 0x40, "start"), Symbol(0x200, 0x40, "load")),
+)
+KERNEL = Image(
+    UUID(int=3), "/System/kernel", 0xFFFFFE0007004000, symbols=(Symbol(0x10, 8, "_panic"),)
+)
+INFO = RunInfo(
+    images={4711: [DYLD], 420: [replace(DYLD, address=0x500000)], (1 << 32) - 1: [KERNEL]}
+)
+FILE = symbols_file(str(DYLD.uuid).upper())
+NAMELESS = (
+    "Names of functions and binaries are not available, because made.trace has no form.template."
+)
+
+
+def bundle(folder: Path, info: RunInfo = INFO) -> Path:
+    return write_bundle(folder / "made.trace", [TICK], info=info)
+
+
+def places(path: Path) -> RunPlaces:
+    return RunPlaces(Bundle(path).runs[0])
+
+
+def named(found: RunPlaces, *at: tuple[int, int]) -> list[tuple[str, str | None]]:
+    pids, addresses = (np.array(part) for part in zip(*at, strict=True))
+    looked = addresses.astype(np.uint64)
+    numbers = found.find(pids.astype(np.int64), looked, np.zeros(len(at), np.int64))
+    binaries = ["" if one == NO_BINARY else found.binaries[one].name for one in numbers.tolist()]
+    return [*zip(binaries, found.names(numbers, looked), strict=True)]
+
+
+def test_each_process_has_its_own_binaries(tmp_path: Path) -> None:
+    found = places(bundle(tmp_path))
+    assert named(found, (4711, 0x195431100), (420, 0x195431100), (420, 0x500100)) == [
+        ("dyld", "start"),
+        ("", None),
+        ("dyld", "start"),
+    ]
+    assert [one.load_address for one in found.binaries] == [0x500000, 0x195431000]
+    assert found.remarks == ()
+
+
+def test_names_end_where_their_symbols_do(tmp_path: Path) -> None:
+    found = places(bundle(tmp_path))
+    assert named(found, *((4711, 0x195431000 + one) for one in (0x200, 0x23F, 0x240, 0xFF))) == [
+        ("dyld", "load"),
+        ("dyld", "load"),
+        ("dyld", None),
+        ("dyld", None),
+    ]
+
+
+def test_an_address_of_the_kernel_is_looked_up_there(tmp_path: Path) -> None:
+    found = places(bundle(tmp_path))
+    assert named(found, (4711, 0xFFFFFE0007004010), (9, 0xFFFFFE0007004018)) == [
+        ("kernel", "_panic"),
+        ("kernel", None),
+    ]
+
+
+def test_processes_of_one_binary_at_one_place_share_it(tmp_path: Path) -> None:
+    found = places(bundle(tmp_path, RunInfo(images={1: [DYLD], 2: [DYLD]})))
+    named(found, (1, 0x195431100), (2, 0x195431100))
+    assert len(found.binaries) == 1
+
+
+def test_nothing_asked_nothing_remarked(tmp_path: Path) -> None:
+    path = write_bundle(tmp_path / "made.trace", [TICK], with_document=False)
+    found = places(path)
+    nothing = np.empty(0, np.int64)
+    assert found.find(nothing, nothing.astype(np.uint64), nothing).size == 0
+    assert found.remarks == ()
+    assert named(found, (4711, 0x195431100)) == [("", None)]
+    assert found.remarks == (NAMELESS,)
+
+
+def test_a_binary_whose_symbols_are_not_kept(tmp_path: Path) -> None:
+    path = bundle(tmp_path)
+    (path / FILE).unlink()
+    found = places(path)
+    assert named(found, (4711, 0x195431100)) == [("dyld", None)]
+    assert found.remarks == ()
+
+
+@pytest.mark.parametrize("kept", [0, 0x40, 0x80])
+def test_damaged_symbols_are_told_of(tmp_path: Path, kept: int) -> None:
+    path = bundle(tmp_path)
+    (path / FILE).write_bytes((path / FILE).read_bytes()[:kept])
+    found = places(path)
+    assert named(found, (4711, 0x195431100)) == [("dyld", None)]
+    assert found.remarks == (f"{FILE} is cut: its functions have no names.",)
+
+
+def test_symbols_that_are_a_link_are_not_followed(tmp_path: Path) -> None:
+    path = bundle(tmp_path)
+    moved = (path / FILE).rename(tmp_path / "elsewhere")
+    (path / FILE).symlink_to(moved)
+    found = places(path)
+    assert named(found, (4711, 0x195431100)) == [("dyld", None)]
+    (remark,) = found.remarks
+    assert "reached by a link" in remark
+    assert remark.endswith("its functions have no names.")

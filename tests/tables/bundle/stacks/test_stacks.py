@@ -1,0 +1,197 @@
+"""Stacks of cells: their texts, and their numbers as an export would number them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stored_arrays import NULL, StoredArrays
+from tracekit.tables.bundle.cells.encodings import Encoding
+from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.stacks.frames import NoPlaces
+from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
+from tracekit.tables.xml.symbols import FRAMES, STACKS
+
+BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
+TAGGED, SYMBOL = Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredArrays:
+    return StoredArrays(tmp_path)
+
+
+def column(encoding: Encoding, *ids: int) -> StackColumn:
+    return StackColumn(encoding, np.array(ids, np.uint32))
+
+
+def cells(stacks: Stacks, *columns: StackColumn) -> list[StackCells]:
+    return stacks.cells(columns, np.arange(columns[0].ids.size))
+
+
+def frames_of(stacks: Stacks) -> list[list[int]]:
+    return stacks.symbols().stacks["frames"].to_pylist()
+
+
+def addresses_of(stacks: Stacks) -> list[int]:
+    return stacks.symbols().frames["address"].to_pylist()
+
+
+def test_a_backtrace_is_worded_as_an_export_words_it(stored: StoredArrays) -> None:
+    deep, alone = stored.backtrace(0x195480311, 0x1954390FC), stored.backtrace(0x101)
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(BACKTRACE, deep, NULL, alone, deep))
+    assert found.texts.to_pylist() == [
+        "0x195480311 ← (1 other frames)",
+        None,
+        "0x101 ← (0 other frames)",
+        "0x195480311 ← (1 other frames)",
+    ]
+    assert found.numbers.to_pylist() == [0, None, 1, 0]
+    assert frames_of(stacks) == [[0, 1], [2]]
+    assert addresses_of(stacks) == [0x195480311, 0x1954390FC, 0x101]
+
+
+def test_a_callstack_is_worded_and_its_closing_zeros_are_no_frames(stored: StoredArrays) -> None:
+    one = stored.callstack(0x195480310, 6799200508, 0, registers=(6799491840,))
+    two = stored.callstack(0x1047849C0, 4369959360)
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(CALLSTACK, one, two))
+    assert found.texts.to_pylist() == [
+        "PC:0x195480310, 2 frames, 1 regs, pid: 4711",
+        "PC:0x1047849c0, 1 frames, 0 regs, pid: 4711",
+    ]
+    assert frames_of(stacks) == [[0, 1], [2, 2]]
+    assert addresses_of(stacks) == [0x195480310, 6799200508, 4369959360]
+    assert stacks.symbols().frames["name"].null_count == 3
+
+
+def test_zeros_before_the_last_address_are_frames(stored: StoredArrays) -> None:
+    one, none = stored.callstack(5, 0, 7, 0, 0), stored.callstack(0, 0)
+    stacks = Stacks(stored.read(), NoPlaces())
+    assert cells(stacks, column(CALLSTACK, one, none))[0].numbers.to_pylist() == [0, 1]
+    assert frames_of(stacks) == [[0, 1, 2], []]
+
+
+def test_what_a_callstack_lacks_is_not_said(stored: StoredArrays) -> None:
+    ones = (1 << 64) - 1
+    bare = stored.id(ones, ones, ones)
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(CALLSTACK, bare))
+    assert found.texts.to_pylist() == ["0 frames, 0 regs"]
+    assert found.numbers.to_pylist() == [None]
+
+
+def test_stacks_are_numbered_row_by_row_over_all_columns(stored: StoredArrays) -> None:
+    kernel, user, other = (stored.callstack(pc) for pc in (0x30, 0x20, 0x10))
+    stacks = Stacks(stored.read(), NoPlaces())
+    first, second = cells(
+        stacks, column(CALLSTACK, NULL, kernel, other), column(CALLSTACK, user, other, kernel)
+    )
+    assert first.numbers.to_pylist() == [None, 1, 2]
+    assert second.numbers.to_pylist() == [0, 2, 1]
+    assert addresses_of(stacks) == [0x20, 0x30, 0x10]
+
+
+def test_bare_addresses_are_numbered_behind_all_frames(stored: StoredArrays) -> None:
+    callstack, trace = stored.callstack(0x10), stored.backtrace(0x21, 0x10)
+    stacks = Stacks(stored.read(), NoPlaces())
+    cells(stacks, column(CALLSTACK, callstack), column(BACKTRACE, trace))
+    symbols = stacks.symbols()
+    assert symbols.stacks["frames"].to_pylist() == [[2], [0, 1]]
+    assert symbols.frames["name"].to_pylist() == ["0x21", "0xf", None]
+    assert (symbols.frames.schema, symbols.stacks.schema) == (FRAMES, STACKS)
+
+
+def test_later_rows_go_on_where_earlier_ones_ended(stored: StoredArrays) -> None:
+    one, two = stored.backtrace(0x11, 0x20), stored.backtrace(0x31, 0x20)
+    stacks = Stacks(stored.read(), NoPlaces())
+    assert cells(stacks, column(BACKTRACE, one))[0].numbers.to_pylist() == [0]
+    assert cells(stacks, column(BACKTRACE, two, one))[0].numbers.to_pylist() == [1, 0]
+    assert frames_of(stacks) == [[0, 1], [2, 1]]
+
+
+def test_a_tagged_backtrace_is_the_stack_that_it_wraps(stored: StoredArrays) -> None:
+    tagged = stored.id(stored.backtrace(0x11, 0x20), 3)
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(TAGGED, tagged))
+    assert found.texts.to_pylist() == ["0x11 ← (1 other frames)"]
+    assert frames_of(stacks) == [[0, 1]]
+
+
+def test_a_text_symbol_has_a_text_and_no_stack(stored: StoredArrays) -> None:
+    symbol = stored.id(stored.process(), 0x1007C6CA8)
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(SYMBOL, symbol, NULL))
+    assert found.texts.to_pylist() == ["0x1007c6ca7  ", None]
+    assert found.numbers.to_pylist() == [None, None]
+    assert stacks.symbols().stacks.num_rows == 0
+
+
+def test_a_backtrace_of_no_frames_is_no_stack(stored: StoredArrays) -> None:
+    nothing = stored.id()
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(BACKTRACE, nothing))
+    assert (found.texts.to_pylist(), found.numbers.to_pylist()) == ([""], [None])
+
+
+def test_no_rows_and_nothing_but_nulls(stored: StoredArrays) -> None:
+    stored.id(1)
+    stacks = Stacks(stored.read(), NoPlaces())
+    assert cells(stacks, column(BACKTRACE))[0].texts.to_pylist() == []
+    assert cells(stacks, column(BACKTRACE, NULL, NULL))[0].texts.to_pylist() == [None, None]
+    assert stacks.symbols().frames.num_rows == 0
+
+
+def test_a_run_without_arrays(stored: StoredArrays) -> None:
+    stacks = Stacks(stored.read(), NoPlaces())
+    assert cells(stacks, column(CALLSTACK, NULL))[0].numbers.to_pylist() == [None]
+    with pytest.raises(DamagedArrayError, match="does not hold"):
+        cells(stacks, column(CALLSTACK, 0))
+
+
+def test_texts_of_a_column_are_a_dictionary_of_its_own(stored: StoredArrays) -> None:
+    one, two = stored.backtrace(0x11), stored.backtrace(0x21)
+    stacks = Stacks(stored.read(), NoPlaces())
+    first, second = cells(stacks, column(BACKTRACE, one, one), column(BACKTRACE, two, NULL))
+    assert first.texts.dictionary.to_pylist() == ["0x11 ← (0 other frames)"]
+    assert second.texts.dictionary.to_pylist() == ["0x21 ← (0 other frames)"]
+
+
+def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None:
+    ids = [stored.backtrace(2 * number + 1, 0x10) for number in range(5000)]
+    stacks = Stacks(stored.read(), NoPlaces())
+    (found,) = cells(stacks, column(BACKTRACE, *ids, *ids))
+    assert found.numbers.to_pylist() == [*range(5000)] * 2
+    assert frames_of(stacks)[:2] == [[0, 1], [2, 1]]
+    assert addresses_of(stacks)[-1] == 9999
+
+
+def test_the_same_array_repeated_beyond_all_memory_is_refused(
+    stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.members._MOST", 10_000)
+    chunk = stored.chunk(*range(1000))
+    ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
+    stacks = Stacks(stored.read(), NoPlaces())
+    cells(stacks, column(BACKTRACE, *ids[:9]))
+    with pytest.raises(DamagedArrayError, match="more frames than are read"):
+        cells(stacks, column(BACKTRACE, *ids))
+
+
+@given(st.data())
+def test_numbering_equals_a_plain_loop(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    stored = StoredArrays(tmp_path_factory.mktemp("arrays"))
+    deep = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+    ids = [stored.callstack(*one) for one in data.draw(st.lists(deep, min_size=1, max_size=5))]
+    rows = data.draw(st.lists(st.tuples(*[st.sampled_from([NULL, *ids])] * 2), max_size=8))
+    stacks = Stacks(stored.read(), NoPlaces())
+    columns = [column(CALLSTACK, *(row[place] for row in rows)) for place in (0, 1)]
+    found = [one.numbers.to_pylist() for one in cells(stacks, *columns)]
+    order = [*dict.fromkeys(one for row in rows for one in row if one != NULL)]
+    numbers = {one: number for number, one in enumerate(order)} | {NULL: None}
+    assert found == [[numbers[row[place]] for row in rows] for place in (0, 1)]

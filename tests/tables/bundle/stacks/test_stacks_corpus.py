@@ -1,0 +1,139 @@
+"""Stacks of real exports and of a real bundle."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bundle_writer import tables_of_exports, write_bundle
+from tracekit.tables.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.bundle.stacks.demangling import readable
+from tracekit.tables.bundle.stacks.symbols_archive import SymbolsArchive
+from tracekit.tables.xml import Symbols
+from tracekit.tables.xml.fast import FastReader
+from tracekit.tables.xml.node import Reader, joined
+from tracekit.tables.xml.reader import ExactReader
+
+pytestmark = pytest.mark.corpus
+
+REAL = "Oichkatzelesfrettschen+steinmarder/_history_8227983"
+NAMELESS = {"name", "binary", "uuid", "arch", "load_address", "path"}
+# Two demanglers more would be needed, and what tells that a symbol stands for several.
+NOT_AS_EXPORTED = {
+    "_$ss23_ContiguousArrayStorageC29_getNonVerbatimBridgingBuffers07ManagedH7PointerVys01_gH6"
+    "HeaderVyXlGyF": "_ContiguousArrayStorage._getNonVerbatimBridgingBuffer()",
+    "_$ss22__SwiftDeferredNSArrayC25withUnsafeBufferOfObjectsyxxSRyyXlGKXEKlF": (
+        "__SwiftDeferredNSArray.withUnsafeBufferOfObjects<A>(_:)"
+    ),
+    "_$ss41__SwiftNativeNSArrayWithContiguousStorageC17objectAtSubscriptys9UnmanagedVyyXlGSiF"
+    "ToTm": "@objc __SwiftNativeNSArrayWithContiguousStorage.objectAtSubscript(_:)",
+    "_dispatch_workloop_invoke.cold.4": "<deduplicated_symbol>",
+}
+
+
+def said(reader: Reader) -> tuple[dict[str, list[Any]], Symbols]:
+    """Return the texts and numbers of all columns of stacks, and what the numbers mean."""
+    table = joined(list(reader.pieces()))
+    found: dict[str, list[Any]] = {}
+    for column in table.columns:
+        if column.stacks is not None:
+            found[column.column.mnemonic] = column.cells.to_pylist()
+            found[f"{column.column.mnemonic}.stack"] = column.stacks.to_pylist()
+    return found, reader.symbols()
+
+
+def direct(run: BundleRun, schema: str) -> BundleReader:
+    (store,) = [one for one in run.stores if one.schema == schema and one.rows]
+    return BundleReader(run, store, "//trace-toc[1]/run[1]/data[1]/table[1]")
+
+
+def readers_of(path: Path) -> list[Reader]:
+    """Return all readers of an export; the fast one reads no callstacks."""
+    plain = b"<kperf-bt " not in path.read_bytes()
+    return [ExactReader(path), FastReader(path)] if plain else [ExactReader(path)]
+
+
+def with_stacks(corpus: Path) -> Iterator[Path]:
+    for path in sorted(corpus.rglob("xctrace_*.xml")):
+        content = path.read_bytes()
+        if b"<backtrace " in content or b"<kperf-bt " in content:
+            yield path
+
+
+def test_stacks_of_exports_written_as_bundles_are_numbered_as_in_the_exports(
+    corpus: Path, tmp_path: Path
+) -> None:
+    exports = [*with_stacks(corpus)]
+    assert len(exports) == 9
+    for number, path in enumerate(exports):
+        converted = tables_of_exports([path])
+        assert not converted.left_out
+        written = write_bundle(tmp_path / f"{number}.trace", converted.tables, info=converted.info)
+        run = Bundle(written).runs[0]
+        found, symbols = said(direct(run, converted.tables[0].schema))
+        for reader in readers_of(path):
+            expected, of_export = said(reader)
+            assert found == expected
+            assert symbols.stacks.equals(of_export.stacks)
+            assert symbols.frames.equals(of_export.frames)
+
+
+def test_callstacks_of_a_real_bundle_equal_its_export(corpus: Path) -> None:
+    run = Bundle(corpus / REAL / "gpu_baseline.trace").runs[0]
+    found, symbols = said(direct(run, "time-sample"))
+    expected, of_export = said(ExactReader(corpus / REAL / "xctrace_gpu_baseline_time-sample.xml"))
+    assert found == expected
+    assert symbols.stacks.equals(of_export.stacks)
+    assert symbols.frames.equals(of_export.frames)
+
+
+def test_backtraces_of_a_real_bundle_equal_its_export_up_to_names(corpus: Path) -> None:
+    run = Bundle(corpus / REAL / "gpu_baseline.trace").runs[0]
+    reader = direct(run, "time-profile")
+    found, symbols = said(reader)
+    expected, of_export = said(FastReader(corpus / REAL / "xctrace_gpu_baseline_time-profile.xml"))
+    assert found["stack.stack"] == expected["stack.stack"]
+    assert symbols.stacks.equals(of_export.stacks)
+    kept = [name for name in symbols.frames.column_names if name not in NAMELESS]
+    assert symbols.frames.select(kept).equals(of_export.frames.select(kept))
+    named = symbols.frames.select(["name", "address"]).to_pylist()
+    assert all(int(one["name"], 16) in {one["address"], one["address"] - 1} for one in named)
+
+
+def test_a_bundle_without_its_document_says_why_its_frames_have_no_names(corpus: Path) -> None:
+    run = Bundle(corpus / REAL / "gpu_baseline.trace").runs[0]
+    (table,) = direct(run, "time-profile").pieces()
+    assert table.notes[-1] == (
+        "Names of functions and binaries are not available, because gpu_baseline.trace has no "
+        "form.template"
+    )
+
+
+def test_symbols_of_a_real_bundle_name_frames_as_its_export_does(corpus: Path) -> None:
+    """Its load addresses are those of the export, as it came without its own."""
+    export = ExactReader(corpus / REAL / "xctrace_gpu_baseline_time-profile.xml")
+    _, symbols = said(export)
+    folder = corpus / REAL / "gpu_baseline.trace/symbols/stores"
+    differing: dict[str, str] = {}
+    equal: Counter[bool] = Counter()
+    for frame in symbols.frames.to_pylist():
+        archive = SymbolsArchive(
+            (folder / f"{frame['uuid']}.symbolsarchive").read_bytes(), frame["uuid"]
+        )
+        offset = frame["address"] - 1 - frame["load_address"]
+        (number,) = archive.find(np.array([offset], np.int64)).tolist()
+        if number < 0:
+            assert int(frame["name"], 16) in {frame["address"], frame["address"] - 1}
+        elif (name := archive.name(number) or "") != frame["name"]:
+            differing[name] = frame["name"]
+        else:
+            equal[True] += 1
+    assert differing == NOT_AS_EXPORTED
+    assert equal[True] > 200
+    assert all(readable(name) == name for name in differing)
+    assert pa.types.is_uint64(symbols.frames["load_address"].type)

@@ -1,0 +1,106 @@
+"""Symbols of a binary out of literal archives."""
+
+import struct
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundle_writer.symbols import Image, Symbol
+from bundle_writer.symbols import symbols_archive as written
+from tracekit.tables.bundle.stacks.symbols_archive import SymbolsArchive, SymbolsArchiveError
+
+DYLD = "044CD67E-3A0A-3CA4-8BB3-A9687D5328FE"
+POOL = b"HEAD\0_main\0main\0__ZN5dyld44APIs4loadEv\0"
+NOTHING, MAIN_LINKED, MAIN, LOAD = 0, 5, 11, 16
+
+
+def archive(*symbols: tuple[int, int, int, int], pool: bytes = POOL, sections: int = 2) -> bytes:
+    body = struct.pack("<QQ16s", 0, 0x1000, b"__TEXT")
+    body += struct.pack("<QQQ", 0, 0x1000, 0) * sections
+    for offset, size, name, mangled in symbols:
+        body += struct.pack("<5Ii", offset, size, 860505089, name, mangled, -1)
+    body += struct.pack(f"<{len(symbols)}I", *range(len(symbols))) + bytes(8) + pool
+    counts = struct.pack("<5I", 7, 0x60 + len(body), 1, sections, len(symbols))
+    head = counts.ljust(0x34, b"\0") + UUID(DYLD).bytes
+    head = head.ljust(0x54, b"\0") + struct.pack("<II", len(pool), 8)
+    return head.ljust(0x60, b"\0") + body
+
+
+def names(read: SymbolsArchive, *offsets: int) -> list[str | None]:
+    found = read.find(np.array(offsets, np.int64)).tolist()
+    return [None if symbol < 0 else read.name(symbol) for symbol in found]
+
+
+def test_symbols_by_offset() -> None:
+    read = SymbolsArchive(
+        archive((0x200, 0x10, NOTHING, LOAD), (0x100, 0x20, MAIN, MAIN_LINKED)), DYLD
+    )
+    assert names(read, 0xFF, 0x100, 0x11F, 0x120) == [None, "main", "main", None]
+    assert names(read, 0x200, 0x20F, 0x210) == ["dyld4::APIs::load()"] * 2 + [None]
+    assert names(read, -1, -(1 << 60), 1 << 60) == [None, None, None]
+
+
+def test_an_archive_without_symbols() -> None:
+    assert names(SymbolsArchive(archive(), DYLD), 0, 5) == [None, None]
+
+
+def test_names_beyond_the_pool_are_none() -> None:
+    far = SymbolsArchive(archive((0, 9, 10_000, 0), (10, 9, 0, 1 << 31)), DYLD)
+    assert names(far, 0, 10) == ["HEAD", None]
+    unended = SymbolsArchive(archive((0, 9, 5, 0), pool=b"HEAD\0main"), DYLD)
+    assert names(unended, 0) == ["HEAD"]
+
+
+def test_a_size_at_the_end_of_all_offsets() -> None:
+    most = (1 << 32) - 1
+    read = SymbolsArchive(archive((most, most, MAIN, MAIN_LINKED)), DYLD)
+    assert names(read, most, 2 * most, 2 * most - 1) == ["main", None, "main"]
+
+
+def test_what_the_tests_own_writer_writes() -> None:
+    image = Image(UUID(DYLD), "/usr/lib/dyld", 0x1000, symbols=(Symbol(4, 8, "start"),))
+    assert names(SymbolsArchive(written(image), DYLD), 3, 4) == [None, "start"]
+
+
+WHOLE = archive((0x100, 0x20, MAIN, MAIN_LINKED))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "cut"),
+        (WHOLE[:0x60], "cut"),
+        (WHOLE[:-1], "cut"),
+        (WHOLE + b"\0", "cut"),
+        (b"\x08" + WHOLE[1:], "version 8, which is not known"),
+        (WHOLE[:0x34] + bytes(16) + WHOLE[0x44:], "another binary"),
+        (WHOLE[:16] + b"\xff\xff\xff\xff" + WHOLE[20:], "cut"),
+        (WHOLE[:0x54] + b"\xff\xff\xff\xff" + WHOLE[0x58:], "cut"),
+    ],
+)
+def test_damaged_archives(content: bytes, why: str) -> None:
+    with pytest.raises(SymbolsArchiveError, match=why):
+        SymbolsArchive(content, DYLD)
+
+
+@given(st.binary(min_size=1, max_size=8), st.integers(0, len(WHOLE) - 8))
+def test_any_damage_is_refused_or_read(noise: bytes, place: int) -> None:
+    content = WHOLE[:place] + noise + WHOLE[place + len(noise) :]
+    try:
+        read = SymbolsArchive(content, DYLD)
+    except SymbolsArchiveError:
+        return
+    names(read, 0, 0x100, 1 << 31)
+
+
+@pytest.mark.corpus
+def test_every_archive_of_a_real_bundle_is_read(corpus: Path) -> None:
+    stores = [*corpus.rglob("*.trace/symbols/stores/*.symbolsarchive")]
+    assert stores
+    for store in stores:
+        read = SymbolsArchive(store.read_bytes(), store.stem)
+        assert read.name(0), store.name

@@ -1,0 +1,1 @@
+"""The numbers of records as cells: what each type stands for, and its words."""

@@ -1,0 +1,133 @@
+"""Raw columns of records to cells of Arrow, in their own memory where that can be.
+
+A table of ten million rows is several hundred megabytes: what is as large as a column is changed
+in place, block by block, and nothing is kept twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.container.uniquer import Numbers
+
+Raw = NDArray[np.unsignedinteger[Any]]
+Flags = NDArray[np.bool_]
+
+TEXTS = pa.dictionary(pa.int32(), pa.string())
+_BLOCK = 1 << 17
+_WIDEST_SIGNED = 1 << 63
+_BIAS = np.uint64(_WIDEST_SIGNED - 1)
+_EXACT = 1 << 53
+_UNITS = 10**9
+
+
+class OutOfRangeError(ValueError):
+    """A cell names what the bundle does not hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """Which numbers a column holds, ascending, and which of these each cell holds.
+
+    `places` lies in the memory of the column that it was made of, which is void thereby.
+    """
+
+    numbers: Numbers
+    places: NDArray[np.int32]
+    nulls: Flags | None
+
+    def of(self, values: pa.Array) -> pa.ChunkedArray:
+        """Return cells of a dictionary, from the values of the numbers; null where one is null."""
+        nulls = self.nulls
+        if values.null_count:
+            missing = values.is_null().to_numpy(zero_copy_only=False).take(self.places)
+            nulls = missing if nulls is None else nulls | missing
+            values = values.fill_null("")
+        indices = as_array(self.places, nulls)
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, values)])
+
+    def spread(self, values: NDArray[np.int64], known: Flags | None = None) -> pa.ChunkedArray:
+        """Return cells of integers, from those of the numbers; null where one is not known."""
+        cells = np.zeros(self.places.size, np.int64)
+        nulls = self.nulls
+        if values.size:
+            for block in blocks(cells.size):
+                values.take(self.places[block], out=cells[block], mode="clip")
+            if known is not None and not known.all():
+                missing = ~known.take(self.places)
+                nulls = missing if nulls is None else nulls | missing
+        return pa.chunked_array([as_array(cells, nulls)])
+
+
+def distinct(raw: Raw, size: int) -> Distinct:
+    """Find the numbers in a column of 32 bits; all ones is null.
+
+    Args:
+        raw: The column; it is overwritten.
+        size: How many there are of what the numbers name.
+
+    Raises:
+        OutOfRangeError: A number is not below `size`.
+    """
+    nulls = nulls_of(raw)
+    used = np.zeros(size, np.bool_)
+    if nulls is not None:
+        known = np.flatnonzero(~nulls)
+        raw[nulls] = raw[known[0]] if known.size else 0
+        if not known.size:
+            return Distinct(np.empty(0, np.int64), raw.view(np.int32), nulls)
+    if raw.size and int(raw.max()) >= size:
+        raise OutOfRangeError("names what the bundle does not hold")
+    for block in blocks(raw.size):
+        used[raw[block]] = True
+    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    found = raw.view(np.int32)
+    for block in blocks(raw.size):
+        found[block] = places.take(raw[block], mode="clip")
+    return Distinct(np.flatnonzero(used), found, nulls)
+
+
+def nulls_of(raw: Raw, width: int | None = None) -> Flags | None:
+    """Return where a field of that width in bytes is all ones; None where it is nowhere."""
+    most = (1 << 8 * (width or raw.itemsize)) - 1
+    if not raw.size or int(raw.max()) != most:
+        return None
+    return raw == most
+
+
+def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
+    """Return an array of Arrow in the memory of numpy's."""
+    valid = None
+    if nulls is not None:
+        valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, values.size, [valid, pa.py_buffer(values)])
+
+
+def signed(raw: Raw) -> NDArray[np.int64]:
+    """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
+    raw -= _BIAS
+    return raw.view(np.int64)
+
+
+def decimals(raw: Raw) -> NDArray[np.float64]:
+    """Return decimals of nine places, each the float nearest to it; `raw` is void."""
+    scaled = signed(raw)
+    found = scaled.view(np.float64)
+    for block in blocks(scaled.size):
+        exact = scaled[block].copy()
+        found[block] = exact / _UNITS
+        large = np.flatnonzero((exact > _EXACT) | (exact < -_EXACT))
+        if large.size:  # a division of two floats would round twice
+            found[block][large] = [number / _UNITS for number in exact[large].tolist()]
+    return found
+
+
+def blocks(size: int) -> Iterator[slice]:
+    """Yield the slices of a column that are handled at once."""
+    for first in range(0, size, _BLOCK):
+        yield slice(first, min(first + _BLOCK, size))

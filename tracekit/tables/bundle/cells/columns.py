@@ -1,0 +1,138 @@
+"""The columns of a run's tables as cells, equal to those that an export would be read into.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.cells.cells import Distinct, Raw, distinct, nulls_of
+from tracekit.tables.bundle.cells.encodings import (
+    Encoding,
+    EngineeringType,
+    Evidence,
+    engineering_type,
+)
+from tracekit.tables.bundle.cells.identities import Identities
+from tracekit.tables.bundle.cells.labels import Labels
+from tracekit.tables.bundle.cells.numeric import NUMERIC, Extent, empty, numbers
+from tracekit.tables.bundle.cells.values import Values
+from tracekit.tables.bundle.container.store import StoreColumn
+from tracekit.tables.xml.node import ColumnCells, ExportColumn
+from tracekit.tables.xml.symbols import STACK_TYPES
+
+_NARROW, _WIDE = 4, 8
+_WIDTHS = {
+    **dict.fromkeys((Encoding.SIGNED, Encoding.DECIMAL), _WIDE),
+    **dict.fromkeys((Encoding.THREAD_NAME, Encoding.LOCATION), _WIDE),
+}
+
+
+class Columns:
+    """Turns raw columns of a run into cells."""
+
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run."""
+        self._run = run
+        self._identities = Identities(run)
+
+    def type_of(self, column: StoreColumn) -> EngineeringType:
+        """Return what is known of a column's type, stored in a field of that width."""
+        kind = engineering_type(column.type_id, self._run.required)
+        width = _WIDTHS.get(kind.encoding, _NARROW)
+        if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
+            return kind
+        return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
+
+    def cells(self, column: StoreColumn, raw: Raw, extent: Extent) -> ColumnCells:
+        """Return the cells of a column that holds no stacks, or of a piece of it.
+
+        Args:
+            column: The column.
+            raw: Its numbers, which are void afterwards.
+            extent: What the whole column shows, if its type is one of `NUMERIC`.
+
+        Raises:
+            BundleError: The texts or arrays of the bundle are damaged.
+            OutOfRangeError: A cell names what the bundle does not hold.
+            DamagedArrayError: So does one of an array.
+        """
+        kind = self.type_of(column)
+        about = ExportColumn(column.mnemonic, column.title, kind.tag)
+        if kind.encoding in NUMERIC:
+            return ColumnCells(about, _chunked(numbers(kind, raw, extent)))
+        if kind.encoding in {Encoding.PROCESS, Encoding.THREAD}:
+            return self._identity(about, kind, distinct(raw, len(self._run.arrays)))
+        if kind.encoding is Encoding.ANY:
+            found = distinct(raw, len(self._run.typed_arrays))
+            texts, tags = self.labels.single(found.numbers)
+            return ColumnCells(about, found.of(texts), foreign=tags - {kind.tag})
+        texts = self._named(kind, raw)
+        return without_cells(about, kind, raw.size) if texts is None else ColumnCells(about, texts)
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return pa.array(self._run.strings, pa.string())
+
+    @cached_property
+    def _values(self) -> Values:
+        return Values(self._run, self._texts, self._identities)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels of the run."""
+        return Labels(self._run, self._values)
+
+    def _named(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray | None:
+        """Return cells that name texts, or what is worded as such; None if it is not known how."""
+        match kind.encoding:
+            case Encoding.STRING:
+                size, texts = len(self._texts), self._values.strings
+            case Encoding.LABEL:
+                size, texts = len(self._run.typed_arrays), self.labels.texts
+            case Encoding.UUID:
+                size, texts = len(self._run.arrays), self._values.uuids
+            case Encoding.NUMBERS:
+                size, texts = len(self._run.arrays), self._values.numbers
+            case Encoding.LOCATION | Encoding.THREAD_NAME:
+                return self._halves(kind, raw)
+            case _:
+                return None
+        found = distinct(raw, size)
+        return found.of(texts(found.numbers))
+
+    def _identity(self, about: ExportColumn, kind: EngineeringType, found: Distinct) -> ColumnCells:
+        if kind.encoding is Encoding.PROCESS:
+            processes = self._identities.processes(found.numbers)
+            pids = found.spread(processes.pids, processes.known)
+            return ColumnCells(about, found.of(processes.texts), pids=pids)
+        threads = self._identities.threads(found.numbers)
+        pids = found.spread(threads.pids, threads.owned)
+        tids = found.spread(threads.tids, threads.known)
+        return ColumnCells(about, found.of(threads.texts), pids=pids, tids=tids)
+
+    def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
+        """Return cells of 64 bits that name two things."""
+        nulls = None if kind.encoding is Encoding.THREAD_NAME else nulls_of(raw)
+        coded = pa.array(raw, mask=nulls).dictionary_encode()
+        texts = self._values.worded(kind, coded.dictionary.to_numpy())
+        return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))
+
+
+def without_cells(about: ExportColumn, kind: EngineeringType, rows: int) -> ColumnCells:
+    """Return a column of which no cell is known."""
+    beside = _chunked(pa.nulls(rows, pa.int64()))
+    return ColumnCells(
+        about,
+        _chunked(empty(kind.tag, rows)),
+        pids=beside if kind.tag in {"process", "thread"} else None,
+        tids=beside if kind.tag == "thread" else None,
+        stacks=beside if kind.tag in STACK_TYPES else None,
+    )
+
+
+def _chunked(array: pa.Array) -> pa.ChunkedArray:
+    return pa.chunked_array([array])

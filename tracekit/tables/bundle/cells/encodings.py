@@ -1,0 +1,176 @@
+"""How a bundle stores the values of each engineering type, and how surely that is known.
+
+Layout: docs/explanation/trace-bundles.md. What is verified was compared with Apple's own exports,
+cell by cell; what is inferred follows from values seen; a type that is not listed is a number of
+which nothing is known.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracekit.tables.bundle.container.requirements import Requirements
+
+
+class Encoding(StrEnum):
+    """What the number in a record stands for."""
+
+    STRING = "the number of a text"
+    INTEGER = "itself"
+    SIGNED = "itself, and 2^63 - 1"
+    DECIMAL = "itself in units of 10^-9, and 2^63 - 1"
+    PROCESS = "the number of an array: pid, device session"
+    THREAD = "the number of an array: tid, process"
+    THREAD_NAME = "the number of a text, that of a thread's array"
+    UUID = "the number of an array: both halves"
+    LOCATION = "the number of a UUID's array, an offset"
+    LABEL = "the number of an array of typed parts"
+    ANY = "the number of an array of one typed part"
+    NUMBERS = "the number of an array of integers"
+    CALLSTACK = "the number of an array: addresses, program counter, process, registers"
+    BACKTRACE = "the number of an array of chunks of addresses"
+    TAGGED_BACKTRACE = "the number of an array: chunks, a tag"
+    TEXT_SYMBOL = "the number of an array: process, address"
+    UNKNOWN = "nothing known"
+
+
+class Evidence(StrEnum):
+    """How surely an encoding is known."""
+
+    VERIFIED = "compared with exports"
+    INFERRED = "never compared with an export"
+    RAW = "not known; the stored numbers are given as they are"
+    NONE = "not known; its cells are left empty"
+
+
+STACKS = frozenset(
+    {Encoding.CALLSTACK, Encoding.BACKTRACE, Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL}
+)
+
+
+@dataclass(frozen=True)
+class EngineeringType:
+    """A type: its tag in XML, its encoding, and whether all ones is a value instead of null."""
+
+    type_id: str
+    tag: str
+    encoding: Encoding
+    evidence: Evidence
+    all_ones: bool = False
+
+    @property
+    def wide_ones(self) -> bool:
+        """Whether 64 ones are a value of it: not of 32 bits, as a part of a label they are null."""
+        return self.all_ones and self.tag != "uint32"
+
+
+_VERIFIED = {
+    Encoding.STRING: """
+        ApplicationPeriod:app-period EventConcept:event-concept GPUChannelName:gpu-channel-name
+        GPUDriverName:gpu-driver-name GPUState:gpu-state MetalDeviceName:metal-device-name
+        MetalEventName:metal-event-name MetalObjectLabel:metal-object-label
+        OSLogCategory:category OSLogEvent:event-type OSLogFormatString:format-string
+        OSLogSubsystem:subsystem PrototypeString:string SignpostName:signpost-name
+        ThreadState:thread-state NarrativeText:narrative-text DeviceSession:device-session
+        PrivateValue:private
+    """,
+    Encoding.INTEGER: """
+        StartTime:start-time RecordedEventTimestamp:event-time SampleTimestamp:sample-time
+        Duration:duration TimeSampleWeight:weight CycleWeight:cycle-weight PrototypeValue:uint64
+        MetalCommandBufferID:metal-command-buffer-id SizeInBytes:size-in-bytes ThreadID:tid
+        VirtualMemoryAddress:address OSSignpostIdentifier:os-signpost-identifier
+        VisualConnectionUUID64:connection-uuid64 GenericUInt32:uint32 ProcessID:pid
+        Boolean:boolean CPUCore:core GPUFrameNumber:gpu-frame-number
+        MetalEncodingNestingLevel:metal-nesting-level
+        MetalWorkloadPriority:metal-workload-priority RenderingBufferDepth:render-buffer-depth
+        LayoutID:layout-id TimeSample:time-sample-kind MetalEncoderID:metal-encoder-id
+        UnsignedIntegerHexLowercase:uint64-hex-lowercase TextSegmentAddress:text-address
+        RegisterContents:register-content
+    """,
+    Encoding.SIGNED: "TimeSinceEpoch:time-since-epoch",
+    Encoding.PROCESS: "Process:process",
+    Encoding.THREAD: "Thread:thread",
+    Encoding.THREAD_NAME: "ThreadName:thread-name",
+    Encoding.UUID: "UUID:uuid",
+    Encoding.LOCATION: "ReturnLocation:return-location",
+    Encoding.LABEL: """
+        FormattedLabel:formatted-label NarrativeEntry:narrative OSLogMetadata:os-log-metadata
+    """,
+    Encoding.CALLSTACK: "CoreProfileCallstack:kperf-bt",
+    Encoding.BACKTRACE: "Backtrace:backtrace",
+    Encoding.TEXT_SYMBOL: "TextSymbol:text-symbol",
+}
+_INFERRED = {
+    Encoding.STRING: """
+        DisplayName:display-name DisplayEventName:display-event-name
+        GPUEventName:gpu-event-name GPUMemoryEventName:gpu-memory-event-name
+        GPUPerformanceState:gpu-performance-state MetalEvent:metal-event
+        MetalMemoryLevelEvent:metal-memory-level-event ShaderCompilerName:shader-compiler-name
+        ThermalState:thermal-state VSyncEvent:vsync-event RawString:raw-string
+        AREventName:ar-event-name DisplayCompositorName:display-compositor-name
+        DisplayCompositorEventName:display-compositor-event-name FilePath:file-path
+        GPUCounterName:gpu-counter-name HangType:hang-type MPSEventName:mps-event-name
+        MetalResidencySetResourceEvent:metal-residency-set-resource-event
+        MetalResidencySetUsageEvent:metal-residency-set-usage-event
+        PrototypeShortString:short-string PrototypeMediumLengthString:medium-length-string
+        ConnectionRoute:connection-route
+    """,
+    Encoding.INTEGER: """
+        KDebugClass:kdebug-class KDebugSubclass:kdebug-subclass KDebugCode:kdebug-code
+        KDebugFunction:kdebug-func KDebugArgument:kdebug-arg KDebugStringID:kdebug-string
+        GPUHardwareTraceID:gpu-hardware-trace GPUDriverIOSurfaceID:gpu-driver-surface
+        DisplayedSurfaceSwapID:displayed-surface-swap MachAbsoluteTime:mach-absolute-time
+        MachContinuousTime:mach-continuous-time MachTimebaseInfo:mach-timebase-info
+        MetalEncodingParellismLevel:metal-encoding-para
+        DisplayedSurfaceIOSurface:displayed-surface-io-surface
+    """,
+    Encoding.DECIMAL: """
+        FramesPerSecond:fps Percentage:percent PercentageLoads:cpu-percent-loads
+        SystemCPUPercentage:system-cpu-percent PrototypeFixedDecimalValue:fixed-decimal
+    """,
+    Encoding.NUMBERS: """
+        CoreProfilePMCEventsArray:pmc-events VisualUUIDChain:visual-uuid-chain
+        PrototypeUInt64Array:uint64-array
+    """,
+    Encoding.ANY: "Any:any",
+    Encoding.TAGGED_BACKTRACE: "TaggedBacktrace:tagged-backtrace",
+}
+_UNKNOWN = """
+    Data:data SizeInPixels:size-in-pixels TextBacktrace:text-backtrace
+    VisualConnectionFilter:connection-filter VisualConnectionMetadata:connection-meta
+"""
+_ALL_ONES = {
+    *("metal-command-buffer-id", "uint64", "uint32", "address", "syscall-arg", "vnode"),
+    *("kdebug-arg", "os-signpost-identifier"),  # never seen with all ones
+}
+_PREFIX = "XR"
+
+
+def _listed(
+    listed: str, encoding: Encoding, evidence: Evidence
+) -> dict[str, tuple[str, Encoding, Evidence]]:
+    pairs = (one.split(":") for one in listed.split())
+    return {f"{_PREFIX}{name}": (tag, encoding, evidence) for name, tag in pairs}
+
+
+_KNOWN = {
+    **_listed(_UNKNOWN, Encoding.UNKNOWN, Evidence.NONE),
+    **{
+        name: found
+        for table, evidence in ((_VERIFIED, Evidence.VERIFIED), (_INFERRED, Evidence.INFERRED))
+        for encoding, listed in table.items()
+        for name, found in _listed(listed, encoding, evidence).items()
+    },
+}
+
+
+def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
+    """Return what is known of a type, by its id without "TypeID".
+
+    A type of a newer version than 1 is not read; one that is not known is a plain number.
+    """
+    unlisted = (type_id, Encoding.INTEGER, Evidence.RAW)
+    tag, encoding, evidence = _KNOWN.get(type_id, unlisted)
+    tag = required.tags.get(type_id, tag)
+    if type_id in required.newer:
+        encoding, evidence = Encoding.UNKNOWN, Evidence.NONE
+    return EngineeringType(type_id, tag, encoding, evidence, tag in _ALL_ONES)

@@ -1,0 +1,93 @@
+"""Processes and threads of a run: what their arrays say, and the texts of the export.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.about.names import Names, names_of
+from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.cells.cells import Flags, OutOfRangeError
+from tracekit.tables.bundle.container.uniquer import Numbers
+
+ALL_ONES = (1 << 64) - 1
+_PARTS = 2  # of a process: pid, session; of a thread: tid, process
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Processes: their texts, null where their pids are not `known`."""
+
+    texts: pa.Array
+    pids: Numbers
+    known: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """Threads: their texts and tids, and the processes that they are of."""
+
+    texts: pa.Array
+    tids: Numbers
+    known: Flags
+    pids: Numbers
+    owned: Flags
+
+
+class Identities:
+    """The processes and threads of a run, by the numbers of their arrays."""
+
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run; names are looked up when the first is needed."""
+        self._run = run
+        self._arrays = run.arrays
+
+    def processes(self, ids: Numbers) -> Processes:
+        """Return processes.
+
+        Raises:
+            BundleError: The arrays are damaged.
+            DamagedArrayError: There is no such array.
+            OutOfRangeError: An array is that of no process.
+        """
+        pids, known = _numbers(self._pairs(ids)[:, 0])
+        pairs = zip(pids.tolist(), known.tolist(), strict=True)
+        name = (names_of(self._run) if ids.size else Names()).process
+        texts = [f"{name(pid)} ({pid})" if there else None for pid, there in pairs]
+        return Processes(pa.array(texts, pa.string()), pids, known)
+
+    def threads(self, ids: Numbers) -> Threads:
+        """Return threads; raise what `processes` raises."""
+        pairs = self._pairs(ids)
+        tids, known = _numbers(pairs[:, 0])
+        owners, owned = _numbers(pairs[:, 1])
+        pids = np.zeros(ids.size, np.int64)
+        pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
+        owned[owned] = alive
+        found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
+        names = names_of(self._run) if ids.size else Names()
+        texts = [_text(names, tid, pid) if there else None for tid, pid, there in found]
+        return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
+
+    def cores(self, numbers: list[int]) -> pa.Array:
+        """Return the names of cores, such as "CPU 6 (P Core)"; raise BundleError if damaged."""
+        return pa.array(map(names_of(self._run).core, numbers), pa.string())
+
+    def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
+        found = self._arrays.take(ids)
+        if found.lengths.size and not (found.lengths == _PARTS).all():
+            raise OutOfRangeError("names an array that is no process or thread")
+        return found.values.reshape(-1, _PARTS)
+
+
+def _numbers(stored: NDArray[np.uint64]) -> tuple[Numbers, Flags]:
+    known = stored != ALL_ONES
+    return np.where(known, stored, 0).astype(np.int64), known
+
+
+def _text(names: Names, tid: int, pid: int) -> str:
+    return f"{names.thread(tid, pid)} {tid:#x} ({names.process(pid)}, pid: {pid})"

@@ -1,0 +1,127 @@
+"""Archives of NSKeyedArchiver, walked by key: plain values only, no objects are made.
+
+Only `plistlib` reads them. Values refer to one another by number, in cycles too, so nothing here
+descends by itself: a caller asks for the part that it knows.
+"""
+
+import plistlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+from xml.parsers.expat import ExpatError
+
+from tracekit.tables.bundle.container.plist_room import has_room
+
+Value = Any
+_MOST_MEMBERS = 1 << 20
+_FAILURES = (
+    plistlib.InvalidFileException,
+    ExpatError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+
+
+class ArchiveError(ValueError):
+    """What was read is no archive, or lacks what it must hold."""
+
+
+def plist(content: bytes) -> Value:
+    """Return the values of a property list, XML or binary; raise ArchiveError if it is none."""
+    if not has_room(content):
+        raise ArchiveError("holds more than its size allows")
+    try:
+        return plistlib.loads(content)
+    except _FAILURES as error:
+        raise ArchiveError("is no property list") from error
+
+
+class Archive:
+    """One keyed archive."""
+
+    def __init__(self, content: bytes) -> None:
+        """Read an archive; raise ArchiveError if it is none."""
+        found = plist(content)
+        parts = found if isinstance(found, dict) else {}
+        objects, top = parts.get("$objects"), parts.get("$top")
+        if not isinstance(objects, list) or not isinstance(top, dict):
+            raise ArchiveError("is no keyed archive")
+        self._objects = cast("list[Value]", objects)
+        self._top = cast("dict[str, Value]", top)
+
+    @property
+    def root(self) -> Value:
+        """The archived object; raise ArchiveError if there is none."""
+        return self.top("root")
+
+    def top(self, name: str) -> Value:
+        """Return one of the archived objects; raise ArchiveError if it is not there."""
+        if name not in self._top:
+            raise ArchiveError(f"holds no {name}")
+        return self.at(self._top[name])
+
+    def at(self, value: Value) -> Value:
+        """Follow a reference; a value that is none is returned as it is, null as None."""
+        if not isinstance(value, plistlib.UID):
+            return value
+        if not 0 <= value.data < len(self._objects):
+            raise ArchiveError("refers to what it does not hold")
+        found = self._objects[value.data] if value.data else None
+        if isinstance(found, plistlib.UID):
+            raise ArchiveError("refers to a reference")
+        return found
+
+    def part(self, node: Value, key: str) -> Value:
+        """Return a part of an archived object by its key; None where there is none."""
+        found = self.at(node)
+        return self.at(found.get(key)) if isinstance(found, Mapping) else None
+
+    def mapping(self, node: Value) -> dict[Any, Value]:
+        """Return an archived dictionary, its values as they stand; raise ArchiveError if none."""
+        keys, values = self._listed(node, "NS.keys"), self._listed(node, "NS.objects")
+        if len(keys) != len(values):
+            raise ArchiveError("has a dictionary without its values")
+        plain = (self.plain(key) for key in keys)
+        return {key: value for key, value in zip(plain, values, strict=True) if _hashable(key)}
+
+    def sequence(self, node: Value) -> list[Value]:
+        """Return the members of an archived array or set; raise ArchiveError if it is none."""
+        return [self.at(one) for one in self._listed(node, "NS.objects")]
+
+    def plain(self, node: Value) -> Value:
+        """Return a text, number, date or bytes, however it is archived; else as it stands."""
+        found = self.at(node)
+        if isinstance(found, Mapping):
+            for key in ("NS.string", "NS.data", "NS.uuidbytes", "NS.time"):
+                if key in found:
+                    return self.at(found[key])
+        return found
+
+    def by_number(self, node: Value) -> Iterator[tuple[int, Value]]:
+        """Yield keys and values of an `XRIntKeyedDictionary`; raise ArchiveError if it is none."""
+        found = self.at(node)
+        count = found.get("$0") if isinstance(found, Mapping) else None
+        if not isinstance(count, int) or not 0 <= count <= len(found) // 2:
+            raise ArchiveError("has no dictionary by numbers where one belongs")
+        for number in range(count):
+            key = self.at(found.get(f"${2 * number + 1}"))
+            if isinstance(key, int):
+                yield key, self.at(found.get(f"${2 * number + 2}"))
+
+    def _listed(self, node: Value, key: str) -> Sequence[Value]:
+        found = self.at(node)
+        members = found.get(key) if isinstance(found, Mapping) else None
+        if not isinstance(members, list):
+            raise ArchiveError(f"has no {key} where one belongs")
+        if len(members) > _MOST_MEMBERS:
+            raise ArchiveError("has a collection of more members than there can be")
+        return cast("list[Value]", members)
+
+
+def _hashable(key: Value) -> bool:
+    return isinstance(key, str | int | float | bytes | bool)

@@ -1,0 +1,98 @@
+"""What a bundle requires of its reader, as `open.creq` says: Apple's own check of versions.
+
+A capability has the version of the reader that it needs and a sentence for those who lack it. The
+sentences about types name the tags that the XML has for them. Only what is positively known is
+accepted: a magic number alone does not tell one generation of bundles from the next.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.keyed import ArchiveError, plist
+from tracekit.tables.bundle.errors import unknown
+
+NAME = "open.creq"
+TOPOLOGIES = frozenset({"XRT64_CC32_R_TypeID", "XRTD64_CC32_R_TypeID"})
+_LARGEST = 1 << 22
+_TRACE = "com.apple.dt.trace"
+_TRACE_VERSION = 5
+_AT_MOST_ONE = ("com.apple.dt.path-manager.compression", "com.apple.dt.Instruments.Hierarchies")
+_TOPOLOGY = "com.apple.dt.ac.topology."
+_TYPE, _TYPE_SUFFIX = "com.apple.dt.etype.", "TypeID"
+_TAG = re.compile(r"engineering type '([^']{1,80})'")
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What is said of types, by ids without "TypeID": `tags`, and those of a `newer` version."""
+
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    newer: frozenset[str] = frozenset()
+
+
+def requirements(files: Files) -> Requirements:
+    """Check that a bundle is of the one generation that is known.
+
+    Raises:
+        UnknownBundleError: It is of another, or of none.
+        BundleError: `open.creq` cannot be read.
+    """
+    bundle = files.bundle
+    if not files.exists(NAME):
+        raise unknown(
+            bundle, f"it has no {NAME}, as bundles of Instruments 8 and later have; it is older, "
+            "or was copied in part"
+        )  # fmt: skip
+    try:
+        found = plist(files.read(NAME, _LARGEST))
+    except ArchiveError as error:
+        raise files.damaged(NAME, str(error)) from error
+    versions = _versions(files, found)
+    _check(bundle, versions)
+    tags = {name: tag for name, (_, tag) in _types(versions).items() if tag}
+    newer = frozenset(name for name, (version, _) in _types(versions).items() if version > 1)
+    return Requirements(tags, newer)
+
+
+def _versions(files: Files, found: object) -> dict[str, tuple[int, str]]:
+    if not isinstance(found, dict):
+        raise files.damaged(NAME, "holds no capabilities")
+    versions: dict[str, tuple[int, str]] = {}
+    for name, entry in found.items():
+        match entry:
+            case [int() as version, str() as message]:
+                versions[str(name)] = (version, message)
+            case _:
+                raise files.damaged(NAME, f"has {str(name)[:80]} without a version")
+    return versions
+
+
+def _check(bundle: Path, versions: Mapping[str, tuple[int, str]]) -> None:
+    trace = versions.get(_TRACE, (None, ""))[0]
+    if trace != _TRACE_VERSION:
+        told = "none" if trace is None else trace
+        raise unknown(
+            bundle, f"its {_TRACE} is {told}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
+        )
+    for name, (version, message) in versions.items():
+        if name == _TRACE or name.startswith(_TYPE):
+            continue
+        topology = name.removeprefix(_TOPOLOGY)
+        known = name in _AT_MOST_ONE or (topology != name and topology in TOPOLOGIES)
+        if not known or not 0 <= version <= 1:
+            raise unknown(
+                bundle, f'it requires {name} {version}, which is not known ("{message[:120]}")'
+            )
+
+
+def _types(versions: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
+    found: dict[str, tuple[int, str]] = {}
+    for name, (version, message) in versions.items():
+        if name.startswith(_TYPE):
+            tag = _TAG.search(message)
+            type_id = name.removeprefix(_TYPE).removesuffix(_TYPE_SUFFIX)
+            found[type_id] = (version, tag[1] if tag else "")
+    return found

@@ -1,0 +1,119 @@
+"""The arrays of a run: each is stored once, and cells name it by its number.
+
+`integeruniquer.index` says where each array stands, `integeruniquer.data` holds them one after the
+other: how many numbers, then the numbers. An array lies within a block of the file; before the end
+of a block there may be padding, so only the index tells where an array begins.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.container.files import Files
+
+NOTHING = -1
+_MAGIC = (0x01234567, 0x000A337E, 1)
+_DATA = "integeruniquer.data"
+_INDEX = "integeruniquer.index"
+_LARGEST = 1 << 32
+_FIRST = 0x20
+_FIRST_PAIR = 0x28
+_BLOCK_SIZE = 0x1C
+_MOST_TAKEN = 1 << 25  # numbers at once; several may name the same large array
+_WORDS = 2  # of 32 bits, in a pair of the index and in a number
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Arrays one behind the other: array k is `values[offsets[k]:offsets[k + 1]]`."""
+
+    offsets: Numbers
+    values: NDArray[np.uint64]
+
+    @property
+    def lengths(self) -> Numbers:
+        """How many numbers each has."""
+        return np.diff(self.offsets)
+
+    def one(self, number: int) -> NDArray[np.uint64]:
+        """Return one of them."""
+        return self.values[self.offsets[number] : self.offsets[number + 1]]
+
+
+class DamagedArrayError(ValueError):
+    """A cell names an array that is not there, or lies beyond its block."""
+
+
+class Arrays:
+    """All arrays of a uniquer; its files are read when the first one is asked for."""
+
+    def __init__(self, files: Files, folder: str) -> None:
+        """Take the folder of both files, without reading them."""
+        self._files = files
+        self._folder = folder
+        self._read: tuple[NDArray[np.uint32], Numbers, Numbers] | None = None
+
+    def __len__(self) -> int:
+        """Count the arrays; raise BundleError if the files are damaged."""
+        return self._parts()[1].size
+
+    def take(self, ids: Numbers) -> Ragged:
+        """Return the arrays of these numbers, in this order.
+
+        Raises:
+            BundleError: The files are damaged.
+            DamagedArrayError: There is no such array, or it is damaged.
+        """
+        words, starts, ends = self._parts()
+        if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
+            raise DamagedArrayError("names an array that the bundle does not hold")
+        begins, limits = starts.take(ids), ends.take(ids)
+        if ids.size and int((begins - limits).max()) >= 0:
+            raise DamagedArrayError("names an array beyond the end of its file")
+        lengths = words.take(begins).astype(np.int64)
+        if int(lengths.sum()) > _MOST_TAKEN:
+            raise DamagedArrayError("names arrays of more numbers than a recording can have")
+        if ids.size and int((begins + 1 + lengths * _WORDS - limits).max()) > 0:
+            raise DamagedArrayError("names an array that does not fit into its block")
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        places = np.repeat(begins + 1, lengths) + within * _WORDS
+        low, high = words.take(places), words.take(places + 1)
+        return Ragged(offsets, low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32)))
+
+    def _parts(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
+        if self._read is None:
+            self._read = self._load()
+        return self._read
+
+    def _load(self) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
+        """Return the data as 32-bit words; where each array starts in them; where it must end."""
+        data, index = f"{self._folder}/{_DATA}", f"{self._folder}/{_INDEX}"
+        content = self._files.read(index, _LARGEST)
+        self._check(index, content, _FIRST_PAIR)
+        block = int.from_bytes(content[_BLOCK_SIZE : _BLOCK_SIZE + 4], "little")
+        if not block or block % 4:
+            raise self._files.damaged(index, "has blocks of a size that cannot be")
+        if (len(content) - _FIRST_PAIR) % 8:
+            raise self._files.damaged(index, "ends within an entry")
+        pairs = np.frombuffer(content, "<u4", offset=_FIRST_PAIR).reshape(-1, _WORDS)
+        pairs = pairs.astype(np.int64)
+        stored = self._files.read(data, _LARGEST)
+        self._check(data, stored, _FIRST)
+        words = np.frombuffer(stored, "<u4", count=len(stored) // 4)
+        starts = pairs[:, 1] * block + pairs[:, 0]
+        if (starts % 4).any() or (pairs[:, 0] >= block).any() or (starts < _FIRST).any():
+            raise self._files.damaged(index, "has an entry that cannot be")
+        ends = np.minimum((pairs[:, 1] + 1) * block, len(stored))
+        counts = words.take(starts // 4, mode="clip")
+        if int(counts.sum(dtype=np.int64)) * _WORDS + counts.size > words.size:
+            raise self._files.damaged(index, "lists more numbers than are stored")
+        return words, starts // 4, ends // 4
+
+    def _check(self, name: str, content: bytes, least: int) -> None:
+        head = tuple(np.frombuffer(content[:12], "<u4").tolist()) if len(content) >= least else ()
+        if head != _MAGIC:
+            raise self._files.damaged(name, "does not begin as an index of arrays does")

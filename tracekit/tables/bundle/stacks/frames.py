@@ -1,0 +1,180 @@
+"""The frames of stacks, numbered by first occurrence, and what is known of each.
+
+Layout: docs/explanation/trace-bundles.md. Where no symbol is known, a frame is named by its address
+in hexadecimal, as the export does it: less one, except in a leaf.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.xml.symbols import FRAMES
+
+NO_BINARY = -1
+Addresses = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A binary as a process has it loaded; None is what is not known."""
+
+    name: str
+    uuid: str
+    arch: str | None
+    load_address: int | None
+    path: str
+
+
+class Places(Protocol):
+    """What lies at the addresses of processes."""
+
+    @property
+    def binaries(self) -> Sequence[Binary]:
+        """The binaries that have been found, by their numbers."""
+        ...
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
+        """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
+        ...
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:
+        """Return the names of symbols at addresses in binaries, None where none is known."""
+        ...
+
+
+class NoPlaces:
+    """Nothing is known of any address."""
+
+    binaries: Sequence[Binary] = ()
+
+    def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:  # noqa: ARG002
+        """Return that there is no binary."""
+        return np.full(pids.size, NO_BINARY, np.int64)
+
+    def names(self, binaries: Numbers, addresses: Addresses) -> list[str | None]:  # noqa: ARG002
+        """Return that no name is known."""
+        return [None] * binaries.size
+
+
+@dataclass(frozen=True, eq=False)
+class Sightings:
+    """Addresses in the order in which stacks have them; times in ns, `leaves` are leaf frames."""
+
+    addresses: Addresses
+    pids: Numbers
+    times: Numbers
+    leaves: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The number of each frame, and by `codes` which of the names is its."""
+
+    numbers: Numbers
+    codes: Numbers
+    names: Sequence[str]
+
+    def names_at(self, places: Numbers) -> list[str]:
+        """Return the names of frames by their places."""
+        codes: list[int] = self.codes[places].tolist()
+        return [self.names[code] for code in codes]
+
+
+class Frames:
+    """Frames, each once, numbered in the order of their first occurrence."""
+
+    def __init__(self, places: Places) -> None:
+        """Begin with none."""
+        self._places = places
+        self._numbers: dict[tuple[int, int, str], int] = {}
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._numbers)
+
+    def number(self, seen: Sightings) -> Numbered:
+        """Return the number and the name of each frame."""
+        if not seen.addresses.size:
+            nothing = np.empty(0, np.int64)
+            return Numbered(nothing, nothing, ())
+        looked = seen.addresses - (seen.addresses > 0)
+        binaries = self._places.find(seen.pids, looked, seen.times)
+        codes, firsts = in_order(seen.addresses)
+        codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + seen.leaves)
+        binaries, looked = binaries[firsts], looked[firsts]
+        names = self._places.names(binaries, looked)
+        shown = np.where(seen.leaves[firsts], seen.addresses[firsts], looked)
+        words = [
+            name or f"{address:#x}" for name, address in zip(names, shown.tolist(), strict=True)
+        ]
+        keys = zip(seen.addresses[firsts].tolist(), binaries.tolist(), words, strict=True)
+        known = self._numbers
+        numbers = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+        return Numbered(numbers.take(codes), codes, words)
+
+    def names(self, pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
+        """Return the names of addresses that are no frames of a stack."""
+        looked = addresses - (addresses > 0)
+        names = self._places.names(self._places.find(pids, looked, times), looked)
+        return [name or f"{one:#x}" for name, one in zip(names, looked.tolist(), strict=True)]
+
+    def table(self) -> pa.Table:
+        """Return the frames as `Symbols` has them."""
+        keys = [*self._numbers]
+        binaries = self._places.binaries
+        of = [binaries[number] if number != NO_BINARY else None for _, number, _ in keys]
+        columns: dict[str, list[object]] = {
+            "frame": [*range(len(keys))],
+            "name": [name for _, _, name in keys],
+            "address": [address for address, _, _ in keys],
+            "binary": [one and one.name for one in of],
+            "uuid": [one and one.uuid for one in of],
+            "arch": [one and one.arch for one in of],
+            "load_address": [one and one.load_address for one in of],
+            "path": [one and one.path for one in of],
+        }
+        return _frames(columns, len(keys))
+
+
+class BareFrames:
+    """Addresses that stand without a frame, each once, by first occurrence."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._numbers: dict[int, int] = {}
+
+    def number(self, addresses: Addresses) -> Numbers:
+        """Return the number of each."""
+        codes, firsts = in_order(addresses)
+        known = self._numbers
+        numbers = [known.setdefault(one, len(known)) for one in addresses[firsts].tolist()]
+        return np.array(numbers, np.int64).take(codes)
+
+    def table(self, first: int) -> pa.Table:
+        """Return them as `Symbols` has them, numbered from `first`."""
+        count = len(self._numbers)
+        numbers = [*range(first, first + count)]
+        return _frames({"frame": numbers, "address": [*self._numbers]}, count)
+
+
+def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:
+    """Number distinct values by first occurrence; return each one's number, and those places."""
+    codes = pa.array(values).dictionary_encode().indices.to_numpy().astype(np.int64)
+    firsts = np.empty(int(codes.max()) + 1 if codes.size else 0, np.int64)
+    firsts[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # of equal indices the last one stays
+    return codes, firsts
+
+
+def _frames(columns: dict[str, list[object]] | dict[str, list[int]], count: int) -> pa.Table:
+    arrays = [
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(count, field.type)
+        for field in FRAMES
+    ]
+    return pa.table(arrays, schema=FRAMES)

@@ -1,0 +1,230 @@
+"""The stacks of a table's cells: their texts, and their numbers in the table of symbols.
+
+Stacks and frames are numbered as an export defines them: by first occurrence, row by row and
+within a row from the first column to the last, so that all columns of a table are read together.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tracekit.tables.bundle.cells.encodings import Encoding
+from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
+from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
+from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings
+from tracekit.tables.bundle.stacks.members import Members, bare
+from tracekit.tables.xml.fast.heap import Growing
+from tracekit.tables.xml.symbols import Symbols, no_symbols
+
+_NULL = (1 << 32) - 1
+_KINDS = (
+    Encoding.CALLSTACK,
+    Encoding.BACKTRACE,
+    Encoding.TAGGED_BACKTRACE,
+    Encoding.TEXT_SYMBOL,
+)
+_CALLSTACK, _BACKTRACE, _TAGGED, _SYMBOL = range(len(_KINDS))
+_AT_ONCE = 1 << 9  # values
+_NEVER = np.iinfo(np.int64).max
+_NOTHING = -1
+
+
+class StackColumn(NamedTuple):
+    """A column of stacks: how they are stored, and the numbers of their arrays by row."""
+
+    encoding: Encoding
+    ids: NDArray[np.uint32]
+
+
+class StackCells(NamedTuple):
+    """What the cells of a column say, and the numbers of their stacks; null where there is none."""
+
+    texts: pa.DictionaryArray
+    numbers: pa.Array
+
+
+class _Values(NamedTuple):
+    """Values that are new: their kinds, their arrays, and when they occur first, in ns."""
+
+    kinds: Numbers
+    ids: Numbers
+    times: Numbers
+
+
+class Stacks:
+    """The stacks of one table."""
+
+    def __init__(self, arrays: Arrays, places: Places) -> None:
+        """Begin with none.
+
+        Args:
+            arrays: The arrays of the run.
+            places: What lies at addresses.
+        """
+        self._arrays = arrays
+        self._frames = Frames(places)
+        self._bare = BareFrames()
+        self._known = [np.empty(0, np.int32) for _ in _KINDS]
+        self._texts: dict[str, int] = {}
+        self._text_of: Growing[np.int32] = Growing(np.int32)
+        self._stack_of: Growing[np.int64] = Growing(np.int64)
+        self._members = Members()
+
+    def cells(self, columns: Sequence[StackColumn], times: Numbers) -> list[StackCells]:
+        """Return the cells of all columns of stacks, for the next rows of the table.
+
+        Args:
+            columns: The columns; arrays of which all bits are set are null.
+            times: When each row is, in ns of the run.
+
+        Raises:
+            BundleError: The arrays are damaged.
+            DamagedArrayError: A cell names none, or one that is no stack, or too deep a one.
+        """
+        self._require(columns)
+        for values in self._new(columns, times):
+            self._define(values)
+        return [self._cells(column) for column in columns]
+
+    def symbols(self) -> Symbols:
+        """Return the stacks of the rows so far, and their frames."""
+        if not len(self._members):
+            return no_symbols()
+        stacks = self._members.table(len(self._frames))
+        named = self._frames.table()
+        return Symbols(pa.concat_tables([named, self._bare.table(len(named))]), stacks)
+
+    def _require(self, columns: Sequence[StackColumn]) -> None:
+        count = len(self._arrays)
+        for number, known in enumerate(self._known):
+            if known.size < count:
+                self._known[number] = np.full(count, _NOTHING, np.int32)
+        for column in columns:
+            ids = column.ids[column.ids != _NULL]
+            if ids.size and int(ids.max()) >= count:
+                raise DamagedArrayError("names an array that the bundle does not hold")
+
+    def _new(self, columns: Sequence[StackColumn], times: Numbers) -> Iterator[_Values]:
+        """Yield the values that have not occurred before, in the order in which they do."""
+        kinds, ids, places = [], [], []
+        for kind, known in enumerate(self._known):
+            firsts = self._firsts(kind, columns)
+            new = np.flatnonzero((firsts != _NEVER) & (known == _NOTHING))
+            ids.append(new)
+            places.append(firsts[new])
+            kinds.append(np.full(new.size, kind, np.int64))
+        place = np.concatenate(places)
+        order = np.argsort(place, kind="stable")
+        new = _Values(
+            np.concatenate(kinds)[order],
+            np.concatenate(ids)[order],
+            times[place[order] // max(1, len(columns))],
+        )
+        for first in range(0, order.size, _AT_ONCE):
+            yield _Values(*(part[first : first + _AT_ONCE] for part in new))
+
+    def _firsts(self, kind: int, columns: Sequence[StackColumn]) -> Numbers:
+        """Return in which cell each array occurs first as a value of that kind."""
+        firsts = np.full(self._known[kind].size, _NEVER, np.int64)
+        for number, column in enumerate(columns):
+            if _KINDS.index(column.encoding) != kind:
+                continue
+            rows = np.flatnonzero(column.ids != _NULL)[::-1]
+            cells = np.full(firsts.size, _NEVER, np.int64)
+            cells[column.ids[rows]] = rows * len(columns) + number  # the last one stays
+            np.minimum(firsts, cells, out=firsts)
+        return firsts
+
+    def _define(self, values: _Values) -> None:
+        texts: list[str] = [""] * values.ids.size
+        lengths = np.zeros(values.ids.size, np.int64)
+        numbered = np.zeros(values.ids.size, np.bool_)
+        parts: list[tuple[Numbers, Ragged]] = []
+        for of, words, members, stacks in (
+            self._of_backtraces(values),
+            self._of_callstacks(values),
+        ):
+            lengths[of] = members.lengths
+            numbered[of] = stacks
+            parts.append((of, members))
+            for place, text in zip(of.tolist(), words, strict=True):
+                texts[place] = text
+        for place, text in self._of_symbols(values):
+            texts[place] = text
+        self._keep(values, texts, numbered)
+        self._members.add(lengths, numbered, parts)
+
+    def _of_backtraces(
+        self, values: _Values
+    ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
+        of = np.flatnonzero((values.kinds == _BACKTRACE) | (values.kinds == _TAGGED))
+        ids = values.ids[of]
+        tagged = values.kinds[of] == _TAGGED
+        ids[tagged] = untagged(self._arrays, ids[tagged])
+        found = backtraces(self._arrays, ids)
+        stacks = found.addresses
+        leaves = np.zeros(stacks.values.size, np.bool_)
+        some = stacks.lengths > 0
+        leaves[stacks.offsets[:-1][some]] = True
+        times = np.repeat(values.times[of], stacks.lengths)
+        numbered = self._frames.number(Sightings(stacks.values, found.pids, times, leaves))
+        names = iter(numbered.names_at(stacks.offsets[:-1][some]))
+        words = [
+            f"{next(names)} ← ({depth - 1} other frames)" if depth else ""
+            for depth in stacks.lengths.tolist()
+        ]
+        members = Ragged(stacks.offsets, numbered.numbers.view(np.uint64))
+        return of, words, members, some
+
+    def _of_callstacks(
+        self, values: _Values
+    ) -> tuple[Numbers, list[str], Ragged, NDArray[np.bool_]]:
+        of = np.flatnonzero(values.kinds == _CALLSTACK)
+        found = callstacks(self._arrays, values.ids[of])
+        stacks = found.stacks()
+        members = bare(stacks, self._bare.number(stacks.values))
+        return of, found.texts(), members, found.has_pc | (found.fragments.lengths > 0)
+
+    def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
+        of = np.flatnonzero(values.kinds == _SYMBOL)
+        pids, addresses = text_symbols(self._arrays, values.ids[of])
+        names = self._frames.names(pids, addresses, values.times[of])
+        yield from zip(of.tolist(), (f"{name}  " for name in names), strict=True)
+
+    def _keep(self, values: _Values, texts: list[str], numbered: NDArray[np.bool_]) -> None:
+        known = self._texts
+        first = self._text_of.size
+        codes = [known.setdefault(text, len(known)) for text in texts]
+        self._text_of.extend(np.array(codes, np.int32))
+        stacks = len(self._members) + np.cumsum(numbered) - 1
+        self._stack_of.extend(np.where(numbered, stacks, _NOTHING))
+        for kind in range(len(_KINDS)):
+            of = np.flatnonzero(values.kinds == kind)
+            self._known[kind][values.ids[of]] = (first + of).astype(np.int32)
+
+    def _cells(self, column: StackColumn) -> StackCells:
+        nulls = column.ids == _NULL
+        known = self._known[_KINDS.index(column.encoding)]
+        values = known[np.where(nulls, 0, column.ids)] if known.size else np.zeros(nulls.size, int)
+        values[nulls] = 0
+        texts = self._text_of.array[values] if self._text_of.size else values
+        stacks = self._stack_of.array[values] if self._stack_of.size else values
+        return StackCells(
+            _dictionary(texts, nulls, [*self._texts]),
+            pa.array(stacks.astype(np.int64), mask=nulls | (stacks == _NOTHING)),
+        )
+
+
+def _dictionary(
+    codes: NDArray[np.int32], nulls: NDArray[np.bool_], texts: list[str]
+) -> pa.DictionaryArray:
+    used = np.zeros(len(texts), np.bool_)
+    used[codes[~nulls]] = True
+    places = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    shown = places[codes] if used.size else np.zeros(nulls.size, np.int32)
+    words = [texts[number] for number in np.flatnonzero(used).tolist()]
+    indices = pa.array(shown, pa.int32(), mask=nulls)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
