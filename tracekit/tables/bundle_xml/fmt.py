@@ -1,20 +1,25 @@
 """What `fmt` says of a number: the words that Instruments shows for it.
 
-Nobody should parse them, but labels are made of them. Whatever is not listed here is shown as the
-number itself. Layout: docs/explanation/trace-bundles.md.
+Nobody should parse them, but labels are made of them. Here they are made one by one, since a file
+says each value once; which type has which words is told in `bundle/cells/wording.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from tracekit.tables.bundle.cells.wording import SAMPLE_KINDS
+from tracekit.tables.bundle.cells.number_texts import UNITS_OF_SIZE, UNITS_OF_TIME
+from tracekit.tables.bundle.cells.wording import (
+    EXCLUSIVE,
+    EXCLUSIVE_NAME,
+    PRIVATE,
+    SAMPLE_KINDS,
+    WORDS,
+    Words,
+)
 
-_MICROSECOND, _MILLISECOND, _SECOND = 10**3, 10**6, 10**9
-_DURATIONS = ((_SECOND, "s"), (_MILLISECOND, "ms"), (_MICROSECOND, "µs"))
-_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
+_MICROSECOND, _SECOND = 10**3, 10**9
 
 
-def time(ns: int) -> str:
+def moment(ns: int) -> str:
     """Return a time as minutes, seconds, milliseconds and microseconds, what is below cut off.
 
     How Instruments shows an hour is not known; minutes just go on.
@@ -29,47 +34,39 @@ def duration(ns: int) -> str:
 
     They are those of the float next to it: 4,025,000 ns are 4.03 ms, and 1,295,000 ns 1.29 ms.
     """
-    for one, unit in _DURATIONS:
-        if ns >= one:
-            return f"{ns / one:.2f} {unit}"
-    return f"{ns} ns"
+    return _in_units(ns, UNITS_OF_TIME)
 
 
 def size(count: int) -> str:
     """Return a size in bytes in the largest unit below it."""
-    for one, unit in _SIZES:
-        if count >= one:
-            return f"{count / one:.2f} {unit}"
-    return f"{count} Bytes"
-
-
-def grouped(number: int) -> str:
-    """Return a number in groups of three digits."""
-    return f"{number:,}"
+    return _in_units(count, UNITS_OF_SIZE)
 
 
 def signpost(number: int) -> str:
     """Return the id of a signpost; one id has a name."""
-    return "OS_SIGNPOST_ID_EXCLUSIVE" if number == _EXCLUSIVE else hex(number)
+    return EXCLUSIVE_NAME if number == EXCLUSIVE else hex(number)
 
 
+def _in_units(number: int, units: Sequence[tuple[str, int]]) -> str:
+    for unit, of in reversed(units[1:]):
+        if number >= of:
+            return f"{number / of:.2f} {unit}"
+    return f"{number} {units[0][0]}"
+
+
+_ONE: dict[Words, Callable[[int], str]] = {
+    Words.GROUPED: "{:,}".format,
+    Words.DURATION: duration,
+    Words.MOMENT: moment,
+    Words.SIZE: size,
+    Words.HEXADECIMAL: hex,
+    Words.DIGITS_OF_16: "{:x}".format,
+    Words.SIGNPOST: signpost,
+    Words.FLAG: lambda number: "Yes" if number else "No",
+    Words.SAMPLE_KIND: lambda number: SAMPLE_KINDS.get(number, str(number)),
+    Words.FRAME: "Frame {}".format,
+}
 FMT: dict[str, Callable[[int], str]] = {
-    **dict.fromkeys(("start-time", "event-time", "sample-time"), time),
-    **dict.fromkeys(("duration", "weight"), duration),
-    **dict.fromkeys(
-        (
-            "address", "displayed-surface-swap", "eight-byte-array", "gpu-driver-surface",
-            "mach-o-vm-offset", "metal-command-buffer-id", "metal-encoder-id",
-            "metal-workload-priority", "register-content", "text-address", "tid",
-        ),
-        hex,
-    ),
-    "boolean": lambda number: "Yes" if number else "No",
-    "gpu-frame-number": "Frame {}".format,
-    "os-signpost-identifier": signpost,
-    "private": lambda _: "<private>",
-    "size-in-bytes": size,
-    "time-sample-kind": lambda number: SAMPLE_KINDS.get(number, str(number)),
-    "uint64": grouped,
-    "uint64-hex-lowercase": "{:x}".format,
-}  # fmt: skip
+    **{tag: _ONE[words] for tag, words in WORDS.items()},
+    "private": lambda _: PRIVATE,
+}

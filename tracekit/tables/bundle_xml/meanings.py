@@ -5,29 +5,32 @@ each value once.
 """
 
 from collections.abc import Callable
-from decimal import Decimal
 from functools import lru_cache
 from uuid import UUID
 
 from tracekit.tables.bundle import BundleRun
 from tracekit.tables.bundle.about.names import names_of
-from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, Evidence
+from tracekit.tables.bundle.cells.encodings import (
+    ALL_32,
+    ALL_64,
+    BIAS,
+    Encoding,
+    EngineeringType,
+    Evidence,
+)
+from tracekit.tables.bundle.cells.wording import NOTHING, decimal
 from tracekit.tables.bundle.container.uniquer import DamagedArrayError
 from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.fmt import FMT
 from tracekit.tables.bundle_xml.frames import BINARY, FRAME, NO_PROCESS, Frames
 from tracekit.tables.bundle_xml.members import Members
-from tracekit.tables.bundle_xml.types import Types, is_null
+from tracekit.tables.bundle_xml.types import Types
 
-ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
-_BIAS = (1 << 63) - 1
-_UNITS = Decimal(10**9)
 _DEEPEST = 8
 _LONGEST = 1 << 20  # letters of a label
 _MOST_FRAMES = 1 << 16
 _KEPT = 1 << 14
-_NOTHING = "n/a"
 _PROCESS, _PID, _SESSION = "XRProcess", "XRProcessID", "XRDeviceSession"
 _THREAD, _TID = "XRThread", "XRThreadID"
 _STRING, _UUID = "XRPrototypeString", "XRUUID"
@@ -83,7 +86,7 @@ class Meanings:
         if type_id in _NESTED:
             return self._nested(type_id, value)
         kind = self.type(type_id)
-        if value == ALL_64 and is_null(kind):
+        if value == ALL_64 and not kind.wide_ones:
             return None
         return self._by_encoding.get(kind.encoding, self._unknown)(kind, value)
 
@@ -98,7 +101,7 @@ class Meanings:
                 meaning = self.of(*meaning)
         finally:
             self._depth -= 1
-        return _NOTHING if meaning is None else meaning.fmt or ""
+        return NOTHING if meaning is None else meaning.fmt or ""
 
     def _nested(self, tag: str, value: int) -> Meaning | None:
         if value == ALL_64 and tag == _ADDRESSES:
@@ -130,18 +133,18 @@ class Meanings:
         return Meaning(kind.tag, words(value), str(value))
 
     def _signed(self, kind: EngineeringType, value: int) -> Meaning:
-        text = str(value - _BIAS)
+        text = str(value - BIAS)
         return Meaning(kind.tag, text, text)
 
     def _decimal(self, kind: EngineeringType, value: int) -> Meaning:
-        text = f"{Decimal(value - _BIAS) / _UNITS:.9f}"
+        text = decimal(value - BIAS)
         return Meaning(kind.tag, text, text)
 
     def _process(self, kind: EngineeringType, value: int) -> Meaning:
         pid, session = self._members(value, 2)
         return Meaning(
             kind.tag,
-            f"{self._names.process(pid)} ({pid})",
+            self._names.process_with_pid(pid),
             children=((_PID, pid), (_SESSION, session)),
         )
 
@@ -151,9 +154,7 @@ class Meanings:
         if process == ALL_64:
             return Meaning(kind.tag, f"Unknown {tid:#x}", children=children)
         pid = self._pid(process)
-        owner = f"({self._names.process(pid)}, pid: {pid})"
-        fmt = f"{self._names.thread(tid, pid)} {tid:#x} {owner}"
-        return Meaning(kind.tag, fmt, children=children)
+        return Meaning(kind.tag, self._names.thread_with_tid(tid, pid), children=children)
 
     def _thread_name(self, kind: EngineeringType, value: int) -> Meaning:
         text, thread = (ALL_64 if one == ALL_32 else one for one in divmod(value, 1 << 32))

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from tracekit.tables.bundle import BundleRun, Store
-from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, Evidence
-from tracekit.tables.bundle.container.records import Column, read_records
-from tracekit.tables.bundle.container.store import Field
+from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, EngineeringType, Evidence
+from tracekit.tables.bundle.container.records import TIME, Column, read_records
 from tracekit.tables.bundle.container.uniquer import DamagedArrayError
 from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
-from tracekit.tables.bundle_xml.meanings import ALL_32, ALL_64, Meanings
+from tracekit.tables.bundle_xml.meanings import Meanings
 
-_TIME = Field(0, 8)
 _ROWS = 1 << 12  # turned into text at a time
 _ALL_ONES = {4: ALL_32, 8: ALL_64}
 _DECLARATION = '<?xml version="1.0"?>\n<trace-query-result>\n'
@@ -52,7 +50,7 @@ def write_table(
         UnwritableError: It holds a value of an unknown encoding. An element stands for a value, a
             sentinel for none; nothing says "not known".
     """
-    columns = read_records(run.files, store, [_TIME, *(one.field for one in store.columns)])
+    columns = read_records(run.files, store, [TIME, *(one.field for one in store.columns)])
     kinds = [meanings.type(one.type_id) for one in store.columns]
     file.writelines(part.encode() for part in _head(store, index, kinds))
     try:
@@ -96,13 +94,12 @@ def _rows(
 def _cells(elements: Elements, kind: EngineeringType, all_ones: int) -> Callable[[int], str]:
     """Return what writes the cells of a column."""
     known, type_id = elements.known(kind.type_id), kind.type_id
-    has_null = not kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
 
     def cell(number: int) -> str:
         found = known.get(number)
         if found is not None:
             return found
-        if has_null and number == all_ones:
+        if number == all_ones and not kind.all_ones:
             return SENTINEL
         return elements.write(type_id, number)
 

@@ -26,8 +26,3 @@ class Types:
                 known = replace(known, encoding=Encoding.UNKNOWN)
             self._known[type_id] = known
         return known
-
-
-def is_null(kind: EngineeringType) -> bool:
-    """Tell whether 64 ones are no value."""
-    return kind.encoding is not Encoding.THREAD_NAME and not kind.wide_ones

@@ -48,8 +48,15 @@ def test_all_ones_is_a_value_of_few_types() -> None:
         "XRMetalCommandBufferIDTypeID",
         "XROSSignpostIdentifierTypeID",
         "XRPrototypeValueTypeID",
+        "XRThreadNameTypeID",
         "XRVirtualMemoryAddressTypeID",
     }
+
+
+def test_64_ones_are_a_value_of_types_of_64_bits_only() -> None:
+    asked = ("XRGenericUInt32", "XRPrototypeValue", "XRThreadName", "XRProcess", "XRDuration")
+    found = [engineering_type(one, NONE).wide_ones for one in asked]
+    assert found == [False, True, True, False, False]
 
 
 def test_every_type_that_is_written_is_listed_with_its_tag() -> None:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from tracekit.tables.bundle.about.document import RunDocument
 from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import BundleError
@@ -24,7 +25,6 @@ MAIN_THREAD = "Main Thread"
 _SHORT = 16
 _LONGEST = 1024  # letters of any name: it is repeated in the texts of all that have it
 _KINDS = {1: "E Core", 2: "P Core"}
-_NO_TEXT = 0xFFFFFFFF
 _LESS = (
     "Names of processes and threads are those of the tables process-info and thread-info, because "
     "{why}: some are cut, the kernel is called kernel_task, and kinds of cores are not available."
@@ -61,6 +61,14 @@ class Names:
         """Return the name of a thread, without its tid: its own, or else that of its process."""
         name = self.threads.get(tid)
         return UNKNOWN if name is None else name or self.process(pid)
+
+    def process_with_pid(self, pid: int) -> str:
+        """Return what a cell of a process shows, such as "backboardd (61)"."""
+        return f"{self.process(pid)} ({pid})"
+
+    def thread_with_tid(self, tid: int, pid: int) -> str:
+        """Return what a cell of a thread shows: its name and tid, and its process."""
+        return f"{self.thread(tid, pid)} {tid:#x} ({self.process(pid)}, pid: {pid})"
 
     def core(self, number: int) -> str:
         """Return the name of a core: with its kind, where that is known."""
@@ -182,5 +190,5 @@ def _columns(run: "BundleRun", schema: str, wanted: Sequence[str]) -> list[list[
 
 
 def _text(strings: Sequence[str], number: int) -> str:
-    known = number < len(strings) and number != _NO_TEXT
+    known = number < len(strings) and number != ALL_32
     return strings[number][:_LONGEST] if known else ""

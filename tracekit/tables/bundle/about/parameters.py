@@ -11,14 +11,13 @@ from typing import Any
 from tracekit.recording import Process
 from tracekit.tables.bundle.about.names import UNKNOWN, names_of
 from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import run_folder
 from tracekit.toc import TocRun
 
 _LARGEST = 1 << 24
-_BIAS = (1 << 63) - 1
-_NOTHING = (1 << 64) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,8 +68,8 @@ def _start(run: BundleRun) -> str:
         if store.schema != "time-info" or not fields or not store.rows:
             continue
         stored = int(read_records(run.files, store, fields)[0][0])
-        if _BIAS <= stored < _NOTHING:
-            milliseconds = round((stored - _BIAS) / 10**6)
+        if BIAS <= stored < ALL_64:
+            milliseconds = round((stored - BIAS) / 10**6)
             moment = _EPOCH + timedelta(milliseconds=milliseconds)
             return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return ""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tracekit.tables.bundle.cells.encodings import BIAS, UNITS
 from tracekit.tables.bundle.container.uniquer import Numbers
 
 Raw = NDArray[np.unsignedinteger[Any]]
@@ -19,10 +20,7 @@ Flags = NDArray[np.bool_]
 
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 _BLOCK = 1 << 17
-_WIDEST_SIGNED = 1 << 63
-_BIAS = np.uint64(_WIDEST_SIGNED - 1)
 _EXACT = 1 << 53
-_UNITS = 10**9
 
 
 class OutOfRangeError(ValueError):
@@ -110,7 +108,7 @@ def as_array(values: NDArray[Any], nulls: Flags | None) -> pa.Array:
 
 def signed(raw: Raw) -> NDArray[np.int64]:
     """Return numbers that are stored as themselves and 2^63 - 1; `raw` is void."""
-    raw -= _BIAS
+    raw -= np.uint64(BIAS)
     return raw.view(np.int64)
 
 
@@ -120,10 +118,10 @@ def decimals(raw: Raw) -> NDArray[np.float64]:
     found = scaled.view(np.float64)
     for block in blocks(scaled.size):
         exact = scaled[block].copy()
-        found[block] = exact / _UNITS
+        found[block] = exact / UNITS
         large = np.flatnonzero((exact > _EXACT) | (exact < -_EXACT))
         if large.size:  # a division of two floats would round twice
-            found[block][large] = [number / _UNITS for number in exact[large].tolist()]
+            found[block][large] = [number / UNITS for number in exact[large].tolist()]
     return found
 
 

@@ -116,7 +116,7 @@ class Columns:
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
         """Return cells of 64 bits that name two things."""
-        nulls = None if kind.encoding is Encoding.THREAD_NAME else nulls_of(raw)
+        nulls = None if kind.all_ones else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
         texts = self._values.worded(kind, coded.dictionary.to_numpy())
         return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))

@@ -10,6 +10,12 @@ from enum import StrEnum
 
 from tracekit.tables.bundle.container.requirements import Requirements
 
+ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
+BIAS = (1 << 63) - 1
+"""What 0 is stored as, of numbers that may be below it."""
+UNITS = 10**9
+"""What 1 is stored as, of decimals, besides."""
+
 
 class Encoding(StrEnum):
     """What the number in a record stands for."""
@@ -49,7 +55,10 @@ STACKS = frozenset(
 
 @dataclass(frozen=True)
 class EngineeringType:
-    """A type: its tag in XML, its encoding, and whether all ones is a value instead of null."""
+    """A type: its tag in XML, its encoding, and whether all ones is a value instead of null.
+
+    It is of a thread's name, too: each half may be missing, and what is there is written.
+    """
 
     type_id: str
     tag: str
@@ -173,4 +182,5 @@ def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
     tag = required.tags.get(type_id, tag)
     if type_id in required.newer:
         encoding, evidence = Encoding.UNKNOWN, Evidence.NONE
-    return EngineeringType(type_id, tag, encoding, evidence, tag in _ALL_ONES)
+    all_ones = tag in _ALL_ONES or encoding is Encoding.THREAD_NAME
+    return EngineeringType(type_id, tag, encoding, evidence, all_ones)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tracekit.tables.bundle.about.names import Names, names_of
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import Flags, OutOfRangeError
+from tracekit.tables.bundle.cells.encodings import ALL_64
 from tracekit.tables.bundle.container.uniquer import Numbers
 
-ALL_ONES = (1 << 64) - 1
 _PARTS = 2  # of a process: pid, session; of a thread: tid, process
 
 
@@ -56,8 +56,8 @@ class Identities:
         """
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
-        name = (names_of(self._run) if ids.size else Names()).process
-        texts = [f"{name(pid)} ({pid})" if there else None for pid, there in pairs]
+        text = (names_of(self._run) if ids.size else Names()).process_with_pid
+        texts = [text(pid) if there else None for pid, there in pairs]
         return Processes(pa.array(texts, pa.string()), pids, known)
 
     def threads(self, ids: Numbers) -> Threads:
@@ -69,8 +69,8 @@ class Identities:
         pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
         owned[owned] = alive
         found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
-        names = names_of(self._run) if ids.size else Names()
-        texts = [_text(names, tid, pid) if there else None for tid, pid, there in found]
+        text = (names_of(self._run) if ids.size else Names()).thread_with_tid
+        texts = [text(tid, pid) if there else None for tid, pid, there in found]
         return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
 
     def cores(self, numbers: list[int]) -> pa.Array:
@@ -85,9 +85,5 @@ class Identities:
 
 
 def _numbers(stored: NDArray[np.uint64]) -> tuple[Numbers, Flags]:
-    known = stored != ALL_ONES
+    known = stored != ALL_64
     return np.where(known, stored, 0).astype(np.int64), known
-
-
-def _text(names: Names, tid: int, pid: int) -> str:
-    return f"{names.thread(tid, pid)} {tid:#x} ({names.process(pid)}, pid: {pid})"

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import OutOfRangeError, blocks
-from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType, engineering_type
+from tracekit.tables.bundle.cells.encodings import (
+    ALL_64,
+    Encoding,
+    EngineeringType,
+    engineering_type,
+)
 from tracekit.tables.bundle.cells.number_texts import joined, reordered
 from tracekit.tables.bundle.cells.values import Values
 from tracekit.tables.bundle.cells.wording import NOTHING
@@ -25,7 +30,7 @@ _MOST_TEXT = 1 << 27  # of the labels that are made at once
 _MOST_NESTED = 1 << 14  # calls for labels within labels
 _PAIR = 2
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_ALL_ONES = np.uint64((1 << 64) - 1)
+_ALL_ONES = np.uint64(ALL_64)
 
 
 class Labels:

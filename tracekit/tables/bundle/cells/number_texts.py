@@ -18,8 +18,8 @@ _NIBBLES = 16
 _POWERS = np.array([16**power for power in range(1, _NIBBLES)], np.uint64)
 _DIGITS, _GROUP = 20, 3
 _ZERO, _COMMA = ord("0"), ord(",")
-_UNITS_OF_TIME = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
-_UNITS_OF_SIZE = tuple(
+UNITS_OF_TIME = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
+UNITS_OF_SIZE = tuple(
     (unit, 1 << 10 * step) for step, unit in enumerate(("Bytes", "KiB", "MiB", "GiB", "TiB"))
 )
 _HUNDREDTHS = pa.array([f"{number:02d}" for number in range(100)])
@@ -61,12 +61,12 @@ def grouped(numbers: Numbers) -> pa.Array:
 
 def durations(nanoseconds: Numbers) -> pa.Array:
     """Return durations such as "583 ns" and "1.12 µs": two places, those of the nearest float."""
-    return _in_units(nanoseconds, _UNITS_OF_TIME)
+    return _in_units(nanoseconds, UNITS_OF_TIME)
 
 
 def sizes(amounts: Numbers) -> pa.Array:
     """Return amounts of bytes such as "0 Bytes" and "16.00 KiB"."""
-    return _in_units(amounts, _UNITS_OF_SIZE)
+    return _in_units(amounts, UNITS_OF_SIZE)
 
 
 def moments(nanoseconds: Numbers) -> pa.Array:

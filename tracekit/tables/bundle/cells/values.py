@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import OutOfRangeError, signed
-from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType
+from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding, EngineeringType
 from tracekit.tables.bundle.cells.identities import Identities
 from tracekit.tables.bundle.cells.number_texts import hexadecimal, joined
-from tracekit.tables.bundle.cells.wording import PRIVATE, uuids, worded
+from tracekit.tables.bundle.cells.wording import PRIVATE, decimal, uuids, worded
 from tracekit.tables.bundle.container.uniquer import Numbers
 
 Stored = NDArray[np.uint64]
 
 _HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+_LOW = np.uint64(ALL_32)
 _HALVES = 2
-_UNITS = 10**9
 
 
 class Values:
@@ -53,7 +52,7 @@ class Values:
             case Encoding.SIGNED:
                 return pa.array(signed(stored.copy())).cast(pa.string())
             case Encoding.DECIMAL:
-                return pa.array(map(_decimal, signed(stored.copy()).tolist()), pa.string())
+                return pa.array(map(decimal, signed(stored.copy()).tolist()), pa.string())
             case _:
                 return self._named(kind, stored)
 
@@ -125,11 +124,6 @@ def _where(halves: Stored, texts: Callable[[Stored], pa.Array]) -> pa.Array:
     found = texts(halves[known])
     places = np.where(known, np.cumsum(known) - 1, len(found))
     return pa.concat_arrays([found, pa.array([""])]).take(pa.array(places))
-
-
-def _decimal(scaled: int) -> str:
-    whole, rest = divmod(abs(scaled), _UNITS)
-    return f"{'-' if scaled < 0 else ''}{whole}.{rest:09d}"
 
 
 def _ids(stored: Stored) -> Numbers:

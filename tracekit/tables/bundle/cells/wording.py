@@ -3,12 +3,14 @@
 Layout: docs/explanation/trace-bundles.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracekit.tables.bundle.cells.encodings import UNITS
 from tracekit.tables.bundle.cells.number_texts import (
     Numbers,
     durations,
@@ -23,13 +25,58 @@ from tracekit.tables.bundle.cells.number_texts import (
 NOTHING = "n/a"
 PRIVATE = "<private>"
 SAMPLE_KINDS = {0: "Timer Fired", 2: "LPET", 3: "Stackshot"}
-_EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
+EXCLUSIVE = 0xEEEEB0B5B2B2EEEE
+EXCLUSIVE_NAME = "OS_SIGNPOST_ID_EXCLUSIVE"
 _UUID_BYTES = 16
+
+
+class Words(Enum):
+    """How a number is worded."""
+
+    GROUPED = "in groups of three digits"
+    DURATION = "as a duration"
+    MOMENT = "as minutes, seconds and below"
+    SIZE = "as an amount of bytes"
+    HEXADECIMAL = "in hexadecimal behind 0x"
+    DIGITS_OF_16 = "in hexadecimal digits alone"
+    SIGNPOST = "as the id of a signpost, one of which has a name"
+    FLAG = "as Yes or No"
+    SAMPLE_KIND = "as what took a sample"
+    FRAME = "as the number of a frame"
+
+
+WORDS: Mapping[str, Words] = {
+    "uint64": Words.GROUPED,
+    **dict.fromkeys(("duration", "weight", "duration-on-core", "duration-waiting"), Words.DURATION),
+    **dict.fromkeys(("start-time", "event-time", "sample-time"), Words.MOMENT),
+    **dict.fromkeys(
+        (
+            *("tid", "address", "text-address", "metal-command-buffer-id", "metal-encoder-id"),
+            *("metal-workload-priority", "mach-o-vm-offset", "register-content"),
+            *("displayed-surface-swap", "gpu-driver-surface", "eight-byte-array"),
+        ),
+        Words.HEXADECIMAL,
+    ),
+    "uint64-hex-lowercase": Words.DIGITS_OF_16,
+    "os-signpost-identifier": Words.SIGNPOST,
+    "size-in-bytes": Words.SIZE,
+    "boolean": Words.FLAG,
+    "time-sample-kind": Words.SAMPLE_KIND,
+    "gpu-frame-number": Words.FRAME,
+}
+"""By tag; a number of any other type is worded as its plain digits."""
 
 
 def worded(tag: str, numbers: Numbers) -> pa.Array:
     """Return numbers as texts; those of a tag that is not known as plain digits."""
-    return _WORDINGS.get(tag, plain)(numbers)
+    words = WORDS.get(tag)
+    return plain(numbers) if words is None else _COLUMNS[words](numbers)
+
+
+def decimal(scaled: int) -> str:
+    """Return a number in units of 10^-9 with all its nine places."""
+    whole, rest = divmod(abs(scaled), UNITS)
+    return f"{'-' if scaled < 0 else ''}{whole}.{rest:09d}"
 
 
 def uuids(halves: Numbers) -> pa.Array:
@@ -51,10 +98,8 @@ def hexadecimal_bytes(halves: Numbers) -> pa.Array:
 
 
 def _identifiers(numbers: Numbers) -> pa.Array:
-    exclusive = pa.array(numbers == _EXCLUSIVE)
-    return pc.call_function(
-        "if_else", [exclusive, pa.scalar("OS_SIGNPOST_ID_EXCLUSIVE"), hexadecimal(numbers)]
-    )
+    exclusive = pa.array(numbers == EXCLUSIVE)
+    return pc.call_function("if_else", [exclusive, pa.scalar(EXCLUSIVE_NAME), hexadecimal(numbers)])
 
 
 def _flags(numbers: Numbers) -> pa.Array:
@@ -65,22 +110,15 @@ def _sample_kinds(numbers: Numbers) -> pa.Array:
     return pa.array([SAMPLE_KINDS.get(one, str(one)) for one in numbers.tolist()], pa.string())
 
 
-_WORDINGS: dict[str, Callable[[Numbers], pa.Array]] = {
-    "uint64": grouped,
-    **dict.fromkeys(("duration", "weight", "duration-on-core", "duration-waiting"), durations),
-    **dict.fromkeys(("start-time", "event-time", "sample-time"), moments),
-    **dict.fromkeys(
-        (
-            *("tid", "address", "text-address", "metal-command-buffer-id", "metal-encoder-id"),
-            *("metal-workload-priority", "mach-o-vm-offset", "register-content"),
-            *("displayed-surface-swap", "gpu-driver-surface", "eight-byte-array"),
-        ),
-        hexadecimal,
-    ),
-    "uint64-hex-lowercase": lambda numbers: hexadecimal(numbers, b""),
-    "os-signpost-identifier": _identifiers,
-    "size-in-bytes": sizes,
-    "boolean": _flags,
-    "time-sample-kind": _sample_kinds,
-    "gpu-frame-number": lambda numbers: joined(["Frame", plain(numbers)], " "),
+_COLUMNS: dict[Words, Callable[[Numbers], pa.Array]] = {
+    Words.GROUPED: grouped,
+    Words.DURATION: durations,
+    Words.MOMENT: moments,
+    Words.SIZE: sizes,
+    Words.HEXADECIMAL: hexadecimal,
+    Words.DIGITS_OF_16: lambda numbers: hexadecimal(numbers, b""),
+    Words.SIGNPOST: _identifiers,
+    Words.FLAG: _flags,
+    Words.SAMPLE_KIND: _sample_kinds,
+    Words.FRAME: lambda numbers: joined(["Frame", plain(numbers)], " "),
 }

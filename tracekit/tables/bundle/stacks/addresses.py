@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64
 from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
 
 NO_PROCESS = -1
 _DEEPEST = 1 << 14
-_LOW = np.uint64(0xFFFFFFFF)
-_ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LOW = np.uint64(ALL_32)
+_ALL_ONES = np.uint64(ALL_64)
 _HALF = np.uint64(32)
 _KERNEL = np.uint64(1 << 55)  # of an address of arm64: whose half of the address space it is in
 _USER = np.uint64((1 << 47) - 1)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.cells.encodings import Encoding
+from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding
 from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
 from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
 from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings
@@ -19,7 +19,6 @@ from tracekit.tables.bundle.stacks.members import Members, bare
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.symbols import Symbols, no_symbols
 
-_NULL = (1 << 32) - 1
 _KINDS = (
     Encoding.CALLSTACK,
     Encoding.BACKTRACE,
@@ -103,7 +102,7 @@ class Stacks:
             if known.size < count:
                 self._known[number] = np.full(count, _NOTHING, np.int32)
         for column in columns:
-            ids = column.ids[column.ids != _NULL]
+            ids = column.ids[column.ids != ALL_32]
             if ids.size and int(ids.max()) >= count:
                 raise DamagedArrayError("names an array that the bundle does not hold")
 
@@ -132,7 +131,7 @@ class Stacks:
         for number, column in enumerate(columns):
             if _KINDS.index(column.encoding) != kind:
                 continue
-            rows = np.flatnonzero(column.ids != _NULL)[::-1]
+            rows = np.flatnonzero(column.ids != ALL_32)[::-1]
             cells = np.full(firsts.size, _NEVER, np.int64)
             cells[column.ids[rows]] = rows * len(columns) + number  # the last one stays
             np.minimum(firsts, cells, out=firsts)
@@ -206,7 +205,7 @@ class Stacks:
             self._known[kind][values.ids[of]] = (first + of).astype(np.int32)
 
     def _cells(self, column: StackColumn) -> StackCells:
-        nulls = column.ids == _NULL
+        nulls = column.ids == ALL_32
         known = self._known[_KINDS.index(column.encoding)]
         values = known[np.where(nulls, 0, column.ids)] if known.size else np.zeros(nulls.size, int)
         values[nulls] = 0
