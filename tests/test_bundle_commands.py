@@ -40,6 +40,9 @@ def test_what_was_written_is_imported_like_any_export(
     out = tmp_path / "out"
     assert tracekit("export", bundle, out, "--tables", "needed").code == 0
     assert sorted(one.name for one in out.iterdir()) == ["metal-gpu-intervals.xml", "toc.xml"]
+    lacking = tracekit("export", bundle, tmp_path / "other", "--tables", "tick,nonsense")
+    assert lacking.code == 0
+    assert lacking.err == "warning: The recording has no table nonsense.\n"
     assert tracekit("import", out, "--output", tmp_path / "run").code == 0
     listed = tracekit("tables", tmp_path / "run").out
     assert listed.startswith("gpu_intervals\t1\t")

@@ -133,13 +133,13 @@ def test_tables_shows_a_line_for_each_repeat(
     assert ["gpu_intervals (run 1 table 2 in metal-gpu-intervals.xml)", "1"] in lines
     unclear = tracekit("tables", folder, "gpu_intervals")
     assert unclear.code == 3
-    assert "2 exports of metal-gpu-intervals" in unclear.err
+    assert "2 tables of metal-gpu-intervals" in unclear.err
     shown = tracekit("tables", folder, "gpu_intervals", "--table", "2")
     assert shown.code == 0
     assert len(shown.out.splitlines()) == 2
     analyzed = tracekit("analyze", folder)
     assert "bubbles" in analyzed.out.partition("not checked  ")[2]
-    assert "2 exports of metal-gpu-intervals" in analyzed.out
+    assert "2 tables of metal-gpu-intervals" in analyzed.out
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,13 @@ def test_a_path_that_does_not_exist_is_a_mistake_of_the_user(tmp_path: Path) -> 
 
 
 def test_an_empty_folder_has_nothing_to_import(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No export and no bundle"):
+    with pytest.raises(InputError, match="No export and no bundle") as caught:
         pipeline.import_([tmp_path])
+    assert "An export is what" in caught.value.hint
+    (tmp_path / "mine/corespace").mkdir(parents=True)
+    with pytest.raises(InputError, match="No export and no bundle") as caught:
+        pipeline.import_([tmp_path / "mine"])
+    assert "rename it, mine.trace." in caught.value.hint
 
 
 def test_imported_files_are_left_as_they_were(exports: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_repeats_are_chosen_by_place_or_attributes(
     cache = tmp_path / "kept" if kept else None
     for _ in range(2):
         tables = Tables(exports, frozenset(), cache)
-        with pytest.raises(InputError, match="2 exports of gpu-counter-info") as caught:
+        with pytest.raises(InputError, match="2 tables of gpu-counter-info") as caught:
             tables.raw("gpu-counter-info")
         assert "run 1 table 2 (counter-profile=0) in info.xml" in caught.value.message
         assert "run 1 table 3 (counter-profile=3, shader-profiler=1)" in caught.value.message
@@ -139,7 +139,7 @@ def test_a_normalized_table_is_chosen_too(
         "run 1 table 1",
         "run 2 table 1",
     ]
-    with pytest.raises(InputError, match="2 exports of metal-gpu-state-intervals"):
+    with pytest.raises(InputError, match="2 tables of metal-gpu-state-intervals"):
         tables["gpu_states"]
     assert tables.chosen("gpu_states", run=2)["start"].tolist() == [20]
     assert tables.chosen("gpu_states", run=1, table=1)["start"].tolist() == [10]

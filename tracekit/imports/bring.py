@@ -24,8 +24,7 @@ def bring(
     sources = recordings_of(files) if files else []
     if not bundles and not sources:
         raise InputError(
-            f"No export and no bundle in {', '.join(map(str, paths))}.",
-            hint="An export is what `xctrace export` writes, with --toc or --xpath.",
+            f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
         )
     if output is not None and len(bundles) + len(sources) > 1:
         raise UsageError(
@@ -35,3 +34,10 @@ def bring(
         )
     made = [bring_exports(one, output, target, progress) for one in sources]
     return made + [bring_bundle(one, output, target, progress) for one in bundles]
+
+
+def _hint(paths: Sequence[Path]) -> str:
+    renamed = [one for one in paths if (one / "corespace").is_dir()]
+    if renamed:
+        return f"A bundle's folder ends with .trace: rename it, {renamed[0].name}.trace."
+    return "An export is what `xctrace export` writes, with --toc or --xpath."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.tables.place import Place, described
-from tracekit.tables.stored import shown
+from tracekit.tables.stored import stored
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,6 @@ class Listed:
     unreadable: str = ""
 
     def __str__(self) -> str:
-        """Name it for a sentence."""
-        return f"{described(self.place, self.attributes)} in {shown(self.file)}"
+        """Name it for a sentence: a table of a bundle by its place alone."""
+        where = described(self.place, self.attributes)
+        return where if stored(self.file) is not None else f"{where} in {self.file.name}"

@@ -11,7 +11,10 @@ from tracekit.tables.exports import ExportIndex, Listed, index, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.kept import Kept
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
+from tracekit.tables.stored import is_bundle
 from tracekit.toc import Toc
+
+_KEEP_APART = " Keep the exports of one recording in a folder."
 
 
 class MissingTableError(TracekitError, KeyError):
@@ -99,8 +102,9 @@ class RawTables:
         """Return where the one table of a schema is that is meant; raise as `table` does."""
         if schema not in self._index.tables:
             near = difflib.get_close_matches(schema, self.schemas)
+            what = "table" if is_bundle(self.folder) else "export of"
             raise MissingTableError(
-                f"There is no export of {schema} in {self.folder}.",
+                f"There is no {what} {schema} in {self.folder}.",
                 hint=f"There are {', '.join(near or self.schemas) or 'none at all'}.",
             )
         tables = self.listed(schema, choice)
@@ -111,9 +115,10 @@ class RawTables:
                 hint=HOW_TO_CHOOSE,
             )
         if len(tables) > 1:
+            apart = "" if is_bundle(self.folder) else _KEEP_APART
             raise InputError(
-                f"{self.folder} has {len(tables)} exports of {schema}: {_named(tables)}.",
-                hint=f"{HOW_TO_CHOOSE} Keep the exports of one recording in a folder.",
+                f"{self.folder} has {len(tables)} tables of {schema}: {_named(tables)}.",
+                hint=f"{HOW_TO_CHOOSE}{apart}",
             )
         return next(iter(tables))
 

@@ -64,7 +64,9 @@ def write_exports(
     for place, one in enumerate(tables, 1):
         progress(f"{one.file} ({place} of {len(tables)})")
         done = _with_table(done, run, one, folder, meanings)
-    told = (*done.warnings, *_unsure(run, schemas, meanings))
+    absent = sorted(schemas.difference(one.schema for one in listed(run)))
+    lacking = [f"The recording has no table {name}." for name in absent]
+    told = (*lacking, *done.warnings, *_unsure(run, schemas, meanings))
     return replace(done, warnings=tuple(dict.fromkeys(told)))
 
 
