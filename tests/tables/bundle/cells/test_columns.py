@@ -11,7 +11,7 @@ from tracekit.tables.bundle import Bundle, StoreColumn
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.cells.numeric import Extent
-from tracekit.tables.bundle.container.store import Field, Width
+from tracekit.tables.bundle.container.record_layout import Field, Width
 
 
 @pytest.fixture

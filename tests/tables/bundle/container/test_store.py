@@ -1,4 +1,4 @@
-"""What a table is: schema, attributes and layout, and descriptions that do not fit."""
+"""What a table is: schema, attributes and columns, and descriptions that do not fit."""
 
 import zlib
 from collections.abc import Callable
@@ -9,16 +9,11 @@ import pytest
 
 from bundle_writer import DURATION, TIME, Col, Encoder, Table
 from bundle_writer.keyed import Archived, archive
-from bundle_writer.stores import descriptor, write_store
+from bundle_writer.stores import write_store
 from tracekit.tables.bundle import BundleError, Store
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.store import (
-    Field,
-    as_dtype,
-    read_spec,
-    read_store,
-    store_folder,
-)
+from tracekit.tables.bundle.container.record_layout import Field
+from tracekit.tables.bundle.container.store import read_spec, read_store, store_folder
 
 COLUMNS = [
     Col("start", "Start", "XRStartTimeTypeID", TIME),
@@ -51,20 +46,6 @@ def read(folder: Path) -> Store:
     return read_store(Files(folder), 1, 4)
 
 
-def described(**changes: Any) -> bytes:
-    """Return a descriptor of two rows in which some entries differ."""
-    wanted = {
-        "_fields": [("topology", 6, 0), ("state", 1, 1), ("id", 2, 2)],
-        "_maxEventSize": 36, "_minEventSize": 36, "_variableSize": False,
-        "_props": {"next_event_id": 2},
-    } | changes  # fmt: skip
-    wanted["_fields"] = [
-        Archived("F", {"$0": {"_name": name, "_index": index, "_type": kind, "_multi": 1}})
-        for name, kind, index in wanted["_fields"]
-    ]
-    return archive(root=Archived("XREventDescriptor", {"$0": wanted}))
-
-
 def test_a_table_is_what_its_files_say(folder: Path) -> None:
     found = read(folder)
     assert (found.run, found.number, found.schema) == (1, 4, "made")
@@ -79,43 +60,6 @@ def test_a_table_is_what_its_files_say(folder: Path) -> None:
     assert found.bulkstore == "corespace/run1/core/stores/indexed-store-4/bulkstore"
 
 
-def test_some_fields_of_a_record_are_looked_at(folder: Path) -> None:
-    dtype = as_dtype(read(folder), {"id": Field(28, 8), "state": Field(24, 4)})
-    assert (dtype.itemsize, dtype.names) == (36, ("id", "state"))
-
-
-def test_what_is_written_here_is_what_the_writer_writes(folder: Path, change: Change) -> None:
-    whole = read(folder)
-    change("bulkstore_descriptor", described())
-    assert read(folder) == whole
-    assert descriptor(TABLE, 2) != described()
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"_variableSize": True}, "records of different sizes"),
-        ({"_maxEventSize": 40}, "another size than their fields"),
-        ({"_props": {"next_event_id": -1}}, "more rows than there can be"),
-        ({"_props": {"next_event_id": 1 << 41}}, "more rows than there can be"),
-        ({"_props": {}}, "has no number next_event_id"),
-        ({"_fields": [("topology", 7, 0)]}, "another topology"),
-        ({"_fields": [("topology", 6, 0), ("state", 3, 1)]}, "the unknown type 3"),
-        ({"_fields": [("topology", 6, 1)]}, "fields in an unknown order"),
-        ({"_fields": [("topology", 6, 0)], "_maxEventSize": 24, "_minEventSize": 24},
-         "columns that its records do not"),
-        ({"_fields": [("topology", 6, 0), ("a", 1, 1), ("b", 2, 2), ("c", 1, 3)],
-          "_maxEventSize": 40, "_minEventSize": 40}, "lacks columns that its records have"),
-    ],
-)  # fmt: skip
-def test_a_layout_that_does_not_fit_is_refused(
-    folder: Path, change: Change, changes: dict[str, Any], words: str
-) -> None:
-    change("bulkstore_descriptor", described(**changes))
-    with pytest.raises(BundleError, match=words):
-        read(folder)
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -125,6 +69,16 @@ def test_a_layout_that_does_not_fit_is_refused(
         (b"<!DOCTYPE schema [<!ENTITY a 'b'>]><schema/>", "is no schema"),
         (b"<schema name='other' topology='XRTD64_CC32_R_TypeID'/>", "is not the one of made"),
         (b"<schema name='made' topology='XRT50_C22_TypeID'/>", "is not the one of made"),
+        (
+            b"<schema name='made' topology='XRTD64_CC32_R_TypeID'/>",
+            "lacks columns",
+        ),
+        (
+            b"<schema name='made' topology='XRTD64_CC32_R_TypeID'>"
+            + b"<column mnemonic='a' engineeringType='XRProcessTypeID'/>" * 3
+            + b"</schema>",
+            "columns that its records do not",
+        ),
         (b"<schema>" + b"<column/>" * 1001 + b"</schema>", "more than 1000 columns"),
     ],
 )

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
-from tracekit.tables.bundle.container.store import CHUNK_ROWS, FIRST_RECORD, Field, Store, as_dtype
+from tracekit.tables.bundle.container.record_layout import (
+    CHUNK_ROWS,
+    FIRST_RECORD,
+    Field,
+    dtype_of,
+)
+from tracekit.tables.bundle.container.store import Store
 
 Column = NDArray[np.unsignedinteger[Any]]
 Order = NDArray[np.int64]
@@ -56,7 +62,7 @@ def read_records(
     if times is None:
         times = np.empty(store.rows, np.uint64)
         known[TIME].append(times)
-    dtype = as_dtype(store, {str(number): one for number, one in enumerate(known)})
+    dtype = dtype_of(store.record, {str(number): one for number, one in enumerate(known)})
     done = 0
     for records in _ahead(_records(files, store, dtype)):
         for number, columns in enumerate(known.values()):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import ArchiveError, plist
+from tracekit.tables.bundle.container.record_layout import TOPOLOGIES
 from tracekit.tables.bundle.errors import unknown
 
 NAME = "open.creq"
-TOPOLOGIES = frozenset({"XRT64_CC32_R_TypeID", "XRTD64_CC32_R_TypeID"})
 _LARGEST = 1 << 22
 _TRACE = "com.apple.dt.trace"
 _TRACE_VERSION = 5

@@ -1,11 +1,12 @@
-"""One table of a bundle: its schema, its attributes, and where each column lies in a record."""
+"""One table of a bundle: its schema, its attributes, its columns, and where its files are.
+
+Layout: docs/explanation/trace-bundles.md.
+"""
 
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 # The classes of lxml's elements have no public name.
 from lxml import etree
@@ -13,28 +14,15 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
+from tracekit.tables.bundle.container.record_layout import (
+    TOPOLOGIES,
+    Field,
+    RecordLayout,
+    read_layout,
+)
 
-FIRST_RECORD = 0x1000
-CHUNK_ROWS = 65_536
 _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000
-_MOST_ROWS = 1 << 40
-_TIME, _DURATION = "XRTraceRelativeTimestampFieldID", "XRDurationFieldID"
-_CATEGORIES = ("XRCategory1FieldID", "XRCategory2FieldID")
-_POINT = ((_TIME, 8), *((name, 4) for name in _CATEGORIES))
-_INTERVAL = ((_TIME, 8), (_DURATION, 8), *((name, 4) for name in _CATEGORIES))
-_TOPOLOGIES = {"XRT64_CC32_R_TypeID": (7, _POINT), "XRTD64_CC32_R_TypeID": (6, _INTERVAL)}
-_WIDTHS = {1: 4, 2: 8}
-
-Width = Literal[4, 8]
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where a column lies in a record: offset and width in bytes."""
-
-    offset: int
-    width: Width
 
 
 @dataclass(frozen=True)
@@ -100,12 +88,12 @@ def read_store(files: Files, run: int, number: int) -> Store:
     folder = store_folder(run, number)
     schema, attributes = read_spec(files, run, number)
     root = _schema(files, f"{folder}/schema.xml")
-    topology = _TOPOLOGIES.get(root.get("topology", ""))
+    topology = TOPOLOGIES.get(root.get("topology", ""))
     if root.get("name") != schema or topology is None:
         raise files.damaged(f"{folder}/schema.xml", f"is not the one of {schema}")
-    layout = _Layout(files, f"{folder}/bulkstore_descriptor", *topology)
+    layout = read_layout(files, f"{folder}/bulkstore_descriptor", topology)
     columns = tuple(_columns(files, f"{folder}/schema.xml", root, layout))
-    return Store(run, number, schema, attributes, columns, layout.rows, layout.record)
+    return Store(run, number, schema, attributes, columns, layout.rows, layout.size)
 
 
 def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]:
@@ -148,8 +136,8 @@ def _schema(files: Files, name: str) -> Element:
     return root
 
 
-def _columns(files: Files, name: str, root: Element, layout: "_Layout") -> Iterator[StoreColumn]:
-    own = iter(layout.fields)
+def _columns(files: Files, name: str, root: Element, layout: RecordLayout) -> Iterator[StoreColumn]:
+    own = iter(layout.own)
     for column in root.iterfind("column"):
         topology = column.get("topologyField")
         place = layout.topology.get(topology) if topology else next(own, None)
@@ -160,72 +148,3 @@ def _columns(files: Files, name: str, root: Element, layout: "_Layout") -> Itera
         yield StoreColumn(mnemonic, title, type_id.removesuffix("TypeID"), place)
     if next(own, None) is not None:
         raise files.damaged(name, "lacks columns that its records have")
-
-
-class _Layout:
-    """Where the fields of a record lie, as `bulkstore_descriptor` says."""
-
-    def __init__(
-        self, files: Files, name: str, kind: int, parts: tuple[tuple[str, int], ...]
-    ) -> None:
-        try:
-            self._read(Archive(files.read(name, _LARGEST)), kind, parts)
-        except ArchiveError as error:
-            raise files.damaged(name, str(error)) from error
-
-    def _read(self, archive: Archive, kind: int, parts: tuple[tuple[str, int], ...]) -> None:
-        found = archive.mapping(archive.part(archive.root, "$0"))
-        offset = 0
-        self.topology: dict[str, Field] = {}
-        for part, width in parts:
-            self.topology[part] = Field(offset, 8 if width == 8 else 4)  # noqa: PLR2004
-            offset += width
-        self.fields: list[Field] = []
-        for number, one in enumerate(archive.sequence(found.get("_fields"))):
-            about = archive.mapping(archive.part(one, "$0"))
-            stored = _number(archive, about, "_type")
-            if (
-                _number(archive, about, "_index") != number
-                or _number(archive, about, "_multi") != 1
-            ):
-                raise ArchiveError("has fields in an unknown order")
-            if number == 0:
-                if stored != kind:
-                    raise ArchiveError("has records of another topology than its schema")
-                continue
-            if stored not in _WIDTHS:
-                raise ArchiveError(f"has a field of the unknown type {stored}")
-            width = _WIDTHS[stored]
-            self.fields.append(Field(offset, 8 if width == 8 else 4))  # noqa: PLR2004
-            offset += width
-        self.record = offset
-        self._check_size(archive, found)
-        self.rows = _number(archive, archive.mapping(found.get("_props")), "next_event_id")
-        if not 0 <= self.rows <= _MOST_ROWS:
-            raise ArchiveError("says that it has more rows than there can be")
-
-    def _check_size(self, archive: Archive, found: Mapping[Any, Value]) -> None:
-        if archive.plain(found.get("_variableSize")):
-            raise ArchiveError("has records of different sizes, which are not known")
-        sizes = {_number(archive, found, name) for name in ("_maxEventSize", "_minEventSize")}
-        if sizes != {self.record}:
-            raise ArchiveError("has records of another size than their fields")
-
-
-def _number(archive: Archive, found: Mapping[Any, Value], key: str) -> int:
-    value = archive.plain(found.get(key))
-    if not isinstance(value, int):
-        raise ArchiveError(f"has no number {key}")
-    return int(value)
-
-
-def as_dtype(store: Store, fields: Mapping[str, Field]) -> np.dtype[np.void]:
-    """Return the dtype of a record of which some fields are looked at, by names of the caller."""
-    return np.dtype(
-        {
-            "names": [*fields],
-            "formats": [f"<u{one.width}" for one in fields.values()],
-            "offsets": [one.offset for one in fields.values()],
-            "itemsize": store.record,
-        }
-    )
