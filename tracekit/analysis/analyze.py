@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from tracekit.analysis.doubt import doubted
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable, inject
@@ -18,6 +19,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.analysis.steps import steady_tokens
 from tracekit.errors import TracekitError, UsageError
 from tracekit.recording import Provenance
+from tracekit.tables import Tables
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,8 @@ def analyze(
         )
     known = Given(tables, provenance, used=used_tables())
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
-    findings = [finding for _, found in judged for finding in found]
+    told = tables.warnings if isinstance(tables, Tables) else ()
+    findings = doubted((finding for _, found in judged for finding in found), told)
     tokens = _tokens(known)
     return Result(
         provenance,

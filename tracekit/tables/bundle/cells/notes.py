@@ -14,6 +14,7 @@ _NOTE = re.compile(
     rf"(?P<bundle>.+?): (?P<table>[^:]+): (?P<said>{'|'.join(map(re.escape, _SAID.values()))}): "
     r"(?P<columns>.+)\."
 )
+_TABLE = re.compile(r"([^\s,()]+) \(([^()]*)\)")
 
 
 def noted(table: str, columns: Mapping[Evidence, Sequence[str]]) -> tuple[str, ...]:
@@ -40,6 +41,17 @@ def gathered(sentences: Iterable[str]) -> tuple[str, ...]:
         next(iter(ones.values())) if len(ones) == 1 else f"{': '.join(kind)}: {', '.join(ones)}."
         for kind, ones in found.items()
     )
+
+
+def uncompared(sentences: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """Return the tables and columns that these name as never compared, gathered or not."""
+    found: set[tuple[str, str]] = set()
+    for sentence in sentences:
+        note = _NOTE.fullmatch(sentence)
+        _, _, behind = sentence.partition(f": {_SAID[Evidence.INFERRED]}: ")
+        named = [(note["table"], note["columns"])] if note and behind else _TABLE.findall(behind)
+        found |= {(table, column) for table, columns in named for column in columns.split(", ")}
+    return frozenset(found)
 
 
 def without_bundle(sentence: str) -> str:
