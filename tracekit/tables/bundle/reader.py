@@ -21,6 +21,7 @@ from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 
 _PIECE = 1 << 19
+_CONNECTION = "connection-uuid64"  # no export shows what all ones are of it
 
 
 class BundleReader:
@@ -70,6 +71,16 @@ class BundleReader:
             found.setdefault(self._columns.type_of(one).evidence, []).append(one.mnemonic)
         return noted(self._store.schema, found)
 
+    def _unsure(self, extents: Sequence[Extent]) -> Iterator[str]:
+        """Say which columns have cells that may be null or a number."""
+        named = [
+            column.mnemonic
+            for column, extent in zip(self._store.columns, extents, strict=True)
+            if extent.gaps and self._columns.type_of(column).tag == _CONNECTION
+        ]
+        if named:
+            yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
+
     def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
         kind = self._columns.type_of(column)
         width = column.field.width
@@ -93,7 +104,11 @@ class BundleReader:
             columns=tuple(found),
             rows=times.size,
             number=self._number,
-            notes=(*self.notes, *(one.removesuffix(".") for one in self._places.remarks)),
+            notes=(
+                *self.notes,
+                *self._unsure(extents),
+                *(one.removesuffix(".") for one in self._places.remarks),
+            ),
         )
 
     def _stack_cells(self, columns: Sequence[Raw], times: Raw) -> Iterator[ColumnCells]:

@@ -25,12 +25,14 @@ _SIGNED = 1 << 63
 class Extent:
     """What a whole column shows: that it holds `nothing`, or numbers of 64 bits without sign.
 
+    `gaps` tells that some cell is null.
     `width` is that of its field in bytes, which may be less than that of its numbers here.
     """
 
     nothing: bool = False
     unsigned: bool = False
     width: int | None = None
+    gaps: bool = False
 
 
 def is_widened(kind: EngineeringType) -> bool:
@@ -45,8 +47,8 @@ def extent_of(kind: EngineeringType, raw: Raw, width: int | None = None) -> Exte
     nulls = None if kind.all_ones else nulls_of(raw, width)
     known = raw if nulls is None else raw[~nulls]
     if not known.size:
-        return Extent(nothing=True, width=width)
-    return Extent(unsigned=int(known.max()) >= _SIGNED, width=width)
+        return Extent(nothing=True, width=width, gaps=True)
+    return Extent(unsigned=int(known.max()) >= _SIGNED, width=width, gaps=nulls is not None)
 
 
 def numbers(kind: EngineeringType, raw: Raw, extent: Extent) -> pa.Array:
