@@ -1,5 +1,3 @@
-import os
-import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +9,7 @@ import pytest
 
 from tracekit.errors import RecordingError, ToolError
 from tracekit.sitting.side import Side
-from tracekit.sitting.starting import _uninterrupted, started
+from tracekit.sitting.starting import started
 from tracekit.turns import Request
 from tracekit.turns.protocol import Turn
 
@@ -68,18 +66,3 @@ def test_a_log_that_cannot_be_written_is_told(side: Side, tmp_path: Path) -> Non
     told, log = r"one\.log cannot be written", tmp_path / "file" / "one.log"
     with pytest.raises(RecordingError, match=told), started("the candidate", side, log):
         pytest.fail("it was started")
-
-
-def test_a_signal_comes_when_the_process_is_known() -> None:
-    done: list[str] = []
-
-    def start() -> None:
-        with _uninterrupted():
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-            done.append("started")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert done == ["started"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -14,6 +14,7 @@ from distributed import Client, LocalCluster
 from distributed.system import MEMORY_LIMIT
 
 from tracekit.errors import ToolError, UsageError
+from tracekit.uninterrupted import uninterrupted
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer
@@ -73,20 +74,22 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
     with ExitStack() as stack:
         stack.enter_context(config.set(_SETTINGS))
         stack.enter_context(_quietly())
-        cluster = stack.enter_context(
-            LocalCluster(
-                n_workers=number,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                local_directory=str(scratch),
-                memory_limit=int(MEMORY_LIMIT / number),
-                silence_logs=logging.CRITICAL,
-                preload=["tracekit.batch.prelude"],
+        with uninterrupted():  # a cluster that is half there cannot be closed
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=number,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    local_directory=str(scratch),
+                    memory_limit=int(MEMORY_LIMIT / number),
+                    silence_logs=logging.CRITICAL,
+                    preload=["tracekit.batch.prelude"],
+                )
             )
-        )
-        yield Workers(stack.enter_context(Client(cluster)), local=True)
+            client = stack.enter_context(Client(cluster))
+        yield Workers(client, local=True)
 
 
 @contextmanager

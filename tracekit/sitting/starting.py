@@ -2,12 +2,10 @@
 
 import signal
 import subprocess
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from tracekit.errors import RecordingError, ToolError
 from tracekit.guardian import Care, Guardian, end_leftovers
@@ -15,6 +13,7 @@ from tracekit.process_group import sweep
 from tracekit.sitting.child import PATIENCE, Child, Patience
 from tracekit.sitting.side import Side
 from tracekit.turns import command
+from tracekit.uninterrupted import uninterrupted
 
 # It leaves after its step once it is asked; what it started may need to be told.
 _CARE = Care(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), group=True)
@@ -58,7 +57,7 @@ def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Gene
     process: subprocess.Popen[bytes] | None = None
     child: Child | None = None
     try:
-        with _uninterrupted():
+        with uninterrupted():
             process, since = _start(side, log)
             if bounds.guardian is not None:
                 bounds.guardian.watch(process.pid, _CARE)
@@ -70,30 +69,6 @@ def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Gene
             _end(process, bounds.patience, child)
             if bounds.guardian is not None:
                 bounds.guardian.forget(process.pid)
-
-
-@contextmanager
-def _uninterrupted() -> Generator[None]:
-    """Put off what signals ask for, so that no process is started that nobody knows of."""
-    if threading.current_thread() is not threading.main_thread():  # signals do not come there
-        yield
-        return
-    came: list[tuple[int, FrameType | None]] = []
-
-    def keep(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
-
-    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {one: found for one in asking if callable(found := signal.getsignal(one))}
-    for one in before:
-        signal.signal(one, keep)
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-        for number, frame in came[:1]:
-            before[signal.Signals(number)](number, frame)
 
 
 def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
