@@ -99,14 +99,6 @@ def tables_in(
                 )
 
 
-def nameless(bundle: Bundle) -> Iterator[str]:
-    """Say which tables are so damaged that not even their schema is known."""
-    for run in bundle.runs:
-        for one in run.tables:
-            if not isinstance(one, Store) and not one.schema:
-                yield f"Store {one.number} of run {run.number} is left out: {one.why}"
-
-
 def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     """Return the places of a run's tables in its table of contents, by their numbers.
 

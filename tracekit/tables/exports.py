@@ -8,9 +8,10 @@ from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
+from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.called import called
-from tracekit.tables.direct import covered, direct, nameless, tables_in
+from tracekit.tables.direct import covered, direct, tables_in
 from tracekit.tables.headers import Header, headers
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import attributes_of, place_of, schema_at
@@ -96,7 +97,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         bundle = opened(folder)
         toc = toc_of(bundle)
         tables = _by_schema(tables_in(bundle, toc))
-        return ExportIndex(tables, toc=toc, lost=tuple(nameless(bundle)))
+        return ExportIndex(tables, toc=toc, lost=_left_out(bundle))
     found = _exports(folder, memory)
     note = direct(folder)
     if note is None:
@@ -109,10 +110,14 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
             for one in tables_in(bundle, found.toc, note.schemas)
             if not covered(one, there, found.toc)
         ]
-        return replace(found, tables=_by_schema([*there, *new]), lost=tuple(nameless(bundle)))
+        return replace(found, tables=_by_schema([*there, *new]), lost=_left_out(bundle))
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
         return replace(found, lost=(why,))
+
+
+def _left_out(bundle: Bundle) -> tuple[str, ...]:
+    return tuple(one for run in bundle.runs for one in run.left_out)
 
 
 def _exports(folder: Path, memory: Path | None) -> ExportIndex:

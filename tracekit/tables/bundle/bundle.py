@@ -58,6 +58,14 @@ class BundleRun:
         """The tables that can be read."""
         return tuple(one for one in self.tables if isinstance(one, Store))
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """A sentence on each table so damaged that not even its schema is known."""
+        nameless = (one for one in self.tables if isinstance(one, Unreadable) and not one.schema)
+        return tuple(
+            f"Store {one.number} of run {self.number} is left out: {one.why}" for one in nameless
+        )
+
     @cached_property
     def strings(self) -> Sequence[str]:
         """The texts that cells name by number; raise BundleError if they are damaged."""

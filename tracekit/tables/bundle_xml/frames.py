@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracekit.tables.bundle.stacks.frames import NO_BINARY, Binary, Places
+from tracekit.tables.bundle.stacks.frames import NO_BINARY, Binary, Places, looked_up, names_at
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 
 FRAME, BINARY = "frame", "binary"
-NO_PROCESS = -1
 
 
 class Frames:
@@ -33,7 +32,7 @@ class Frames:
             time: When the stack was taken, in ns of the run.
         """
         stored = np.array(addresses, np.uint64)
-        looked = stored - (stored > 0)
+        looked = looked_up(stored)
         times = np.full(stored.size, time, np.int64)
         binaries = self._places.find(np.array(pids, np.int64), looked, times)
         names = self._places.names(binaries, looked)
@@ -48,10 +47,9 @@ class Frames:
 
     def name(self, pid: int, address: int, time: int) -> str:
         """Return the name of an address that stands for itself: of its symbol, or its digits."""
-        looked = np.array([max(address - 1, 0)], np.uint64)
-        binaries = self._places.find(np.array([pid], np.int64), looked, np.array([time], np.int64))
-        (name,) = self._places.names(binaries, looked)
-        return name or f"{int(looked[0]):#x}"
+        here = np.array([pid], np.int64), np.array([address], np.uint64), np.array([time], np.int64)
+        (name,) = names_at(self._places, *here)
+        return name
 
     def meaning(self, number: int) -> Meaning:
         """Return what the element of a frame or a binary says, by its number."""

@@ -20,10 +20,11 @@ from tracekit.tables.bundle.cells.encodings import (
 )
 from tracekit.tables.bundle.cells.wording import NOTHING, decimal
 from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
 from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
 from tracekit.tables.bundle_xml.fmt import FMT
-from tracekit.tables.bundle_xml.frames import BINARY, FRAME, NO_PROCESS, Frames
+from tracekit.tables.bundle_xml.frames import BINARY, FRAME, Frames
 from tracekit.tables.bundle_xml.members import Members
 from tracekit.tables.bundle_xml.types import Types
 
@@ -210,11 +211,12 @@ class Meanings:
     def _callstack(self, kind: EngineeringType, value: int) -> Meaning:
         fragment, pc, process, *registers = self._members(value, 3, longer=True)
         count = 0 if fragment == ALL_64 else len(self._arrays.of(fragment))
-        pid = "" if process == ALL_64 else self._pid(process)
-        counted = f"{count} frames, {len(registers)} regs"
+        words = callstack_words(
+            None if pc == ALL_64 else pc, count, len(registers), self._owner(process)
+        )
         children: list[Value] = [(_ADDRESSES, fragment), (_ADDRESS, pc), (_PROCESS, process)]
         children += [(_REGISTER, register) for register in registers]
-        return Meaning(kind.tag, f"PC:{pc:#x}, {counted}, pid: {pid}", children=tuple(children))
+        return Meaning(kind.tag, words, children=tuple(children))
 
     def _backtrace(self, kind: EngineeringType, value: int) -> Meaning:
         pids, addresses = list[int](), list[int]()

@@ -10,6 +10,7 @@ from tracekit.tables.bundle.container.uniquer import DamagedArrayError, Ragged
 from tracekit.tables.bundle.stacks.addresses import (
     NO_PROCESS,
     backtraces,
+    callstack_words,
     callstacks,
     in_kernel,
     text_symbols,
@@ -83,6 +84,11 @@ def test_a_callstack_has_its_program_counter_in_front(stored: StoredArrays) -> N
         "PC:0x500, 0 frames, 0 regs, pid: 4711",
     ]
     assert found.pids.tolist() == [4711, 4711]
+
+
+def test_a_callstack_in_words() -> None:
+    assert callstack_words(0x100, 2, 3, 61) == "PC:0x100, 2 frames, 3 regs, pid: 61"
+    assert callstack_words(None, 0, 0, NO_PROCESS) == "0 frames, 0 regs"
 
 
 def test_what_a_callstack_lacks_is_not_there(stored: StoredArrays) -> None:

@@ -16,6 +16,7 @@ from tracekit.tables.bundle.stacks.frames import (
     NoPlaces,
     Sightings,
     in_order,
+    names_at,
 )
 from tracekit.tables.xml.symbols import FRAMES
 
@@ -118,11 +119,9 @@ def test_no_frames() -> None:
 
 
 def test_names_of_addresses_that_are_no_frames() -> None:
-    frames = Frames(OneBinary())
-    pids, times = np.array([4711, 4711]), np.zeros(2, np.int64)
-    names = frames.names(pids, np.array([0x1101, 0x1007C6CA8], np.uint64), times)
-    assert names == ["start", "0x1007c6ca7"]
-    assert len(frames) == 0
+    pids, times = np.full(3, 4711), np.zeros(3, np.int64)
+    addresses = np.array([0x1101, 0x1007C6CA8, 0], np.uint64)
+    assert names_at(OneBinary(), pids, addresses, times) == ["start", "0x1007c6ca7", "0x0"]
 
 
 def test_bare_addresses_stand_behind_all_others() -> None:

@@ -7,7 +7,6 @@ from tracekit.tables.bundle.about.names import names_of
 from tracekit.tables.bundle.about.run_info import run_info
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called
-from tracekit.tables.bundle.container.store import Unreadable
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")
 _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
@@ -27,9 +26,7 @@ def _of_run(run: BundleRun) -> Iterator[str]:
     yield from _build(run, info.run.instruments_version)
     yield from info.remarks
     yield from names_of(run).remarks
-    for table in run.tables:
-        if isinstance(table, Unreadable) and not table.schema:
-            yield f"Store {table.number} of run {run.number} is left out: {table.why}"
+    yield from run.left_out
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:

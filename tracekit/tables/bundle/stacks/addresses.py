@@ -49,7 +49,7 @@ class Callstacks:
         return _without_closing_zeros(self._with_pcs())
 
     def texts(self) -> list[str]:
-        """Return what an export says of each; what is not known is left out."""
+        """Return what an export says of each."""
         rows = zip(
             self.pcs.tolist(),
             self.has_pc.tolist(),
@@ -59,9 +59,7 @@ class Callstacks:
             strict=True,
         )
         return [
-            (f"PC:{pc:#x}, " if has_pc else "")
-            + f"{depth} frames, {registers} regs"
-            + (f", pid: {pid}" if pid != NO_PROCESS else "")
+            callstack_words(pc if has_pc else None, depth, registers, pid)
             for pc, has_pc, depth, registers, pid in rows
         ]
 
@@ -74,6 +72,13 @@ class Callstacks:
         values[fronts] = self.pcs[self.has_pc]
         values[rest] = self.fragments.values
         return Ragged(offsets, values)
+
+
+def callstack_words(pc: int | None, depth: int, registers: int, pid: int) -> str:
+    """Return what an export says of a callstack; None and `NO_PROCESS` are left out."""
+    at = "" if pc is None else f"PC:{pc:#x}, "
+    of = "" if pid == NO_PROCESS else f", pid: {pid}"
+    return f"{at}{depth} frames, {registers} regs{of}"
 
 
 def backtraces(arrays: Arrays, ids: Numbers) -> Backtraces:

@@ -102,7 +102,7 @@ class Frames:
         if not seen.addresses.size:
             nothing = np.empty(0, np.int64)
             return Numbered(nothing, nothing, ())
-        looked = seen.addresses - (seen.addresses > 0)
+        looked = looked_up(seen.addresses)
         binaries = self._places.find(seen.pids, looked, seen.times)
         codes, firsts = in_order(seen.addresses)
         codes, firsts = in_order((codes * (binaries.max() + 2) + binaries + 1) * 2 + seen.leaves)
@@ -116,12 +116,6 @@ class Frames:
         known = self._numbers
         numbers = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
         return Numbered(numbers.take(codes), codes, words)
-
-    def names(self, pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
-        """Return the names of addresses that are no frames of a stack."""
-        looked = addresses - (addresses > 0)
-        names = self._places.names(self._places.find(pids, looked, times), looked)
-        return [name or f"{one:#x}" for name, one in zip(names, looked.tolist(), strict=True)]
 
     def table(self) -> pa.Table:
         """Return the frames as `Symbols` has them."""
@@ -160,6 +154,18 @@ class BareFrames:
         count = len(self._numbers)
         numbers = [*range(first, first + count)]
         return _frames({"frame": numbers, "address": [*self._numbers]}, count)
+
+
+def looked_up(addresses: Addresses) -> Addresses:
+    """Return the addresses that have the names of these: one less, 0 that of itself."""
+    return addresses - (addresses > 0)
+
+
+def names_at(places: Places, pids: Numbers, addresses: Addresses, times: Numbers) -> list[str]:
+    """Return the names of addresses that are no frames of a stack, at those times (ns)."""
+    looked = looked_up(addresses)
+    names = places.names(places.find(pids, looked, times), looked)
+    return [name or f"{one:#x}" for name, one in zip(names, looked.tolist(), strict=True)]
 
 
 def in_order(values: NDArray[np.generic]) -> tuple[Numbers, Numbers]:

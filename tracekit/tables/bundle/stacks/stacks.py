@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding
 from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
 from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
-from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings
+from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings, names_at
 from tracekit.tables.bundle.stacks.members import Members, bare
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.symbols import Symbols, no_symbols
@@ -64,6 +64,7 @@ class Stacks:
             places: What lies at addresses.
         """
         self._arrays = arrays
+        self._places = places
         self._frames = Frames(places)
         self._bare = BareFrames()
         self._known = [np.empty(0, np.int32) for _ in _KINDS]
@@ -190,7 +191,7 @@ class Stacks:
     def _of_symbols(self, values: _Values) -> Iterator[tuple[int, str]]:
         of = np.flatnonzero(values.kinds == _SYMBOL)
         pids, addresses = text_symbols(self._arrays, values.ids[of])
-        names = self._frames.names(pids, addresses, values.times[of])
+        names = names_at(self._places, pids, addresses, values.times[of])
         yield from zip(of.tolist(), (f"{name}  " for name in names), strict=True)
 
     def _keep(self, values: _Values, texts: list[str], numbered: NDArray[np.bool_]) -> None:
