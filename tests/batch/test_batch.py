@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from many_recordings import GPU, exports, run
-from odd_filesystems import DeadlyFileSystem
+from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.batch import Plan, run_batch
 from tracekit.batch.results import Results
 from tracekit.errors import RecordingError, ToolError, UsageError
@@ -68,23 +68,27 @@ def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
     assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
 
 
-def test_a_recording_that_kills_its_workers_is_one_failed_row(
+def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsspec.register_implementation("deadly", DeadlyFileSystem, clobber=True)
+    fsspec.register_implementation("endless", EndlessFileSystem, clobber=True)
     marks = tmp_path / "marks"
     monkeypatch.setenv("DEADLY_MARKS", str(marks))
     for seed in (1, 2, 3):
         exports(tmp_path / "good" / f"e{seed}", seed, {GPU}).rename(tmp_path / f"e{seed}")
     deadly = exports(tmp_path / "evil", 4, {GPU})
-    words = (f"deadly://{deadly}", *(str(tmp_path / f"e{seed}") for seed in (1, 2, 3)))
-    outcome = run_batch(Plan(words, tmp_path / "out", workers=1))
-    assert (outcome.tally.done, outcome.tally.failed) == (3, 1)
-    [(name, error, hint)] = outcome.tally.failures
-    assert name.startswith("deadly://")
-    assert "died again when it was tried alone" in error
-    assert "--workers 1 --retry-failed" in hint
-    assert len(marks.read_text().split()) == 4
+    odd = (f"deadly://{deadly}", f"endless://{deadly}")
+    words = (*odd, *(str(tmp_path / f"e{seed}") for seed in (1, 2, 3)))
+    outcome = run_batch(Plan(words, tmp_path / "out", workers=1, seconds=4.0))
+    assert (outcome.tally.done, outcome.tally.failed) == (3, 2)
+    (_, late, more), (_, died, larger) = sorted(outcome.tally.failures, reverse=True)
+    assert late == "It took longer than 4 s."
+    assert "--time-limit, and --retry-failed" in more
+    assert "died again when it was tried alone" in died
+    assert "--workers 1 --retry-failed" in larger
+    # It dies twice beside the other and twice alone; the end of the other may count as its death.
+    assert len(marks.read_text().split()) in {3, 4}
     assert not list((tmp_path / "out").glob(".work-*"))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,17 @@ class DeadlyFileSystem(LocalFileSystem):
         with Path(os.environ["DEADLY_MARKS"]).open("a") as marks:
             marks.write(f"{os.getpid()}\n")
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class EndlessFileSystem(LocalFileSystem):
+    """Never comes to an end when it is fetched from; looking does no harm."""
+
+    protocol = "endless"
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        return super()._strip_protocol(str(path).removeprefix("endless://"))
+
+    def get(self, *_: Any, **__: Any) -> None:
+        """Wait for what never comes."""
+        threading.Event().wait()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracekit import pipeline
 from tracekit.analysis.result import Result, load
@@ -20,7 +21,11 @@ from tracekit.imports import recordings_of
 from tracekit.recording import Recording
 from tracekit.tables.put_away import NOTE
 
+if TYPE_CHECKING:
+    from distributed import Worker
+
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
+BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers tell of a task
 _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace")
 
 
@@ -66,6 +71,7 @@ class Task:
 
 def analysed(task: Task) -> tuple[Row, ...]:
     """Return the rows of a source, one for each recording in it, or one that says why not."""
+    _tell_begin()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tracekit-", dir=_scratch()) as scratch:
         folder = Path(scratch)
@@ -147,12 +153,24 @@ def _result(task: Task, recording: Recording) -> Result:
     return pipeline.analyze(recording, redacted=task.choices.redacted)
 
 
+def _tell_begin() -> None:
+    """Tell whoever waits for it that the worker begins a task now."""
+    worker = _worker()
+    if worker is not None:
+        worker.log_event(BEGUN, {"key": worker.get_current_task()})
+
+
 def _scratch() -> str | None:
     """Return the folder of the worker, which is emptied even after one that was killed."""
+    worker = _worker()
+    return None if worker is None else str(worker.local_directory)
+
+
+def _worker() -> "Worker | None":
     from distributed import get_worker  # noqa: PLC0415  one recording alone needs no cluster
 
     try:
-        return str(get_worker().local_directory)
+        return get_worker()
     except ValueError:
         return None
 

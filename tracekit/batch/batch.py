@@ -42,6 +42,7 @@ class Plan:
         workers: How many processes; None for as many as fit.
         choices: What is asked of every recording.
         retry: Whether those that failed before are tried again.
+        seconds: The time that one recording may take.
     """
 
     words: tuple[str, ...]
@@ -50,6 +51,7 @@ class Plan:
     workers: int | None = None
     choices: Choices = field(default_factory=Choices)
     retry: bool = False
+    seconds: float = 3600.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _analyse(plan: Plan, sources: Sequence[Source], results: "_Writer") -> tuple
 
     with _workers(plan, len(sources)) as workers:
         warnings = () if workers.local else _unseen(workers, sources, plan)
-        for rows in Course(workers).ended(chain([first], tasks)):
+        for rows in Course(workers, plan.seconds).ended(chain([first], tasks)):
             results.write(rows)
     return warnings
 

@@ -3,18 +3,17 @@
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
-from distributed import Future, as_completed
+from distributed import as_completed
 from distributed.scheduler import KilledWorker
 
 from tracekit.batch.analysing import Task, analysed
+from tracekit.batch.limit import Running, TimeLimit
 from tracekit.batch.row import Row
 from tracekit.batch.workers import Workers
 from tracekit.errors import ToolError
-
-Running = Future[Any]
+from tracekit.units import span
 
 _AHEAD = 2  # tasks for each thread: one that runs, one that waits beside it
 _LOOK = 10.0  # s after which the workers are counted again
@@ -23,14 +22,22 @@ _DIED = (
     "most likely for its use of memory, or it crashed."
 )
 _DIED_HINT = "Try it with a larger share of the memory: --workers 1 --retry-failed."
+_LATE_HINT = "Give it more time with --time-limit, and --retry-failed."
 _LOST_HINT = "The worker could not even begin; see what its log says."
 
 
 class Course:
     """The way of tasks through the workers."""
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
+    def __init__(self, workers: Workers, seconds: float) -> None:
+        """Begin.
+
+        Args:
+            workers: Who analyses.
+            seconds: The time that one recording may take.
+        """
+        self._workers, self._seconds = workers, seconds
+        self._limit = TimeLimit(workers.client, seconds)
         self._batch = uuid4().hex[:8]
         self._died: list[Task] = []
         self._looked = 0.0
@@ -45,9 +52,12 @@ class Course:
         Raises:
             ToolError: The scheduler is gone; tasks that had not ended are lost.
         """
-        yield from self._through(iter(tasks), alone=False)
-        died, self._died = self._died, []
-        yield from self._through(iter(died), alone=True)
+        try:
+            yield from self._through(iter(tasks), alone=False)
+            died, self._died = self._died, []
+            yield from self._through(iter(died), alone=True)
+        finally:
+            self._limit.close()
 
     def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[Row, ...]]:
         running: dict[Running, Task] = {}
@@ -73,6 +83,7 @@ class Course:
             key = f"tracekit-{self._batch}-{task.source.key}-{uuid4().hex[:4]}"
             future = self._workers.client.submit(analysed, task, key=key, pure=False)
             running[future] = task
+            self._limit.watch(future)
             ends.add(future)
         return bool(running)
 
@@ -84,9 +95,11 @@ class Course:
 
     def _rows(self, future: Running, task: Task, *, alone: bool) -> tuple[Row, ...]:
         """Return what became of a task; nothing where it is to be tried again."""
+        late = self._limit.is_late(future)
         if future.status == "finished":
-            rows: tuple[Row, ...] = future.result()
-            return rows
+            return future.result()
+        if late:
+            return (failed(task, f"It took longer than {span(self._seconds)}.", _LATE_HINT),)
         if future.cancelled():
             raise ToolError(
                 "The scheduler is gone, or somebody cancelled the batch.",

@@ -41,6 +41,9 @@ def batch(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try those again that failed before.")
     ] = False,
+    time_limit: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest time that one recording may take.")
+    ] = "1h",
     no_redact: options.NoRedact = False,
     open_page: options.OpenPage = False,
 ) -> None:
@@ -60,6 +63,7 @@ def batch(
     from tracekit import console
     from tracekit.batch import Choices, Plan, run_batch, wanted_tables
     from tracekit.errors import UsageError
+    from tracekit.plan import seconds
 
     if scheduler and workers is not None:
         raise UsageError(
@@ -67,7 +71,8 @@ def batch(
             hint="Give one of them.",
         )
     choices = Choices(target, wanted_tables(tables), not no_redact)
-    plan = Plan(tuple(sources), output, scheduler, workers, choices, retry_failed)
+    most = seconds(time_limit)
+    plan = Plan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:
         outcome = run_batch(plan, progress if console.watched() else _now_and_then())
     _show(outcome)
