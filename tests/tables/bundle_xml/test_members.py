@@ -28,3 +28,8 @@ def test_arrays_are_found_by_their_numbers_wherever_they_lie(tmp_path: Path) -> 
     for beyond in (len(run.arrays), (1 << 64) - 1):
         with pytest.raises(DamagedArrayError):
             members.of(beyond)
+    assert members.of_length(first + 1, 2) == (0, 1)
+    assert members.of_length(first + 2, 2, longer=True) == (0, 1, 2)
+    for number, longer in ((2, False), (0, True)):
+        with pytest.raises(DamagedArrayError, match="another length"):
+            members.of_length(first + number, 2, longer=longer)

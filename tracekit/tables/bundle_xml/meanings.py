@@ -142,7 +142,7 @@ class Meanings:
         return Meaning(kind.tag, text, text)
 
     def _process(self, kind: EngineeringType, value: int) -> Meaning:
-        pid, session = self._members(value, 2)
+        pid, session = self._arrays.of_length(value, 2)
         return Meaning(
             kind.tag,
             self._names.process_with_pid(pid),
@@ -150,7 +150,7 @@ class Meanings:
         )
 
     def _thread(self, kind: EngineeringType, value: int) -> Meaning:
-        tid, process = self._members(value, 2)
+        tid, process = self._arrays.of_length(value, 2)
         children = ((_TID, tid), (_PROCESS, process))
         if process == ALL_64:
             return Meaning(kind.tag, f"Unknown {tid:#x}", children=children)
@@ -160,11 +160,11 @@ class Meanings:
     def _thread_name(self, kind: EngineeringType, value: int) -> Meaning:
         text, thread = (ALL_64 if one == ALL_32 else one for one in divmod(value, 1 << 32))
         words = "" if text == ALL_64 else self._text(text)
-        tid = "" if thread == ALL_64 else f"{self._members(thread, 2)[0]:#x}"
+        tid = "" if thread == ALL_64 else f"{self._arrays.of_length(thread, 2)[0]:#x}"
         return Meaning(kind.tag, f"{words}  {tid}", children=((_STRING, text), (_THREAD, thread)))
 
     def _uuid(self, kind: EngineeringType, value: int) -> Meaning:
-        halves = self._members(value, 2)
+        halves = self._arrays.of_length(value, 2)
         children = tuple((_HALF, half) for half in halves)
         return Meaning(kind.tag, self._uuid_words(value), children=children)
 
@@ -174,7 +174,7 @@ class Meanings:
         return Meaning(kind.tag, fmt, children=((_UUID, uuid), (_OFFSET, offset)))
 
     def _uuid_words(self, value: int) -> str:
-        high, low = self._members(value, 2)
+        high, low = self._arrays.of_length(value, 2)
         return str(UUID(int=high << 64 | low)).upper()
 
     def _label(self, kind: EngineeringType, value: int) -> Meaning:
@@ -209,7 +209,7 @@ class Meanings:
         )
 
     def _callstack(self, kind: EngineeringType, value: int) -> Meaning:
-        fragment, pc, process, *registers = self._members(value, 3, longer=True)
+        fragment, pc, process, *registers = self._arrays.of_length(value, 3, longer=True)
         count = 0 if fragment == ALL_64 else len(self._arrays.of(fragment))
         words = callstack_words(
             None if pc == ALL_64 else pc, count, len(registers), self._owner(process)
@@ -230,7 +230,7 @@ class Meanings:
         return Meaning(kind.tag, children=self._frames.of(pids, addresses, self.moment))
 
     def _text_symbol(self, kind: EngineeringType, value: int) -> Meaning:
-        process, address = self._members(value, 2)
+        process, address = self._arrays.of_length(value, 2)
         children = ((_PROCESS, process), (_ADDRESS, address))
         name = self._frames.name(self._owner(process), address, self.moment)
         return Meaning(kind.tag, f"{name}  ", children=children)
@@ -239,13 +239,7 @@ class Meanings:
         return NO_PROCESS if process in (ALL_32, ALL_64) else self._pid(process)
 
     def _pid(self, process: int) -> int:
-        return self._members(process, 2)[0]
-
-    def _members(self, number: int, count: int, *, longer: bool = False) -> tuple[int, ...]:
-        members = self._arrays.of(number)
-        if len(members) != count and not (longer and len(members) > count):
-            raise DamagedArrayError("names an array of another length than its type has")
-        return members
+        return self._arrays.of_length(process, 2)[0]
 
     def _unknown(self, kind: EngineeringType, _value: int) -> Meaning:
         raise UnwritableError(f"how values of {kind.tag or kind.type_id} are stored is not known")
