@@ -5,6 +5,7 @@ from pathlib import Path
 
 from labelled.folder import write
 from labelled.program import simulate
+from labelled.world import World
 from small_trace import SETUP
 
 # What a recording holds: all that the work of the target leaves on the GPU, or one thing of it.
@@ -20,8 +21,7 @@ _SPARSE = (
 
 def exports(folder: Path, seed: int, only: set[str] | None = None) -> Path:
     """Make a folder of exports; `seed` says how many steps it has and what happens in them."""
-    setup = replace(SETUP, seed=seed, steps=3 + seed % 7, warm_up=1, pieces=SETUP.pieces[:3])
-    recording = write(simulate(replace(setup, marks=False)), folder / "run", only)
+    recording = write(_simulated(seed), folder / "run", only)
     recording.exports.rename(folder / "exports")
     recording.provenance_file.unlink()
     recording.folder.rmdir()
@@ -30,8 +30,12 @@ def exports(folder: Path, seed: int, only: set[str] | None = None) -> Path:
 
 def run(folder: Path, seed: int, only: set[str] | None = None) -> Path:
     """Make a run's folder, as a capture leaves it before it is analysed."""
-    setup = replace(SETUP, seed=seed, steps=3 + seed % 7, warm_up=1, pieces=SETUP.pieces[:3])
-    return write(simulate(replace(setup, marks=False)), folder, only).folder
+    return write(_simulated(seed), folder, only).folder
+
+
+def _simulated(seed: int) -> World:
+    steps, pieces = 2 + seed % 3, SETUP.pieces[:2]
+    return simulate(replace(SETUP, seed=seed, steps=steps, warm_up=1, pieces=pieces, marks=False))
 
 
 def many(folder: Path, number: int) -> list[Path]:

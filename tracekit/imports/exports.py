@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain, count
 from pathlib import Path
 
 from tracekit.errors import RecordingError
@@ -53,5 +54,6 @@ def _copy(source: Source, recording: Recording) -> None:
 
 def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
     stem = schemas[0] if len(schemas) == 1 else table.stem
-    names = (f"{stem}{suffix}.xml" for suffix in ("", *(f"-{n}" for n in range(2, 10_000))))
-    return next(folder / name for name in names if not (folder / name).exists())
+    suffixes = chain([""], (f"-{number}" for number in count(2)))
+    names = (folder / f"{stem}{suffix}.xml" for suffix in suffixes)
+    return next(name for name in names if not name.exists())
