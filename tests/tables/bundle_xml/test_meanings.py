@@ -7,7 +7,7 @@ import pytest
 from bundle_writer import Backtrace, Col, Label, Part, Table, write_bundle
 from table_of_types import PYTHON, TABLE
 from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle_xml.elements import Meaning
 from tracekit.tables.bundle_xml.meanings import ALL_64, Meanings, UnwritableError
 
@@ -23,7 +23,7 @@ def meanings(tmp_path_factory: pytest.TempPathFactory) -> Meanings:
     ["XRPrototypeString", "XRProcess", "XRThread", "XRUUID", "XRFormattedLabel", "XRAny"],
 )
 def test_a_number_beyond_what_the_bundle_holds_is_damage(meanings: Meanings, type_id: str) -> None:
-    with pytest.raises(DamagedArrayError):
+    with pytest.raises(DamagedCellError):
         meanings.of(type_id, 1 << 31)
 
 
@@ -48,7 +48,7 @@ def test_an_array_of_another_length_is_damage(meanings: Meanings) -> None:
         for number in range(20)
         if _is(meanings, "XRThread", number) and not _is(meanings, "XRCoreProfileCallstack", number)
     )
-    with pytest.raises(DamagedArrayError, match="another length"):
+    with pytest.raises(DamagedCellError, match="another length"):
         meanings.of("XRCoreProfileCallstack", thread)
 
 
@@ -62,7 +62,7 @@ def test_labels_of_labels_end_before_they_fill_the_memory(tmp_path: Path) -> Non
     label = Label((Part("XRFormattedLabelTypeID", inner),) * 200)
     columns = [Col("label", "Label", "XRFormattedLabelTypeID")]
     run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(label,)])])).runs[0]
-    with pytest.raises(DamagedArrayError, match="more than 1,048,576 letters"):
+    with pytest.raises(DamagedCellError, match="more than 1,048,576 letters"):
         Meanings(run).of("XRFormattedLabel", len(run.typed_arrays) - 1)
 
 
@@ -70,13 +70,13 @@ def test_a_stack_of_one_chunk_again_and_again_ends_too(tmp_path: Path) -> None:
     stack = Backtrace(((PYTHON, tuple(range(1000))),) * 1000)
     columns = [Col("stack", "Stack", "XRBacktraceTypeID")]
     run = Bundle(write_bundle(tmp_path / "x.trace", [Table("t", columns, [(stack,)])])).runs[0]
-    with pytest.raises(DamagedArrayError, match="more than 65,536 frames"):
+    with pytest.raises(DamagedCellError, match="more than 65,536 frames"):
         Meanings(run).of("XRBacktrace", len(run.arrays) - 1)
 
 
 def _is(meanings: Meanings, type_id: str, number: int) -> bool:
     try:
         meanings.of(type_id, number)
-    except DamagedArrayError:
+    except DamagedCellError:
         return False
     return True

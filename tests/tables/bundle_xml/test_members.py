@@ -6,7 +6,7 @@ import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle_xml.members import Members
 
 
@@ -26,10 +26,10 @@ def test_arrays_are_found_by_their_numbers_wherever_they_lie(tmp_path: Path) -> 
         arrays[1500],
     ]
     for beyond in (len(run.arrays), (1 << 64) - 1):
-        with pytest.raises(DamagedArrayError):
+        with pytest.raises(DamagedCellError):
             members.of(beyond)
     assert members.of_length(first + 1, 2) == (0, 1)
     assert members.of_length(first + 2, 2, longer=True) == (0, 1, 2)
     for number, longer in ((2, False), (0, True)):
-        with pytest.raises(DamagedArrayError, match="another length"):
+        with pytest.raises(DamagedCellError, match="another length"):
             members.of_length(first + number, 2, longer=longer)

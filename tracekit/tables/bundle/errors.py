@@ -19,6 +19,13 @@ class UnknownBundleError(InputError):
     """A bundle has a layout that tracekit does not know, and so is not guessed at."""
 
 
+class DamagedCellError(ValueError):
+    """A cell names what the bundle does not hold, or what is not of the cell's type.
+
+    Its words are the end of a sentence. Who knows the table makes a BundleError of it.
+    """
+
+
 def damaged(bundle: Path, name: str, why: str) -> BundleError:
     """Say which file of a bundle is damaged, and how."""
     return BundleError(f"{called(bundle)}: {name} {why}.", hint=WAY_OUT)

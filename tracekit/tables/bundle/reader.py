@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import OutOfRangeError, Raw
+from tracekit.tables.bundle.cells.cells import Raw
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.encodings import STACKS, Evidence
 from tracekit.tables.bundle.cells.notes import noted
 from tracekit.tables.bundle.cells.numeric import NUMERIC, Extent, extent_of, is_widened
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import StackColumn, Stacks
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
@@ -96,7 +96,7 @@ class BundleReader:
                 continue
             try:
                 found.append(self._columns.cells(column, raw, extent))
-            except (OutOfRangeError, DamagedArrayError, pa.ArrowInvalid) as error:
+            except (DamagedCellError, pa.ArrowInvalid) as error:
                 raise self._damaged(f"its column {column.mnemonic} {error}") from error
         return Node(
             schema=store.schema,
@@ -126,7 +126,7 @@ class BundleReader:
         ]
         try:
             found = self._stacks.cells(wanted, times.astype(np.int64))
-        except (OutOfRangeError, DamagedArrayError) as error:
+        except DamagedCellError as error:
             raise self._damaged(f"a stack {error}") from error
         for kind, (column, _), (texts, numbers) in zip(kinds, chosen, found, strict=True):
             about = ExportColumn(column.mnemonic, column.title, kind.tag)

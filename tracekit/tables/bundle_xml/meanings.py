@@ -19,7 +19,7 @@ from tracekit.tables.bundle.cells.encodings import (
     Evidence,
 )
 from tracekit.tables.bundle.cells.wording import NOTHING, decimal
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.addresses import NO_PROCESS, callstack_words
 from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle_xml.elements import Meaning, Value
@@ -81,7 +81,7 @@ class Meanings:
         """Return the meaning of a value of a type, None for no value.
 
         Raises:
-            DamagedArrayError: It names an array or a text that the bundle does not hold.
+            DamagedCellError: It names an array or a text that the bundle does not hold.
             UnwritableError: It is, or it holds, a value of an unknown encoding.
         """
         if type_id in _NESTED:
@@ -94,7 +94,7 @@ class Meanings:
     def words(self, type_id: str, value: int) -> str:
         """Return what `fmt` says of a value, also of none."""
         if self._depth >= _DEEPEST:
-            raise DamagedArrayError(f"has labels within labels, more than {_DEEPEST} deep")
+            raise DamagedCellError(f"has labels within labels, more than {_DEEPEST} deep")
         self._depth += 1
         try:
             meaning = self.of(type_id, value)
@@ -123,7 +123,7 @@ class Meanings:
     def _text(self, number: int) -> str:
         if number < len(self._run.strings):
             return self._run.strings[number]
-        raise DamagedArrayError("names a text that the bundle does not hold")
+        raise DamagedCellError("names a text that the bundle does not hold")
 
     def _integer(self, kind: EngineeringType, value: int) -> Meaning:
         if kind.evidence is Evidence.RAW:
@@ -184,19 +184,19 @@ class Meanings:
             words.append(self._worded(*part))
             letters += len(words[-1])
             if letters > _LONGEST:
-                raise DamagedArrayError(f"has a label of more than {_LONGEST:,} letters")
+                raise DamagedCellError(f"has a label of more than {_LONGEST:,} letters")
         return Meaning(kind.tag, " ".join(words), children=parts)
 
     def _any(self, _kind: EngineeringType, value: int) -> Value:
         parts = self._parts(value)
         if len(parts) != 1 or self.type(parts[0][0]).encoding is Encoding.ANY:
-            raise DamagedArrayError("has a cell of any type that is not one value")
+            raise DamagedCellError("has a cell of any type that is not one value")
         return parts[0]
 
     def _parts(self, value: int) -> tuple[Value, ...]:
         members, types = self._typed.of(value), self._run.types
         if len(members) % 2 or any(one >= len(types) for one in members[::2]):
-            raise DamagedArrayError("has a label whose parts have no type")
+            raise DamagedCellError("has a label whose parts have no type")
         pairs = zip(members[::2], members[1::2], strict=True)
         return tuple((types[number], part) for number, part in pairs)
 
@@ -226,7 +226,7 @@ class Meanings:
             pids += [self._owner(process)] * len(found)
             addresses += found
             if len(addresses) > _MOST_FRAMES:
-                raise DamagedArrayError(f"has a stack of more than {_MOST_FRAMES:,} frames")
+                raise DamagedCellError(f"has a stack of more than {_MOST_FRAMES:,} frames")
         return Meaning(kind.tag, children=self._frames.of(pids, addresses, self.moment))
 
     def _text_symbol(self, kind: EngineeringType, value: int) -> Meaning:

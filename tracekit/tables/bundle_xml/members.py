@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError
+from tracekit.tables.bundle.container.uniquer import Arrays
+from tracekit.tables.bundle.errors import DamagedCellError
 
 _AT_ONCE = 1 << 10
 _KEPT = 64  # blocks of so many arrays; what a file asks for lies close together
@@ -23,7 +24,7 @@ class Members:
         """Return the members of an array.
 
         Raises:
-            DamagedArrayError: There is none of that number, or it is damaged.
+            DamagedCellError: There is none of that number, or it is damaged.
         """
         block, place = divmod(number, _AT_ONCE)
         return self._block(block)[place] if number < len(self._arrays) else self._one(number)
@@ -32,11 +33,11 @@ class Members:
         """Return the members of an array that has `count`, or more if it may be `longer`.
 
         Raises:
-            DamagedArrayError: It has another length, or `of` raises it.
+            DamagedCellError: It has another length, or `of` raises it.
         """
         members = self.of(number)
         if len(members) != count and not (longer and len(members) > count):
-            raise DamagedArrayError("names an array of another length than its type has")
+            raise DamagedCellError("names an array of another length than its type has")
         return members
 
     def _read(self, block: int) -> list[tuple[int, ...]]:

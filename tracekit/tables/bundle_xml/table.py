@@ -9,7 +9,7 @@ from typing import BinaryIO
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, EngineeringType, Evidence
 from tracekit.tables.bundle.container.records import TIME, Column, read_records
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
 from tracekit.tables.bundle_xml.meanings import Meanings
 
@@ -55,7 +55,7 @@ def write_table(
     file.writelines(part.encode() for part in _head(store, index, kinds))
     try:
         file.writelines(text.encode() for text in _rows(store, kinds, columns, meanings))
-    except DamagedArrayError as error:
+    except DamagedCellError as error:
         raise run.files.damaged(store.bulkstore, str(error)) from error
     file.write(_END.encode())
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.tables.bundle.cells.cells import (
-    OutOfRangeError,
     as_array,
     blocks,
     decimals,
@@ -17,6 +16,7 @@ from tracekit.tables.bundle.cells.cells import (
     nulls_of,
     signed,
 )
+from tracekit.tables.bundle.errors import DamagedCellError
 
 NULL, MOST = (1 << 32) - 1, (1 << 64) - 1
 BIAS = (1 << 63) - 1
@@ -50,7 +50,7 @@ def test_a_column_of_nulls_names_nothing() -> None:
 
 @pytest.mark.parametrize("values", [(5,), (0, 5), (NULL - 1, NULL)])
 def test_a_number_beyond_the_last_is_refused(values: tuple[int, ...]) -> None:
-    with pytest.raises(OutOfRangeError, match="does not hold"):
+    with pytest.raises(DamagedCellError, match="does not hold"):
         distinct(narrow(*values), 5)
 
 

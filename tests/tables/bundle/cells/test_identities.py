@@ -9,9 +9,8 @@ from bundle_writer import Encoder, write_bundle
 from bundle_writer.values import Process, Thread
 from small_bundle import PYTHON, SERVER, ticks
 from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle.cells.cells import OutOfRangeError
 from tracekit.tables.bundle.cells.identities import Identities
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 
 ALL = (1 << 64) - 1
 
@@ -71,9 +70,9 @@ def test_an_array_of_another_length_is_no_process(tmp_path: Path, stored: tuple[
     encoder = Encoder()
     wanted = ids(encoder.arrays.id(stored))
     found = identities(tmp_path, encoder)
-    with pytest.raises(OutOfRangeError, match="no process or thread"):
+    with pytest.raises(DamagedCellError, match="no process or thread"):
         found.processes(wanted)
-    with pytest.raises(OutOfRangeError, match="no process or thread"):
+    with pytest.raises(DamagedCellError, match="no process or thread"):
         found.threads(wanted)
 
 
@@ -82,7 +81,7 @@ def test_a_thread_of_a_process_that_is_not_there_is_damage(tmp_path: Path) -> No
     wanted = ids(encoder.arrays.id((7, 1 << 30)), encoder.arrays.id((7, 1 << 63)))
     found = identities(tmp_path, encoder)
     for one in wanted:
-        with pytest.raises(DamagedArrayError, match="does not hold"):
+        with pytest.raises(DamagedCellError, match="does not hold"):
             found.threads(ids(one))
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError
+from tracekit.tables.bundle.container.uniquer import Arrays
+from tracekit.tables.bundle.errors import DamagedCellError
 
 HEAD = struct.pack("<5I", 0x01234567, 0x000A337E, 1, 0, 1)
 DATA_HEAD = HEAD.ljust(0x20, b"\0")
@@ -58,7 +59,7 @@ def test_a_block_begins_at_its_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [-1, 1, 1 << 40])
 def test_there_is_no_array_beyond_the_last(tmp_path: Path, number: int) -> None:
     arrays = written(tmp_path, array(1), [(32, 0)])
-    with pytest.raises(DamagedArrayError, match="does not hold"):
+    with pytest.raises(DamagedCellError, match="does not hold"):
         arrays.take(ids(number))
 
 
@@ -74,7 +75,7 @@ def test_an_array_lies_within_its_block(
     tmp_path: Path, content: bytes, pair: tuple[int, int], words: str
 ) -> None:
     arrays = written(tmp_path, content, [pair])
-    with pytest.raises(DamagedArrayError, match=words):
+    with pytest.raises(DamagedCellError, match=words):
         arrays.take(ids(0))
 
 

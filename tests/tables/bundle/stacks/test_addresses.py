@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stored_arrays import NULL, StoredArrays
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError, Ragged
+from tracekit.tables.bundle.container.uniquer import Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.addresses import (
     NO_PROCESS,
     backtraces,
@@ -120,24 +121,24 @@ def test_arrays_of_another_kind_are_told_apart(stored: StoredArrays) -> None:
     empty, one, far = stored.id(), stored.id(1), stored.id(1 << 40, 2)
     trace = stored.id(empty << 32 | one)
     arrays = stored.read()
-    with pytest.raises(DamagedArrayError, match="no callstack"):
+    with pytest.raises(DamagedCellError, match="no callstack"):
         callstacks(arrays, numbers(one))
-    with pytest.raises(DamagedArrayError, match="no tagged backtrace"):
+    with pytest.raises(DamagedCellError, match="no tagged backtrace"):
         untagged(arrays, numbers(empty))
-    with pytest.raises(DamagedArrayError, match="no tagged backtrace"):
+    with pytest.raises(DamagedCellError, match="no tagged backtrace"):
         untagged(arrays, numbers(far))
-    with pytest.raises(DamagedArrayError, match="no text symbol"):
+    with pytest.raises(DamagedCellError, match="no text symbol"):
         text_symbols(arrays, numbers(one))
-    with pytest.raises(DamagedArrayError, match="no process"):
+    with pytest.raises(DamagedCellError, match="no process"):
         backtraces(arrays, numbers(trace))
 
 
 def test_an_array_beyond_the_last_is_not_looked_for(stored: StoredArrays) -> None:
     missing, farther = stored.id(99_999), stored.id(1 << 40, 1, stored.process())
     arrays = stored.read()
-    with pytest.raises(DamagedArrayError, match="does not hold"):
+    with pytest.raises(DamagedCellError, match="does not hold"):
         backtraces(arrays, numbers(missing))
-    with pytest.raises(DamagedArrayError, match="does not hold"):
+    with pytest.raises(DamagedCellError, match="does not hold"):
         callstacks(arrays, numbers(farther))
 
 
@@ -146,7 +147,7 @@ def test_a_stack_deeper_than_any_is_refused(stored: StoredArrays) -> None:
     deep = stored.id(*[chunk] * 17)
     callstack = stored.callstack(1, *range(17_000))
     arrays = stored.read()
-    with pytest.raises(DamagedArrayError, match="more than 16,384 frames"):
+    with pytest.raises(DamagedCellError, match="more than 16,384 frames"):
         backtraces(arrays, numbers(deep))
-    with pytest.raises(DamagedArrayError, match="more than 16,384 frames"):
+    with pytest.raises(DamagedCellError, match="more than 16,384 frames"):
         callstacks(arrays, numbers(callstack))

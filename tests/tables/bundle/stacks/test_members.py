@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError, Ragged
+from tracekit.tables.bundle.container.uniquer import Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.members import Members, bare
 from tracekit.tables.xml.symbols import STACKS
 
@@ -42,6 +43,6 @@ def test_more_frames_than_any_recording_has_are_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr("tracekit.tables.bundle.stacks.members._MOST", 3)
     members = Members()
     members.add(of(2), np.array([True]), [(of(0), stacks([1, 2]))])
-    with pytest.raises(DamagedArrayError, match="more frames than are read of one table"):
+    with pytest.raises(DamagedCellError, match="more frames than are read of one table"):
         members.add(of(2), np.array([True]), [(of(0), stacks([1, 2]))])
     assert members.table(0)["frames"].to_pylist() == [[1, 2]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stored_arrays import NULL, StoredArrays
 from tracekit.tables.bundle.cells.encodings import Encoding
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.frames import NoPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
 from tracekit.tables.xml.symbols import FRAMES, STACKS
@@ -148,7 +148,7 @@ def test_no_rows_and_nothing_but_nulls(stored: StoredArrays) -> None:
 def test_a_run_without_arrays(stored: StoredArrays) -> None:
     stacks = Stacks(stored.read(), NoPlaces())
     assert cells(stacks, column(CALLSTACK, NULL))[0].numbers.to_pylist() == [None]
-    with pytest.raises(DamagedArrayError, match="does not hold"):
+    with pytest.raises(DamagedCellError, match="does not hold"):
         cells(stacks, column(CALLSTACK, 0))
 
 
@@ -177,7 +177,7 @@ def test_the_same_array_repeated_beyond_all_memory_is_refused(
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
     stacks = Stacks(stored.read(), NoPlaces())
     cells(stacks, column(BACKTRACE, *ids[:9]))
-    with pytest.raises(DamagedArrayError, match="more frames than are read"):
+    with pytest.raises(DamagedCellError, match="more frames than are read"):
         cells(stacks, column(BACKTRACE, *ids))
 
 

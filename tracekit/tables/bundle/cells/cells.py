@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import BIAS, UNITS
 from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.errors import DamagedCellError
 
 Raw = NDArray[np.unsignedinteger[Any]]
 Flags = NDArray[np.bool_]
@@ -21,10 +22,6 @@ Flags = NDArray[np.bool_]
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 _BLOCK = 1 << 17
 _EXACT = 1 << 53
-
-
-class OutOfRangeError(ValueError):
-    """A cell names what the bundle does not hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +66,7 @@ def distinct(raw: Raw, size: int) -> Distinct:
         size: How many there are of what the numbers name.
 
     Raises:
-        OutOfRangeError: A number is not below `size`.
+        DamagedCellError: A number is not below `size`.
     """
     nulls = nulls_of(raw)
     used = np.zeros(size, np.bool_)
@@ -79,7 +76,7 @@ def distinct(raw: Raw, size: int) -> Distinct:
         if not known.size:
             return Distinct(np.empty(0, np.int64), raw.view(np.int32), nulls)
     if raw.size and int(raw.max()) >= size:
-        raise OutOfRangeError("names what the bundle does not hold")
+        raise DamagedCellError("names what the bundle does not hold")
     for block in blocks(raw.size):
         used[raw[block]] = True
     places = np.cumsum(used, dtype=np.int32) - np.int32(1)

@@ -57,8 +57,7 @@ class Columns:
 
         Raises:
             BundleError: The texts or arrays of the bundle are damaged.
-            OutOfRangeError: A cell names what the bundle does not hold.
-            DamagedArrayError: So does one of an array.
+            DamagedCellError: A cell names what the bundle does not hold.
         """
         kind = self.type_of(column)
         about = ExportColumn(column.mnemonic, column.title, kind.tag)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.about.names import Names, names_of
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import Flags, OutOfRangeError
+from tracekit.tables.bundle.cells.cells import Flags
 from tracekit.tables.bundle.cells.encodings import ALL_64
 from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.errors import DamagedCellError
 
 _PARTS = 2  # of a process: pid, session; of a thread: tid, process
 
@@ -51,8 +52,7 @@ class Identities:
 
         Raises:
             BundleError: The arrays are damaged.
-            DamagedArrayError: There is no such array.
-            OutOfRangeError: An array is that of no process.
+            DamagedCellError: There is no such array, or it is that of no process.
         """
         pids, known = _numbers(self._pairs(ids)[:, 0])
         pairs = zip(pids.tolist(), known.tolist(), strict=True)
@@ -80,7 +80,7 @@ class Identities:
     def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
         found = self._arrays.take(ids)
         if found.lengths.size and not (found.lengths == _PARTS).all():
-            raise OutOfRangeError("names an array that is no process or thread")
+            raise DamagedCellError("names an array that is no process or thread")
         return found.values.reshape(-1, _PARTS)
 
 

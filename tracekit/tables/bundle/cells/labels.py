@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import OutOfRangeError, blocks
+from tracekit.tables.bundle.cells.cells import blocks
 from tracekit.tables.bundle.cells.encodings import (
     ALL_64,
     Encoding,
@@ -23,6 +23,7 @@ from tracekit.tables.bundle.cells.number_texts import joined, reordered
 from tracekit.tables.bundle.cells.values import Values
 from tracekit.tables.bundle.cells.wording import NOTHING
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 
 _DEEPEST = 8
 _LONGEST = 1 << 12  # parts of one label
@@ -47,12 +48,12 @@ class Labels:
 
         Raises:
             BundleError: The arrays are damaged.
-            DamagedArrayError: There is no such array.
-            OutOfRangeError: A part is of no type, or names what is not there, or lies too deep.
+            DamagedCellError: There is no such array, or a part is of no type, names what is not
+                there, or lies too deep.
         """
         self._nested = self._nested + 1 if depth else 0
         if depth == _DEEPEST or self._nested > _MOST_NESTED:
-            raise OutOfRangeError("holds labels that are nested too deeply")
+            raise DamagedCellError("holds labels that are nested too deeply")
         parts = [self._block(ids[block], depth) for block in blocks(ids.size)]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
@@ -60,11 +61,11 @@ class Labels:
         """Return cells of any type, each an array of one part: their texts, and their tags.
 
         Numbers stand as an export writes them, not as a label words them. What `texts` raises is
-        raised, and OutOfRangeError where there are several parts.
+        raised, and DamagedCellError where there are several parts.
         """
         pairs = self.parts(ids)
         if not (pairs.lengths == _PAIR).all():
-            raise OutOfRangeError("names a value of several parts where one belongs")
+            raise DamagedCellError("names a value of several parts where one belongs")
         types, stored = pairs.values[::_PAIR], pairs.values[1::_PAIR]
         parts: list[tuple[Numbers, pa.Array]] = []
         tags: set[str] = set()
@@ -83,13 +84,13 @@ class Labels:
         found = self._run.typed_arrays.take(ids)
         lengths = found.lengths
         if lengths.size and ((lengths % _PAIR).any() or int(lengths.max()) > _PAIR * _LONGEST):
-            raise OutOfRangeError("names a label whose parts are not whole, or too many")
+            raise DamagedCellError("names a label whose parts are not whole, or too many")
         return found
 
     def type_of(self, number: int) -> EngineeringType:
-        """Return the type of a part by its number; raise OutOfRangeError if there is none."""
+        """Return the type of a part by its number; raise DamagedCellError if there is none."""
         if number >= len(self._run.types):
-            raise OutOfRangeError("has a part of a type that the bundle does not list")
+            raise DamagedCellError("has a part of a type that the bundle does not list")
         return engineering_type(self._run.types[number], self._run.required)
 
     def _block(self, ids: Numbers, depth: int) -> pa.Array:
@@ -105,7 +106,7 @@ class Labels:
             texts = self._part(int(members[0, column]), members[:, column + 1], depth)
             size += len(texts) * rows if isinstance(texts, str) else texts.nbytes
             if size > _MOST_TEXT:
-                raise OutOfRangeError("holds labels of more text than a recording can have")
+                raise DamagedCellError("holds labels of more text than a recording can have")
             columns.append(texts)
         same = [one for one in columns if isinstance(one, str)]
         return (
@@ -137,9 +138,9 @@ class Labels:
 
 
 def as_ids(values: NDArray[np.uint64]) -> Numbers:
-    """Return values as the numbers of arrays; raise OutOfRangeError where they can be none."""
+    """Return values as the numbers of arrays; raise DamagedCellError where they can be none."""
     if values.size and int(values.max()) >= 1 << 32:
-        raise OutOfRangeError("names what the bundle does not hold")
+        raise DamagedCellError("names what the bundle does not hold")
     return values.astype(np.int64)
 
 

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import OutOfRangeError, signed
+from tracekit.tables.bundle.cells.cells import signed
 from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding, EngineeringType
 from tracekit.tables.bundle.cells.identities import Identities
 from tracekit.tables.bundle.cells.number_texts import hexadecimal, joined
 from tracekit.tables.bundle.cells.wording import PRIVATE, decimal, uuids, worded
 from tracekit.tables.bundle.container.uniquer import Numbers
+from tracekit.tables.bundle.errors import DamagedCellError
 
 Stored = NDArray[np.uint64]
 
@@ -39,8 +40,7 @@ class Values:
 
         Raises:
             BundleError: The arrays are damaged.
-            DamagedArrayError: There is no such array.
-            OutOfRangeError: There is no such text, or an array is not what it must be.
+            DamagedCellError: There is no such text or array, or it is not what it must be.
         """
         if kind.tag == "private":
             return pa.repeat(PRIVATE, stored.size)
@@ -80,16 +80,16 @@ class Values:
         return texts.take(coded.indices)
 
     def strings(self, stored: Stored | Numbers) -> pa.Array:
-        """Return the texts of these numbers; raise OutOfRangeError if there is no such text."""
+        """Return the texts of these numbers; raise DamagedCellError if there is no such text."""
         if stored.size and int(stored.max()) >= len(self._texts):
-            raise OutOfRangeError("names a text that the bundle does not hold")
+            raise DamagedCellError("names a text that the bundle does not hold")
         return self._texts.take(pa.array(stored))
 
     def uuids(self, ids: Numbers) -> pa.Array:
         """Return UUIDs as texts; raise what `worded` raises."""
         halves = self._arrays.take(ids)
         if not (halves.lengths == _HALVES).all():
-            raise OutOfRangeError("names an array that is no UUID")
+            raise DamagedCellError("names an array that is no UUID")
         return uuids(halves.values)
 
     def locations(self, stored: Stored) -> pa.Array:
@@ -128,5 +128,5 @@ def _where(halves: Stored, texts: Callable[[Stored], pa.Array]) -> pa.Array:
 
 def _ids(stored: Stored) -> Numbers:
     if stored.size and int(stored.max()) > _LOW:
-        raise OutOfRangeError("names an array that the bundle does not hold")
+        raise DamagedCellError("names an array that the bundle does not hold")
     return stored.astype(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.errors import DamagedCellError
 
 NOTHING = -1
 _MAGIC = (0x01234567, 0x000A337E, 1)
@@ -43,10 +44,6 @@ class Ragged:
         return self.values[self.offsets[number] : self.offsets[number + 1]]
 
 
-class DamagedArrayError(ValueError):
-    """A cell names an array that is not there, or lies beyond its block."""
-
-
 class Arrays:
     """All arrays of a uniquer; its files are read when the first one is asked for."""
 
@@ -65,19 +62,19 @@ class Arrays:
 
         Raises:
             BundleError: The files are damaged.
-            DamagedArrayError: There is no such array, or it is damaged.
+            DamagedCellError: There is no such array, or it is damaged.
         """
         words, starts, ends = self._parts()
         if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < starts.size:
-            raise DamagedArrayError("names an array that the bundle does not hold")
+            raise DamagedCellError("names an array that the bundle does not hold")
         begins, limits = starts.take(ids), ends.take(ids)
         if ids.size and int((begins - limits).max()) >= 0:
-            raise DamagedArrayError("names an array beyond the end of its file")
+            raise DamagedCellError("names an array beyond the end of its file")
         lengths = words.take(begins).astype(np.int64)
         if int(lengths.sum()) > _MOST_TAKEN:
-            raise DamagedArrayError("names arrays of more numbers than a recording can have")
+            raise DamagedCellError("names arrays of more numbers than a recording can have")
         if ids.size and int((begins + 1 + lengths * _WORDS - limits).max()) > 0:
-            raise DamagedArrayError("names an array that does not fit into its block")
+            raise DamagedCellError("names an array that does not fit into its block")
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         places = np.repeat(begins + 1, lengths) + within * _WORDS

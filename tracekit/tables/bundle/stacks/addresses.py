@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64
-from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
+from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 
 NO_PROCESS = -1
 _DEEPEST = 1 << 14
@@ -88,7 +89,7 @@ def backtraces(arrays: Arrays, ids: Numbers) -> Backtraces:
 
     Raises:
         BundleError: The arrays are damaged.
-        DamagedArrayError: There is no such array, or it is no backtrace.
+        DamagedCellError: There is no such array, or it is no backtrace.
     """
     chunks = _chunks(arrays.take(ids))
     parts = arrays.take((chunks.values & _LOW).astype(np.int64))
@@ -102,10 +103,10 @@ def untagged(arrays: Arrays, ids: Numbers) -> Numbers:
     """Return the backtraces that tagged ones wrap; raise what `backtraces` raises."""
     found = arrays.take(ids)
     if bool((found.lengths < 1).any()):
-        raise DamagedArrayError("names an array that is no tagged backtrace")
+        raise DamagedCellError("names an array that is no tagged backtrace")
     inner = found.values[found.offsets[:-1]]
     if inner.size and int(inner.max()) > int(_LOW):
-        raise DamagedArrayError("names an array that is no tagged backtrace")
+        raise DamagedCellError("names an array that is no tagged backtrace")
     return inner.astype(np.int64)
 
 
@@ -113,7 +114,7 @@ def callstacks(arrays: Arrays, ids: Numbers) -> Callstacks:
     """Return the stacks that the kernel's profiler took; raise what `backtraces` raises."""
     found = arrays.take(ids)
     if bool((found.lengths < _CALLSTACK).any()):
-        raise DamagedArrayError("names an array that is no callstack")
+        raise DamagedCellError("names an array that is no callstack")
     fragments, pcs, owners = (found.values[found.offsets[:-1] + part] for part in range(3))
     taken = _taken(arrays, fragments)
     _require_depth(taken)
@@ -130,7 +131,7 @@ def text_symbols(arrays: Arrays, ids: Numbers) -> tuple[Numbers, NDArray[np.uint
     """Return process and address of text symbols; raise what `backtraces` raises."""
     found = arrays.take(ids)
     if bool((found.lengths != 2).any()):  # noqa: PLR2004  # process, address
-        raise DamagedArrayError("names an array that is no text symbol")
+        raise DamagedCellError("names an array that is no text symbol")
     pairs = found.values.reshape(-1, 2)
     owners = np.minimum(pairs[:, 0], _LOW).astype(np.int64)
     return _pids(arrays, owners), _plain(pairs[:, 1])
@@ -161,7 +162,7 @@ def _taken(arrays: Arrays, fragments: NDArray[np.uint64]) -> Ragged:
     there = np.flatnonzero((fragments != _ALL_ONES) & (fragments != _LOW))
     wanted = fragments[there]
     if wanted.size and int(wanted.max()) > int(_LOW):
-        raise DamagedArrayError("names an array that the bundle does not hold")
+        raise DamagedCellError("names an array that the bundle does not hold")
     taken = arrays.take(wanted.astype(np.int64))
     lengths = np.zeros(fragments.size, np.int64)
     lengths[there] = taken.lengths
@@ -173,7 +174,7 @@ def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
     there = distinct != int(_LOW)
     taken = arrays.take(distinct[there])
     if bool((taken.lengths < 1).any()):
-        raise DamagedArrayError("names an array that is no process")
+        raise DamagedCellError("names an array that is no process")
     stored = taken.values[taken.offsets[:-1]]
     pids = np.full(distinct.size, NO_PROCESS, np.int64)
     pids[there] = np.where(stored <= _LOW, stored, _LOW).astype(np.int64)
@@ -183,7 +184,7 @@ def _pids(arrays: Arrays, owners: Numbers) -> Numbers:
 
 def _require_depth(stacks: Ragged) -> None:
     if stacks.lengths.size and int(stacks.lengths.max()) > _DEEPEST:
-        raise DamagedArrayError(f"names a stack of more than {_DEEPEST:,} frames")
+        raise DamagedCellError(f"names a stack of more than {_DEEPEST:,} frames")
 
 
 def _without_closing_zeros(stacks: Ragged) -> Ragged:

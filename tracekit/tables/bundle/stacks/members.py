@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.bundle.container.uniquer import DamagedArrayError, Numbers, Ragged
+from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.xml.fast.heap import Growing
 from tracekit.tables.xml.symbols import STACKS
 
@@ -39,12 +40,12 @@ class Members:
             parts: The numbers of some values, and their frames; those of `bare` are bare.
 
         Raises:
-            DamagedArrayError: There are more frames than any recording has.
+            DamagedCellError: There are more frames than any recording has.
         """
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if ends.size else 0
         if self._members.size + total > _MOST:
-            raise DamagedArrayError("names more frames than are read of one table")
+            raise DamagedCellError("names more frames than are read of one table")
         members = np.empty(total, np.int64)
         for of, stacks in parts:
             shift = (ends - lengths)[of] - stacks.offsets[:-1]

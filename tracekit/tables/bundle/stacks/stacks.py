@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding
-from tracekit.tables.bundle.container.uniquer import Arrays, DamagedArrayError, Numbers, Ragged
+from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
+from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
 from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings, names_at
 from tracekit.tables.bundle.stacks.members import Members, bare
@@ -82,7 +83,7 @@ class Stacks:
 
         Raises:
             BundleError: The arrays are damaged.
-            DamagedArrayError: A cell names none, or one that is no stack, or too deep a one.
+            DamagedCellError: A cell names none, or one that is no stack, or too deep a one.
         """
         self._require(columns)
         for values in self._new(columns, times):
@@ -105,7 +106,7 @@ class Stacks:
         for column in columns:
             ids = column.ids[column.ids != ALL_32]
             if ids.size and int(ids.max()) >= count:
-                raise DamagedArrayError("names an array that the bundle does not hold")
+                raise DamagedCellError("names an array that the bundle does not hold")
 
     def _new(self, columns: Sequence[StackColumn], times: Numbers) -> Iterator[_Values]:
         """Yield the values that have not occurred before, in the order in which they do."""
