@@ -14,7 +14,7 @@ from tracekit.toc import TocRun
 INFO: dict[str, Any] = {
     "_targetUUID": DEVICE,
     "_targetModel": "MacBook Air",
-    "_targetName": "Ada's Mac",
+    "_targetName": "A Mac",
     "_targetOperatingSystem": "26.3.1 (25D2128)",
     "_targetPlatform": "macOS",
     "targetType": 1,
@@ -61,7 +61,7 @@ def test_a_launched_process(tmp_path: Path) -> None:
         device={
             "uuid": DEVICE,
             "model": "MacBook Air",
-            "name": "Ada's Mac",
+            "name": "A Mac",
             "os-version": "26.3.1 (25D2128)",
             "platform": "macOS",
         },
@@ -137,6 +137,10 @@ def test_a_status_that_may_be_a_signal_gives_no_reason(
         ("../../../etc/passwd", "2026-03-30T21:37:58.749Z"),
         ("", "2026-03-30T21:37:58.749Z"),
         (7, "2026-03-30T21:37:58.749Z"),
+        (
+            Archived("NSTimeZone", {"NS.name": "Europe/Berlin", "NS.data": b"TZif"}),
+            "2026-03-30T23:37:58.749+02:00",
+        ),
     ],
 )
 def test_dates_stand_in_the_zone_of_the_device(tmp_path: Path, zone: Any, date: str) -> None:

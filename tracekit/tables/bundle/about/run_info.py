@@ -162,7 +162,8 @@ def _zone(document: RunDocument, device: str) -> tzinfo:
     by_device = {} if clocks is None else entries(archive, clocks)
     clock = by_device.get(device, next(iter(by_device.values()), None))
     values = [] if clock is None else archive.sequence(clock)
-    name = archive.plain(values[_ZONE]) if len(values) > _ZONE else None
+    named = values[_ZONE] if len(values) > _ZONE else None
+    name = archive.part(named, "NS.name") or archive.plain(named)  # a zone, or what it is called
     try:
         return ZoneInfo(name) if isinstance(name, str) else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):
