@@ -8,7 +8,7 @@ from tracekit.errors import InputError
 from tracekit.tables.bundle.about.document import Document
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
-from tracekit.tables.bundle.container.requirements import Requirements, requirements
+from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
 from tracekit.tables.bundle.container.store import (
     Store,
     Unreadable,
@@ -21,7 +21,6 @@ from tracekit.tables.bundle.errors import BundleError, unknown
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000
-_TYPE_SUFFIX = "TypeID"
 
 
 class BundleRun:
@@ -93,7 +92,7 @@ class BundleRun:
             raise self.files.damaged(name, str(error)) from error
         if not all(isinstance(one, str) for one in found):
             raise self.files.damaged(name, "is no list of types")
-        return [one.removesuffix(_TYPE_SUFFIX) for one in found]
+        return [one.removesuffix(TYPE_SUFFIX) for one in found]
 
     def _table(self, number: int) -> Store | Unreadable:
         try:

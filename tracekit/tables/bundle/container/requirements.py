@@ -21,7 +21,8 @@ _TRACE = "com.apple.dt.trace"
 _TRACE_VERSION = 5
 _AT_MOST_ONE = ("com.apple.dt.path-manager.compression", "com.apple.dt.Instruments.Hierarchies")
 _TOPOLOGY = "com.apple.dt.ac.topology."
-_TYPE, _TYPE_SUFFIX = "com.apple.dt.etype.", "TypeID"
+_TYPE = "com.apple.dt.etype."
+TYPE_SUFFIX = "TypeID"
 _TAG = re.compile(r"engineering type '([^']{1,80})'")
 
 
@@ -93,6 +94,6 @@ def _types(versions: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]
     for name, (version, message) in versions.items():
         if name.startswith(_TYPE):
             tag = _TAG.search(message)
-            type_id = name.removeprefix(_TYPE).removesuffix(_TYPE_SUFFIX)
+            type_id = name.removeprefix(_TYPE).removesuffix(TYPE_SUFFIX)
             found[type_id] = (version, tag[1] if tag else "")
     return found

@@ -20,6 +20,7 @@ from tracekit.tables.bundle.container.record_layout import (
     RecordLayout,
     read_layout,
 )
+from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX
 
 _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000
@@ -142,9 +143,9 @@ def _columns(files: Files, name: str, root: Element, layout: RecordLayout) -> It
         topology = column.get("topologyField")
         place = layout.topology.get(topology) if topology else next(own, None)
         mnemonic, type_id = column.get("mnemonic"), column.get("engineeringType", "")
-        if place is None or not mnemonic or not type_id.endswith("TypeID"):
+        if place is None or not mnemonic or not type_id.endswith(TYPE_SUFFIX):
             raise files.damaged(name, "has columns that its records do not")
         title = column.get("engineeringName", "")
-        yield StoreColumn(mnemonic, title, type_id.removesuffix("TypeID"), place)
+        yield StoreColumn(mnemonic, title, type_id.removesuffix(TYPE_SUFFIX), place)
     if next(own, None) is not None:
         raise files.damaged(name, "lacks columns that its records have")
