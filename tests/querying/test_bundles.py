@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bundle_writer import write_bundle
-from small_bundle import PYTHON, SERVER, intervals
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.errors import RecordingError
 from tracekit.querying.kept import normalized
 from tracekit.recording import Provenance, Recording
 from tracekit.tables.direct import Direct, note_direct
@@ -57,6 +58,16 @@ def test_a_table_of_a_runs_bundle_is_kept_until_the_bundle_changes(
     (recording.bundle / "more").write_text("something else")
     assert normalized(recording, "gpu_intervals", tmp_path).file != first.file
     assert not first.file.exists()
+
+
+def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
+    tmp_path: Path, ask: Ask
+) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", [ticks([number]) for number in range(7)])
+    with pytest.raises(RecordingError, match="No run has a table ticks that can be read") as told:
+        ask("select * from ticks", bundle)
+    assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in told.value.message
+    assert "`tracekit tables RUN ticks` reads that of one run; --table" in told.value.hint
 
 
 @pytest.mark.corpus

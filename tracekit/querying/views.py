@@ -132,11 +132,16 @@ class Views:
         return str(link)
 
     def _nowhere(self, name: str) -> RecordingError:
+        if reason := self.left_out.reason(name):
+            return RecordingError(
+                f"No run has a table {name} that can be read ({reason}).",
+                hint=f"`tracekit tables RUN {name}` reads that of one run; --table says which of "
+                "several.",
+            )
         near = get_close_matches(name, self._there(), cutoff=0.4)
         hint = f"Near are {', '.join(near)}. " if near else ""
-        reason = self.left_out.reason(name)
         return RecordingError(
-            f"No run has the table {name}{reason and f', as far as they can be read ({reason})'}.",
+            f"No run has the table {name}.",
             hint=f"{hint}It is made of {origins(SCHEMAS[name])}; "
             "`tracekit query --list` tells what there is.",
         )

@@ -14,6 +14,7 @@ from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.stored import is_bundle
 from tracekit.toc import Toc
 
+_LISTED = 5  # tables that a sentence names
 _KEEP_APART = " Keep the exports of one recording in a folder."
 
 
@@ -146,7 +147,9 @@ def kept_as(one: Listed, tables: Sequence[Listed]) -> Choice:
 
 
 def _named(tables: Sequence[Listed]) -> str:
-    return "; ".join(map(str, tables))
+    more = len(tables) - _LISTED
+    others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
+    return "; ".join([*map(str, tables[:_LISTED]), *others])
 
 
 def _why_left_out(one: Listed) -> str:
