@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from lxml import html
 
+from tracekit.analysis.metrics import METRICS
 from tracekit.report.batch import Entry, Finding, render_batch
+from tracekit.report.naming import heading
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -89,6 +91,14 @@ def test_spreads_are_drawn_of_what_several_have() -> None:
     assert tree.xpath("//figcaption/b/text()") == ["GPU busy"]
     assert "8 recordings from 1 ms to 8 ms, half of them up to 4.50 ms." in words(tree)
     assert "The same in all recordings that have it: Idle ratio 10.0 %." in words(tree)
+
+
+def test_numbers_that_are_the_same_are_all_said() -> None:
+    alike = dict.fromkeys(METRICS, 1.0)
+    tree = page(entry("a", metrics=alike), entry("b", metrics=alike))
+    [said] = tree.xpath("//section[h2='How numbers are spread']/p")
+    assert all(heading(name) in words(said) for name in METRICS)
+    assert not tree.xpath("//figcaption")
 
 
 def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:
