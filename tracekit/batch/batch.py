@@ -119,10 +119,11 @@ class _Writer:
         """Yield a task for each source that is not done; count the others."""
         known = self._results.known()
         choices = self._plan.choices
+        settings = choices.settings
         for source in sources:
             task = Task(source, self._worded(source.place.name), "", choices, self._folder)
             try:
-                stamp = source.stamp(choices.settings)
+                stamp = source.stamp(settings)
             except TracekitError as error:
                 self.write((replace(task.row, error=error.message, hint=error.hint),))
                 continue

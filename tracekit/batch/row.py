@@ -1,6 +1,7 @@
 """What a batch keeps of a recording: one row of its data set."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -25,6 +26,12 @@ class Found:
     advice: str
     saving_ms: float | None = None
     within: str = ""
+
+
+@cache
+def _ours() -> str:
+    """Return the version that analyses; finding it out takes as long as a small row."""
+    return version("tracekit")
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Row:
     findings: tuple[Found, ...] = ()
     warnings: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
-    tracekit: str = field(default_factory=lambda: version("tracekit"))
+    tracekit: str = field(default_factory=_ours)
 
 
 _NUMBERS = pa.map_(pa.string(), pa.float64())
