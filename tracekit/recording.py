@@ -175,6 +175,11 @@ class Recording:
         return self.folder / "tables"
 
     @property
+    def normalized(self) -> Path:
+        """The tables that questions asked for; they are made again where they are missing."""
+        return self.tables / "normalized"
+
+    @property
     def result_file(self) -> Path:
         """Metrics, findings and checks."""
         return self.folder / "result.json"

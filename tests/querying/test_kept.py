@@ -11,7 +11,7 @@ import pytest
 
 import tracekit
 from tracekit.errors import TracekitError
-from tracekit.querying.kept import FOLDER, normalized
+from tracekit.querying.kept import normalized
 from tracekit.recording import Process, Recording
 from tracekit.tables import MissingTableError
 
@@ -31,7 +31,7 @@ def workshop(tmp_path: Path) -> Path:
 
 
 def kept(recording: Recording) -> list[Path]:
-    return sorted((recording.tables / FOLDER).glob("*"))
+    return sorted(recording.normalized.glob("*"))
 
 
 def test_a_kept_table_is_the_runs_table(recording: Recording, workshop: Path, later: None) -> None:
@@ -86,9 +86,14 @@ def test_a_table_of_exports_that_are_young_is_not_kept(
     assert kept(recording) == []
 
 
-def test_a_damaged_file_is_made_again(recording: Recording, workshop: Path, later: None) -> None:
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_a_damaged_file_is_made_again(
+    damage: str, recording: Recording, workshop: Path, later: None
+) -> None:
     part = normalized(recording, "gpu_intervals", workshop)
-    part.file.write_bytes(part.file.read_bytes()[:-9])
+    content = bytearray(part.file.read_bytes())
+    content[20] ^= 4  # in a page, where DuckDB would not see it
+    part.file.write_bytes(content if damage == "flipped" else content[:-9])
     again = normalized(recording, "gpu_intervals", workshop)
     assert again == part
     assert pq.read_table(again.file)["duration"].to_pylist() == [10, 30]

@@ -59,7 +59,12 @@ def keep_tables(
         table = pa.Table.from_pandas(frame, preserve_index=False)
         names = pa.array([row.recording] * table.num_rows, pa.string()).dictionary_encode()
         with replacing(Path(output) / FOLDER / name / f"{row.key}.parquet") as file:
-            pq.write_table(table.add_column(0, "recording", names), file, compression="zstd")
+            pq.write_table(
+                table.add_column(0, "recording", names),
+                file,
+                compression="zstd",
+                write_page_checksum=True,
+            )
         kept.append(name)
     return tuple(kept)
 

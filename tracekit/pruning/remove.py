@@ -70,6 +70,7 @@ def _remove_bundles(recording: Recording, part: Part) -> dict[Path, str]:
             return {recording.bundle: why}
         _stand_for(recording, away)
         (recording.exports / DIRECT).unlink()
+        _forget_normalized(recording)
     for bundle in part.paths:
         left = trash(bundle)
         if left.exists():
@@ -96,6 +97,7 @@ def _remove_exports(recording: Recording) -> dict[Path, str]:
         _stand_for(recording, away)
         for one in away:
             (recording.exports / one.name).unlink(missing_ok=True)
+        _forget_normalized(recording)
         _note(recording, "exports")
     return stays
 
@@ -104,6 +106,12 @@ def _stand_for(recording: Recording, away: Sequence[PutAway]) -> None:
     """Let what was kept stand for what is removed next."""
     _flush(recording.tables)
     note_put_away(recording.exports, *away)
+
+
+def _forget_normalized(recording: Recording) -> None:
+    """Remove the tables of questions: made of what went, they would never be read again."""
+    if not recording.tables.is_symlink() and not recording.normalized.is_symlink():
+        shutil.rmtree(recording.normalized, ignore_errors=True)
 
 
 def _flush(folder: Path) -> None:

@@ -3,11 +3,13 @@
 The file's name holds a digest of everything that the table follows from: the stamps of the
 exports, and of the bundle where tables are read from it, the targets, the table's columns, and
 the versions of what reads it. So a table that is no longer true has another name, and is never
-met. A file appears whole or not at all; what its reader had to say stands in it.
+met; and a checksum of its content, so that neither is one that was damaged. A file appears whole
+or not at all; what its reader had to say stands in it.
 """
 
 import logging
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from functools import cache
@@ -28,10 +30,10 @@ from tracekit.tables.direct import direct
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.stamp import lasting, stamp
 
-FOLDER = "normalized"
 FORMAT = 1
 _SAID = b"tracekit.said"
 _ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
+_BLOCK = 1 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -59,17 +61,19 @@ def normalized(recording: Recording, name: str, workshop: Path) -> Part:
     before = _digest(recording, name)
     if before is None:
         return _made(recording, name, workshop)
-    file = recording.tables / FOLDER / f"{name}.{before}.parquet"
-    return _whole(file) or _keep(recording, name, file, workshop)
+    kept = sorted(recording.normalized.glob(f"{name}.{before}-*.parquet"))
+    whole = next(filter(None, map(_whole, kept)), None)
+    return whole or _keep(recording, name, before, workshop)
 
 
-def _keep(recording: Recording, name: str, file: Path, workshop: Path) -> Part:
+def _keep(recording: Recording, name: str, digest: str, workshop: Path) -> Part:
     made = _made(recording, name, workshop)
-    if file != recording.tables / FOLDER / f"{name}.{_digest(recording, name)}.parquet":
+    if digest != _digest(recording, name):
         return made
     try:
+        file = recording.normalized / f"{name}.{digest}-{_checksum(made.file)}.parquet"
         with replacing(file) as kept, made.file.open("rb") as content:
-            while block := content.read(1 << 20):
+            while block := content.read(_BLOCK):
                 kept.write(block)
         for other in file.parent.glob(f"{name}.*.parquet"):
             if other != file:
@@ -96,15 +100,25 @@ def _made(recording: Recording, name: str, workshop: Path) -> Part:
 
 
 def _whole(file: Path) -> Part | None:
-    """Return the table that is kept there; None where there is none that can be read."""
-    if not file.exists():
-        return None
+    """Return the table that is kept there; None where it is not what was written."""
     try:
+        if not file.stem.endswith(f"-{_checksum(file)}"):
+            _log.info("%s is damaged, and made again", file)
+            return None
         metadata = pq.read_metadata(file).metadata or {}
         return Part(file, msgspec.json.decode(metadata[_SAID], type=tuple[str, ...]))
     except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError) as error:
         _log.info("%s is made again: %s", file, error)
         return None
+
+
+def _checksum(file: Path) -> str:
+    """Return a checksum of a file's content; DuckDB looks at none, and would answer wrongly."""
+    found = 0
+    with file.open("rb") as content:
+        while block := content.read(_BLOCK):
+            found = zlib.crc32(block, found)
+    return f"{found:08x}"
 
 
 def _digest(recording: Recording, name: str) -> str | None:
