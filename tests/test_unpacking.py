@@ -116,6 +116,12 @@ def test_no_more_is_taken_than_a_bundle_has(
     with pytest.raises(InputError, match="more than any bundle"):
         unpack_bundle(archive, tmp_path / "out")
     monkeypatch.undo()
+    zeros = packed({**WHOLE, "x.trace/corespace/zeros": bytes(1 << 20)})
+    require_bundle(zeros)
+    monkeypatch.setattr(unpacking, "_ANY_RATIO", 5000)
+    with pytest.raises(InputError, match="more than any bundle"):
+        unpack_bundle(zeros, tmp_path / "out")
+    monkeypatch.undo()
     monkeypatch.setattr(unpacking, "_MOST_MEMBERS", 2)
     with pytest.raises(InputError, match="more than any bundle"):
         unpack_bundle(archive, tmp_path / "out")

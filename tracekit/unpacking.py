@@ -19,6 +19,8 @@ SUFFIX = ".zip"
 _MARKS = frozenset({"corespace", "open.creq", "form.template"})
 _MOST_MEMBERS = 200_000
 _MOST_BYTES = 1 << 37
+_ANY_RATIO = 1 << 28  # bytes up to which it does not matter how well they were packed
+_MOST_RATIO = 100  # of what bundles hold, most is deflated already
 _BLOCK = 1 << 20
 _FAILURES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
@@ -70,7 +72,9 @@ def _opened(archive: Path) -> Generator[zipfile.ZipFile]:
 def _members(archive: Path, file: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
     """Return the files of the bundle and their names in it."""
     found = file.infolist()
-    if len(found) > _MOST_MEMBERS or sum(one.file_size for one in found) > _MOST_BYTES:
+    size = sum(one.file_size for one in found)
+    inflated = size > _ANY_RATIO and size > _MOST_RATIO * archive.stat().st_size
+    if len(found) > _MOST_MEMBERS or size > _MOST_BYTES or inflated:
         raise InputError(f"{archive} holds more than any bundle; it was not unpacked.")
     for one in found:
         _require_plain(archive, one)
