@@ -10,7 +10,7 @@ from distributed import LocalCluster
 from many_recordings import GPU, run
 from tracekit.batch import Choices, Plan, run_batch
 from tracekit.batch import workers as workers_module
-from tracekit.batch.workers import fitting, workers_of
+from tracekit.batch.workers import fitting, local_workers, workers_of
 from tracekit.errors import ToolError, UsageError
 
 
@@ -32,6 +32,22 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
 def test_as_many_processes_start_as_there_is_work_and_room_for() -> None:
     assert fitting(1) == 1
     assert 1 <= fitting(10_000) <= workers_module.CPU_COUNT
+
+
+def test_a_worker_that_nobody_starts_anew_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "_LOST", 0.1)
+    monkeypatch.setattr(workers_module, "_LOOK", 0.1)
+    with local_workers(1, tmp_path) as workers:
+        client = workers.client
+        before = set(client.nthreads())
+        (nanny,) = client.cluster.workers.values()
+        client.sync(nanny.close)
+        deadline = time.monotonic() + 60
+        while not set(client.nthreads()) - before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert client.submit(len, "done").result(timeout=60) == 4
 
 
 def test_a_cluster_is_asked_what_it_has_and_sees(cluster: LocalCluster, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, cast
 
 from dask import config
@@ -18,6 +19,8 @@ from tracekit.uninterrupted import uninterrupted
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer
+_LOST = 30.0  # s after which a worker that does not come back is given up
+_LOOK = 5.0  # s after which given up workers are replaced
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
 _SETTINGS = {
     # A recording that kills its worker twice is set aside, and tried once more alone.
@@ -73,9 +76,10 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
     """
     with ExitStack() as stack:
         stack.enter_context(config.set(_SETTINGS))
+        stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": f"{_LOST}s"}))
         stack.enter_context(_quietly())
         with uninterrupted():  # a cluster that is half there cannot be closed
-            cluster = stack.enter_context(
+            made: Any = stack.enter_context(
                 LocalCluster(
                     n_workers=number,
                     threads_per_worker=1,
@@ -88,8 +92,31 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
                     preload=["tracekit.batch.prelude"],
                 )
             )
-            client = stack.enter_context(Client(cluster))
+            client = stack.enter_context(Client(made))
+        stack.enter_context(_replaced(made, number))
         yield Workers(client, local=True)
+
+
+@contextmanager
+def _replaced(cluster: LocalCluster, number: int) -> Generator[None]:
+    """Start workers in the place of those that are given up, until the context ends.
+
+    A nanny starts a worker that died anew, but not one that dies while it starts; a batch would
+    wait for it without end.
+    """
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(_LOOK):
+            cluster.scale(number)
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager
