@@ -5,10 +5,17 @@ from dataclasses import replace
 import pytest
 
 from tracekit.analysis.doubt import doubted
-from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.finding import Evidence, Finding, Severity
 
 UNSURE = "read by an encoding that was never compared with an export"
 LOW = Finding("low-occupancy", Severity.WARNING, "Occupancy was 20 %.", "Do more at once.")
+SLOW = Finding(
+    "gpu-downclocked",
+    Severity.WARNING,
+    "Minimum 181 ms.",
+    "Cool it.",
+    evidence=(Evidence("gpu_performance_states", 0, 1),),
+)
 BUBBLES = Finding("bubbles", Severity.WARNING, "The GPU waited.", "Do not wait.")
 
 
@@ -38,3 +45,11 @@ def test_what_counters_prove_says_so(warning: str) -> None:
 )
 def test_other_columns_cast_no_doubt(warnings: list[str]) -> None:
     assert doubted([LOW, BUBBLES], warnings) == [LOW, BUBBLES]
+
+
+def test_what_performance_states_prove_says_so() -> None:
+    read = replace(SLOW, evidence=(Evidence("gauges", 0, 1),))
+    warning = f"x.trace: {UNSURE}: gpu-performance-state-intervals (gpu-performance-state)."
+    found, others = doubted([SLOW], [warning]), [LOW, BUBBLES, read]
+    assert found[0].message.startswith("Minimum 181 ms. The names of performance states were read")
+    assert doubted(others, [warning]) == others
