@@ -108,7 +108,7 @@ def _show(outcome: "Outcome") -> None:
     told += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
     console.show_hint(f"{tally.total:,} sources: {', '.join(told)}.")
     for name, error, hint in tally.failures:
-        console.show_warnings([f"{name}: {error}"])
+        console.show_warnings([error if error.startswith(name) else f"{name}: {error}"])
         if hint:
             console.show_hint(f"  {hint}")
 
