@@ -107,3 +107,12 @@ def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
         found("t/gone")
     with pytest.raises(UsageError, match=r"t/\*\*\.trace is no pattern"):
         found("t/**.trace")
+
+
+def test_bundles_may_end_in_capitals(tree: Path) -> None:
+    (tree / "loud" / "E.TRACE").mkdir(parents=True)
+    (tree / "loud" / "F.TRACE.ZIP").write_text("PK")
+    assert found("loud") == [
+        ("loud/F.TRACE.ZIP", "zipped bundle"),
+        ("loud/E.TRACE", "bundle"),
+    ]

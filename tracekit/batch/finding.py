@@ -79,7 +79,7 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]
 
 
 def _in(folder: Place, deepest: int) -> Iterator[Source]:
-    if folder.base.endswith(_BUNDLE):
+    if folder.base.lower().endswith(_BUNDLE):
         yield Source(folder, Form.BUNDLE)
         return
     there = folder.listed()
@@ -89,14 +89,16 @@ def _in(folder: Place, deepest: int) -> Iterator[Source]:
     files = [place for place, said in there if said["type"] == "file"]
     if any(_is_export(place) for place in files):
         yield Source(folder, Form.EXPORTS)
-    yield from (Source(place, Form.ZIPPED) for place in files if place.base.endswith(_ZIPPED))
+    yield from (
+        Source(place, Form.ZIPPED) for place in files if place.base.lower().endswith(_ZIPPED)
+    )
     for place, said in there:
         if _to_look_through(place, said) and deepest:
             yield from _in(place, deepest - 1)
 
 
 def _deep_enough(place: Place, deepest: int) -> bool:
-    return place.base.endswith(_BUNDLE) or place.path.count("/") > deepest
+    return place.base.lower().endswith(_BUNDLE) or place.path.count("/") > deepest
 
 
 def _to_look_through(place: Place, said: Said) -> bool:
