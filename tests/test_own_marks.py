@@ -71,9 +71,8 @@ def test_the_date_serves_where_there_is_no_time_info(recording: Recording) -> No
     assert clock(recording) == by_date
 
 
-@pytest.mark.parametrize("timebase", ["125/3", 125 << 32 | 3])
-def test_time_info_serves_where_it_can_be_read(recording: Recording, timebase: object) -> None:
-    time_info(recording, TICKS, timebase)
+def test_time_info_serves_where_it_can_be_read(recording: Recording) -> None:
+    time_info(recording, TICKS, "125/3")
     known = clock(recording)
     assert known["source"] == TIME_INFO
     assert known["origin"] == TICKS * 125 // 3

@@ -27,6 +27,7 @@ STRINGS = {
     "gpu-driver-name", "metal-event-name", "thread-state", "category", "subsystem",
     "signpost-name", "format-string", "event-type", "hang-type", "display-name",
     "display-event-name", "vsync-event", "app-period", "event-concept", "metal-memory-level-event",
+    "mps-event-name",
 }  # fmt: skip
 
 
@@ -40,12 +41,15 @@ def resolve(element: ET.Element, ids: dict[str, ET.Element]) -> ET.Element:
     return ids[element.get("ref", "")] if element.get("ref") else element
 
 
-def readable(element: ET.Element, ids: dict[str, ET.Element]) -> str:
+def readable(element: ET.Element, ids: dict[str, ET.Element]) -> str | None:
+    """Return what a cell says to people; None of one that holds sentinels only, and no words."""
     if len(element) == 0:
         return element.text or ""
     fmt = element.get("fmt")
     if fmt is not None:
         return fmt
+    if all(part.tag == "sentinel" for part in element):
+        return None
     frames = [resolve(frame, ids) for frame in element.findall("frame")]
     return f"{frames[0].get('name')} ← ({len(frames) - 1} other frames)"
 

@@ -34,8 +34,7 @@ class TimeInfo:
 def time_info(cells: Mapping[str, str]) -> TimeInfo:
     """Read the texts of the one row of `time-info`, by mnemonic.
 
-    How the export writes them is not established. A plain integer is read, and a ratio for the
-    timebase, as "125/3" or with the numerator in the upper 32 bits, as the bundle has it.
+    The ticks are a plain integer and the timebase a ratio such as "125/3".
     """
     ticks = _whole(cells.get("mabs-epoch", ""))
     ratio = _timebase(cells.get("timebase-info", ""))
@@ -106,13 +105,9 @@ def _whole(text: str) -> int | None:
 
 def _timebase(text: str) -> tuple[int, int] | None:
     ratio = _RATIO.fullmatch(text.strip())
-    packed = _whole(text)
-    if ratio:
-        numerator, denominator = int(ratio[1]), int(ratio[2])
-    elif packed is not None:
-        numerator, denominator = packed >> 32, packed & 0xFFFFFFFF
-    else:
+    if ratio is None:
         return None
+    numerator, denominator = int(ratio[1]), int(ratio[2])
     if not numerator or not denominator:
         return None
     return (numerator, denominator) if _FASTEST < numerator / denominator < _SLOWEST else None

@@ -46,6 +46,11 @@ class RunInfo:
     mach_start: int = 1_000_000_000
     paths: Mapping[int, str] = field(default_factory=dict[int, str])
     images: Mapping[int, Sequence[Image]] = field(default_factory=dict[int, Sequence[Image]])
+    as_objects: bool = False
+    """Whether members are objects and numbers are numbers.
+
+    Instruments 26.0 archives dictionaries, and the target's pid and exit status as texts.
+    """
 
 
 def document(runs: Mapping[int, tuple[RunInfo, Encoder]]) -> bytes:
@@ -77,8 +82,11 @@ def _run(info: RunInfo, encoder: Encoder) -> dict[str, Any]:
     return {
         "runInfo": Archived("XRRunInfo", _info(info)),
         "processDatas": [
-            Archived("XRProcessData", _process(pid, one.name, info.paths.get(pid)))
-            for pid, one in encoder.processes.items()
+            Archived("XRProcessData", one) if info.as_objects else one
+            for one in (
+                _process(pid, process.name, info.paths.get(pid))
+                for pid, process in encoder.processes.items()
+            )
         ],
         "threadsByTID": by_number(threads),
         "startTime": int(info.start * 10**9),
@@ -108,8 +116,8 @@ def _info(info: RunInfo) -> dict[str, Any]:
         "_targetPlatform": info.platform,
         "targetType": _KINDS[info.kind],
         "_targetProcessName": info.process,
-        "_targetProcessPid": info.pid,
-        "_targetExitStatus": info.exit_status,
+        "_targetProcessPid": _number(info, info.pid),
+        "_targetExitStatus": _number(info, info.exit_status),
         "_arguments": info.arguments,
         "_environment": dict(info.environment),
         "_rawStartTime": info.start,
@@ -124,6 +132,10 @@ def _info(info: RunInfo) -> dict[str, Any]:
             name: [dict(one) for one in settings] for name, settings in info.settings.items()
         },
     }
+
+
+def _number(info: RunInfo, number: int | None) -> int | str | None:
+    return number if number is None or info.as_objects else str(number)
 
 
 def _symbol_stores(info: RunInfo) -> dict[str, Any]:

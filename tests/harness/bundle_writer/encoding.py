@@ -43,7 +43,7 @@ class Encoder:
         self._by_kind: dict[str, Callable[[EngineeringType, Any], int]] = {
             "string": lambda _, value: self.strings.id(value),
             "number": lambda _, value: int(value),
-            "signed": lambda _, value: value + BIAS,
+            "ratio": lambda _, value: value[0] << 32 | value[1],
             "decimal": lambda _, value: int(Decimal(value).scaleb(9).to_integral_exact()) + BIAS,
             "process": lambda _, value: self.process(value),
             "thread": lambda _, value: self.thread(value),

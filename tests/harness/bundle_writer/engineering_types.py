@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal[
-    "string", "number", "signed", "decimal", "process", "thread", "thread-name", "uuid",
+    "string", "number", "ratio", "decimal", "process", "thread", "thread-name", "uuid",
     "location", "label", "numbers", "callstack", "backtrace", "text-symbol", "any", "nothing",
 ]  # fmt: skip
 U32, U64 = 4, 8
@@ -58,7 +58,7 @@ _U64 = """
     XRKDebugArgument kdebug-arg; XRKDebugStringID kdebug-string;
     XRGPUHardwareTraceID gpu-hardware-trace; XRGPUDriverIOSurfaceID gpu-driver-surface;
     XRDisplayedSurfaceSwapID displayed-surface-swap; XRMachAbsoluteTime mach-absolute-time;
-    XRMachContinuousTime mach-continuous-time; XRMachTimebaseInfo mach-timebase-info;
+    XRMachContinuousTime mach-continuous-time;
     XRMetalEncoderID metal-encoder-id; XRUnsignedIntegerHexLowercase uint64-hex-lowercase
 """
 _U32 = """
@@ -70,7 +70,8 @@ _U32 = """
     XRMetalEncodingParellismLevel metal-encoding-para
 """
 _OTHERS: dict[str, tuple[str, int, Kind]] = {
-    "XRTimeSinceEpoch": ("time-since-epoch", U64, "signed"),
+    "XRTimeSinceEpoch": ("time-since-epoch", U64, "decimal"),
+    "XRMachTimebaseInfo": ("mach-timebase-info", U64, "ratio"),
     "XRFramesPerSecond": ("fps", U64, "decimal"),
     "XRPercentage": ("percent", U64, "decimal"),
     "XRPercentageLoads": ("cpu-percent-loads", U64, "decimal"),

@@ -109,7 +109,8 @@ def messages() -> Table:
     message = Label((_part("XRNarrativeText", "seed="), inner, _part("XRPrivateValue", "")))
     place = Location(LIBRARY.uuid, 0x201E64)
     rows = [
-        (5, ThreadName("worker", MAIN), message, place, Decimal("60.13048845"), 1774906678749008896,
+        (5, ThreadName("worker", MAIN), message, place, Decimal("60.13048845"),
+         Decimal("1774906678.749008896"),
          _part("XRPrototypeString", "x"), (1, 2, 3)),
         (5, ThreadName(None, None), None, None, None, None, None, None),
     ]  # fmt: skip

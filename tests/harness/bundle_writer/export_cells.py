@@ -70,7 +70,7 @@ class Cells:
         self._by_kind: dict[str, Callable[[Element], Value]] = {
             "string": lambda cell: cell.text or "",
             "number": self._number,
-            "signed": self._number,
+            "ratio": lambda cell: tuple(int(one.text or "") for one in map(self.resolved, cell)),
             "decimal": lambda cell: Decimal(cell.text or ""),
             "process": self._process,
             "thread": self._thread,

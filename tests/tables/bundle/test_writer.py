@@ -136,7 +136,8 @@ def test_requirements_name_the_tags_of_all_types_but_those_within_others(bundle:
 @pytest.mark.parametrize(
     ("type_id", "value", "stored"),
     [
-        ("XRTimeSinceEpochTypeID", 1774906678749008896, 0x98A1BC38704D93FF),
+        ("XRTimeSinceEpochTypeID", Decimal("1774906678.749008896"), 0x98A1BC38704D93FF),
+        ("XRMachTimebaseInfoTypeID", (125, 3), 0x0000007D00000003),
         ("XRPrototypeFixedDecimalValueTypeID", Decimal(0), 0x7FFFFFFFFFFFFFFF),
         ("XRPercentageTypeID", Decimal("60.13048845"), 0x7FFFFFFFFFFFFFFF + 60130488450),
         ("XRProcessTypeID", None, 0xFFFFFFFF),

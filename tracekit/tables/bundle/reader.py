@@ -107,6 +107,7 @@ class BundleReader:
             notes=(
                 *self.notes,
                 *self._unsure(extents),
+                *(f"{store.schema}: {one}" for one in self._columns.remarks),
                 *(one.removesuffix(".") for one in self._places.remarks),
             ),
         )

@@ -38,7 +38,8 @@ _STRING, _UUID = "XRPrototypeString", "XRUUID"
 _ADDRESS, _REGISTER = "XRTextSegmentAddress", "XRRegisterContents"
 # Elements that stand only within others, and have no type of their own in a bundle.
 _ADDRESSES, _HALF, _OFFSET = "text-addresses", "eight-byte-array", "mach-o-vm-offset"
-_NESTED = frozenset({_ADDRESSES, _HALF, _OFFSET, FRAME, BINARY})
+_RATIO_FIELD = "mach-timebase-info-field"
+_NESTED = frozenset({_ADDRESSES, _HALF, _OFFSET, _RATIO_FIELD, FRAME, BINARY})
 
 
 class UnwritableError(ValueError):
@@ -62,7 +63,7 @@ class Meanings:
         self._by_encoding: dict[Encoding, Callable[[EngineeringType, int], Meaning | Value]] = {
             Encoding.STRING: self._string,
             Encoding.INTEGER: self._integer,
-            Encoding.SIGNED: self._signed,
+            Encoding.RATIO: self._ratio,
             Encoding.DECIMAL: self._decimal,
             Encoding.PROCESS: self._process,
             Encoding.THREAD: self._thread,
@@ -112,7 +113,7 @@ class Meanings:
         if tag == _ADDRESSES:
             addresses = " ".join(map(str, self._arrays.of(value)))
             return Meaning(tag, f"frag {value}", addresses)
-        return Meaning(tag, FMT[tag](value), str(value))
+        return Meaning(tag, FMT.get(tag, str)(value), str(value))
 
     def _string(self, kind: EngineeringType, value: int) -> Meaning:
         if kind.tag == "private":
@@ -133,9 +134,10 @@ class Meanings:
         words = FMT.get(kind.tag, str)
         return Meaning(kind.tag, words(value), str(value))
 
-    def _signed(self, kind: EngineeringType, value: int) -> Meaning:
-        text = str(value - BIAS)
-        return Meaning(kind.tag, text, text)
+    def _ratio(self, kind: EngineeringType, value: int) -> Meaning:
+        above, below = divmod(value, 1 << 32)
+        children = ((_RATIO_FIELD, above), (_RATIO_FIELD, below))
+        return Meaning(kind.tag, f"{above}/{below}", children=children)
 
     def _decimal(self, kind: EngineeringType, value: int) -> Meaning:
         text = decimal(value - BIAS)
@@ -161,7 +163,9 @@ class Meanings:
         text, thread = (ALL_64 if one == ALL_32 else one for one in divmod(value, 1 << 32))
         words = "" if text == ALL_64 else self._text(text)
         tid = "" if thread == ALL_64 else f"{self._arrays.of_length(thread, 2)[0]:#x}"
-        return Meaning(kind.tag, f"{words}  {tid}", children=((_STRING, text), (_THREAD, thread)))
+        children = ((_STRING, text), (_THREAD, thread))
+        fmt = None if text == thread == ALL_64 else f"{words}  {tid}"
+        return Meaning(kind.tag, fmt, children=children)
 
     def _uuid(self, kind: EngineeringType, value: int) -> Meaning:
         halves = self._arrays.of_length(value, 2)

@@ -44,12 +44,18 @@ DOCUMENTED = {
 }
 
 
+def as_dictionaries(run: dict[str, Any]) -> dict[str, Any]:
+    """Return the run with its processes archived as dictionaries, as Instruments 26.0 does."""
+    return run | {"processDatas": [dict(one.parts) for one in run["processDatas"]]}
+
+
 def names(folder: Path, run: dict[str, Any] | None, tables: Sequence[Table] = (TICK,)) -> Names:
     return names_of(bundle_of(folder, run, tables=tables).runs[0])
 
 
-def test_names_of_the_document(tmp_path: Path) -> None:
-    found = names(tmp_path, DOCUMENTED)
+@pytest.mark.parametrize("form", [dict, as_dictionaries])
+def test_names_of_the_document(tmp_path: Path, form: Any) -> None:
+    found = names(tmp_path, form(DOCUMENTED))
     assert found.process(4711) == "python3"
     assert found.process(0) == "kernel.release.t8103"
     assert found.process(6723) == "com.apple.CoreSi"
@@ -68,6 +74,13 @@ def test_a_thread_that_is_called_as_its_process_is_shown_has_the_name_of_cells(
 
 def test_a_thread_without_a_name_has_that_of_its_process(tmp_path: Path) -> None:
     assert names(tmp_path, DOCUMENTED).thread(0x59, 4711) == "python3"
+
+
+def test_a_thread_is_shown_with_its_name_up_to_the_first_0x(tmp_path: Path) -> None:
+    threads = {0x77: thread(0x77, 4711, "AppleT810xIO"), 0x78: thread(0x78, 4711, "0x12")}
+    found = names(tmp_path, DOCUMENTED | {"threadsByTID": by_number(threads)})
+    assert found.thread_with_tid(0x77, 4711) == "AppleT81 0x77 (python3, pid: 4711)"
+    assert found.thread(0x78, 4711) == "0x12"
 
 
 def test_what_is_not_known_is_called_unknown(tmp_path: Path) -> None:
@@ -152,7 +165,27 @@ def test_names_of_the_tables_where_there_is_no_document(tmp_path: Path) -> None:
 def test_a_document_without_processes_leaves_names_to_the_tables(tmp_path: Path) -> None:
     found = names(tmp_path, {"startTime": 5}, tables())
     assert found.process(0) == "kernel_task"
-    assert "the document of made.trace has no NS.objects" in found.remarks[0]
+    processes, threads = found.remarks
+    assert processes.startswith("processDatas in the form.template of made.trace has no NS.objects")
+    assert threads.startswith("threadsByTID in the form.template of made.trace ")
+
+
+def test_members_in_an_unknown_form_are_counted_and_named_by_the_table(tmp_path: Path) -> None:
+    unknown = [{"pid": 4711, "name": "python3"}, {"pid": 0, "name": "kernel"}]
+    run = DOCUMENTED | {"processDatas": [*unknown, process(61, "backboardd")]}
+    found = names(tmp_path, run, tables())
+    assert [found.process(pid) for pid in (0, 61, 4711)] == ["kernel_task", "backboardd", "python3"]
+    assert found.remarks[0] == (
+        "processDatas in the form.template of made.trace has 2 of 3 members in a form that is not "
+        "known: those processes have the names of the table process-info, some of which are cut."
+    )
+
+
+def test_a_process_that_only_the_table_knows_has_its_name_there(tmp_path: Path) -> None:
+    of_document = DOCUMENTED | {"processDatas": [process(0, "/kernel.release", "kernel")]}
+    found = names(tmp_path, of_document, tables())
+    assert [found.process(pid) for pid in (0, 4711)] == ["kernel.release", "python3"]
+    assert "lacks 1 processes of the recording" in found.remarks[0]
 
 
 def test_a_run_without_any_names(tmp_path: Path) -> None:

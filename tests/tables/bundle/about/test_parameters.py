@@ -1,5 +1,6 @@
 """What is known of a run whose bundle has no document."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ NAMED = [
 TABLES = (
     Table("time-info", [SAMPLED]),
     Table("time-info", [SAMPLED, STARTED]),
-    Table("time-info", [SAMPLED, STARTED], [(0, 1774906678749008896)]),
+    Table("time-info", [SAMPLED, STARTED], [(0, Decimal("1774906678.749008896"))]),
     Table("process-info", NAMED, [(0, 4711, "python3")]),
 )
 

@@ -15,7 +15,7 @@ NONE = Requirements()
         ("XRStartTime", "start-time", Encoding.INTEGER, Evidence.VERIFIED),
         ("XRGPUState", "gpu-state", Encoding.STRING, Evidence.VERIFIED),
         ("XRProcess", "process", Encoding.PROCESS, Evidence.VERIFIED),
-        ("XRTimeSinceEpoch", "time-since-epoch", Encoding.SIGNED, Evidence.VERIFIED),
+        ("XRTimeSinceEpoch", "time-since-epoch", Encoding.DECIMAL, Evidence.VERIFIED),
         ("XRPrototypeFixedDecimalValue", "fixed-decimal", Encoding.DECIMAL, Evidence.INFERRED),
         ("XRThermalState", "thermal-state", Encoding.STRING, Evidence.INFERRED),
         ("XRSizeInPixels", "size-in-pixels", Encoding.UNKNOWN, Evidence.NONE),

@@ -32,7 +32,7 @@ def column(type_id: str, *values: int, width: Any = np.uint64, tag: str = "") ->
         ("XRMachAbsoluteTime", (U64,), TEXTS, [None]),
         ("XRMachAbsoluteTime", (), TEXTS, []),
         ("XRStartTime", (), pa.int64(), []),
-        ("XRTimeSinceEpoch", (BIAS - 7, U64), pa.int64(), [-7, None]),
+        ("XRTimeSinceEpoch", (BIAS - 7_000_000_000, U64), pa.float64(), [-7.0, None]),
         ("XRFramesPerSecond", (BIAS + 59_500_000_000,), pa.float64(), [59.5]),
     ],
 )

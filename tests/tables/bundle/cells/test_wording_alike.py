@@ -26,7 +26,7 @@ WORDS = [
     ("XRPrototypeValue", 2370013267, "2,370,013,267"),
     ("XRPrototypeFixedDecimalValue", None, "n/a"),
     ("XRProcess", None, "n/a"),
-    ("XRThreadName", None, "  "),
+    ("XRThreadName", None, ""),
     ("XRMetalCommandBufferID", (1 << 64) - 1, "0xffffffffffffffff"),
 ]
 

@@ -69,7 +69,7 @@ def test_stacks_of_exports_written_as_bundles_are_numbered_as_in_the_exports(
     corpus: Path, tmp_path: Path
 ) -> None:
     exports = [*with_stacks(corpus)]
-    assert len(exports) == 9
+    assert len(exports) >= 9
     for number, path in enumerate(exports):
         converted = tables_of_exports([path])
         assert not converted.left_out

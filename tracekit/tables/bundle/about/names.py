@@ -7,13 +7,13 @@ document; without it, the tables of processes and threads have most of them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tracekit.tables.bundle.about.document import RunDocument
+from tracekit.tables.bundle.about.document import NAME, RunDocument, by_number, entries
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.cells.encodings import ALL_32
-from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
+from tracekit.tables.bundle.container.keyed import ArchiveError
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.errors import BundleError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "Unknown"
 MAIN_THREAD = "Main Thread"
+PROCESSES, THREADS = "processDatas", "threadsByTID"
 _SHORT = 16
 _LONGEST = 1024  # letters of any name: it is repeated in the texts of all that have it
 _KINDS = {1: "E Core", 2: "P Core"}
@@ -29,6 +30,7 @@ _LESS = (
     "Names of processes and threads are those of the tables process-info and thread-info, because "
     "{why}: some are cut, the kernel is called kernel_task, and kinds of cores are not available."
 )
+_PARTLY = "{why}: those {what} have the names of the table {table}, some of which are cut."
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,15 @@ class Names:
         return self.processes.get(pid, UNKNOWN)
 
     def thread(self, tid: int, pid: int) -> str:
-        """Return the name of a thread, without its tid: its own, or else that of its process."""
+        """Return the name of a thread, without its tid: its own, or else that of its process.
+
+        Exports show a thread's own name up to the first 0x in it, as they put the tid behind it:
+        AppleT810xIO of tid 0x77 is "AppleT81 0x77". One thread of the real exports shows it.
+        """
         name = self.threads.get(tid)
-        return UNKNOWN if name is None else name or self.process(pid)
+        if name is None:
+            return UNKNOWN
+        return name.partition("0x")[0] or name or self.process(pid)
 
     def process_with_pid(self, pid: int) -> str:
         """Return what a cell of a process shows, such as "backboardd (61)"."""
@@ -94,36 +102,79 @@ def short_name(execname: str) -> str:
 
 def process_names(document: RunDocument) -> dict[int, ProcessNames]:
     """Return what the document calls each process, by pid; raise ArchiveError if damaged."""
+    return _process_names(document)[0]
+
+
+def _process_names(document: RunDocument) -> tuple[dict[int, ProcessNames], int]:
+    """Return what the document calls each process, and how many of its members say nothing."""
     archive = document.archive
-    found: dict[int, ProcessNames] = {}
-    for one in archive.sequence(document.get("processDatas")):
-        pid, execname, display = (
-            archive.plain(archive.part(one, key)) for key in ("_pid", "_execname", "displayName")
-        )
-        if isinstance(pid, int) and isinstance(execname, str):
-            found[pid] = ProcessNames(execname, display if isinstance(display, str) else "")
-    return found
+    found, unread = dict[int, ProcessNames](), 0
+    for one in archive.sequence(document.get(PROCESSES)):
+        pid = archive.integer(archive.part(one, "_pid"))
+        execname = archive.text(archive.part(one, "_execname"))
+        if pid is None or not execname:
+            unread += 1
+        else:
+            found[pid] = ProcessNames(execname, archive.text(archive.part(one, "displayName")))
+    return found, unread
 
 
 def _gather(run: "BundleRun") -> Names:
-    document, why = run.document.run(run.number), run.document.why_not(run.number)
-    if document is not None:
-        try:
-            return _documented(document)
-        except ArchiveError as error:
-            why = f"the document of {called(run.files.bundle)} {error}"
-    return _tabled(run, why)
+    (processes, threads), damage = _tabled(run)
+    document = run.document.run(run.number)
+    if document is None:
+        less = _LESS.format(why=run.document.why_not(run.number))
+        return Names(processes, threads, {}, (less, *damage.values()))
+    own, why_processes = _documented_processes(document)
+    own_threads, why_threads = _documented_threads(document, own)
+    remarks = list[str]()
+    for part, what, table, why, missing in (
+        (PROCESSES, "processes", "process-info", why_processes, processes.keys() - own.keys()),
+        (THREADS, "threads", "thread-info", why_threads, threads.keys() - own_threads.keys()),
+    ):
+        lacking = why or (f"lacks {len(missing):,} {what} of the recording" if missing else "")
+        if lacking:
+            where = f"{part} in the {NAME} of {called(run.files.bundle)}"
+            remarks.append(_PARTLY.format(why=f"{where} {lacking}", what=what, table=table))
+            remarks += [damage[table]] if table in damage else []
+    named = processes | {pid: one.short for pid, one in own.items()}
+    return Names(named, threads | own_threads, _cores(document), tuple(remarks))
 
 
-def _documented(document: RunDocument) -> Names:
-    archive, processes = document.archive, process_names(document)
-    threads: dict[int, str] = {}
-    for tid, one in archive.by_number(document.get("threadsByTID")):
-        name, pid = (archive.plain(archive.part(one, key)) for key in ("preferredName", "pid"))
-        of = processes.get(pid) if isinstance(pid, int) else None
-        own = name[:_LONGEST] if isinstance(name, str) else ""
-        threads[tid] = of.short if of is not None and own == of.display else own
-    return Names({pid: one.short for pid, one in processes.items()}, threads, _cores(document))
+def _documented_processes(document: RunDocument) -> tuple[dict[int, ProcessNames], str]:
+    """Return what the document calls processes, and why these are not all; empty if they are."""
+    try:
+        found, unread = _process_names(document)
+    except ArchiveError as error:
+        return {}, str(error)
+    return found, _why_not(found, unread)
+
+
+def _documented_threads(
+    document: RunDocument, processes: Mapping[int, ProcessNames]
+) -> tuple[dict[int, str], str]:
+    """Return what the document calls threads, and why these are not all; empty if they are.
+
+    A thread that has its process's name, or none, is called as cells call that process.
+    """
+    archive, found, unread = document.archive, dict[int, str](), 0
+    try:
+        for tid, one in by_number(entries(archive, document.get(THREADS))).items():
+            pid = archive.integer(archive.part(one, "pid"))
+            own = archive.text(archive.part(one, "preferredName"))[:_LONGEST]
+            if pid is None and not own:
+                unread += 1
+                continue
+            of = None if pid is None else processes.get(pid)
+            found[tid] = of.short if of is not None and own == of.display else own
+    except ArchiveError as error:
+        return found, str(error)
+    return found, _why_not(found, unread)
+
+
+def _why_not(found: Mapping[int, Any], unread: int) -> str:
+    members = unread + len(found)
+    return f"has {unread:,} of {members:,} members in a form that is not known" if unread else ""
 
 
 def _cores(document: RunDocument) -> dict[int, str]:
@@ -135,30 +186,23 @@ def _cores(document: RunDocument) -> dict[int, str]:
         except ArchiveError:
             continue
         for place, core in enumerate(members):
-            flags = _number(archive, archive.part(core, "topology"), "_clusterFlags")
-            number = _number(archive, core, "$0")
+            flags = archive.integer(archive.part(archive.part(core, "topology"), "_clusterFlags"))
+            number = archive.integer(archive.part(core, "$0"))
             if flags in _KINDS:
                 found[place if number is None else number] = _KINDS[flags]
     return found
 
 
-def _number(archive: Archive, node: Value, key: str) -> int | None:
-    found = archive.plain(archive.part(node, key))
-    return found if isinstance(found, int) else None
-
-
-def _tabled(run: "BundleRun", why: str) -> Names:
-    """Return the names that the tables of processes and threads have."""
-    remarks = [_LESS.format(why=why)]
-    found: list[dict[int, str]] = []
+def _tabled(run: "BundleRun") -> tuple[list[dict[int, str]], dict[str, str]]:
+    """Return the names of processes and of threads in tables, and which tables are damaged."""
+    damage, found = dict[str, str](), list[dict[int, str]]()
     for schema, gather in (("process-info", _processes), ("thread-info", _threads)):
         try:
             found.append(gather(run, schema))
         except BundleError as error:
             found.append({})
-            remarks.append(f"Names of {schema} are not available: {error.message}")
-    processes, threads = found
-    return Names(processes, threads, {}, tuple(remarks))
+            damage[schema] = f"Names of {schema} are not available: {error.message}"
+    return found, damage
 
 
 def _processes(run: "BundleRun", schema: str) -> dict[int, str]:

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tracekit.recording import Process
-from tracekit.tables.bundle.about.document import Document, RunDocument, by_number, entries
+from tracekit.tables.bundle.about.document import NAME, Document, RunDocument, by_number, entries
 from tracekit.tables.bundle.about.names import ProcessNames, process_names, short_name
 from tracekit.tables.bundle.about.parameters import without_document
 from tracekit.tables.bundle.bundle import BundleRun
@@ -79,12 +79,10 @@ class _Info:
             raise ArchiveError("does not say how the run went")
 
     def text(self, name: str) -> str:
-        found = self.archive.plain(self.archive.part(self.node, name))
-        return found if isinstance(found, str) else ""
+        return self.archive.text(self.archive.part(self.node, name))
 
     def number(self, name: str) -> int | None:
-        found = self.archive.plain(self.archive.part(self.node, name))
-        return found if isinstance(found, int) else None
+        return self.archive.integer(self.archive.part(self.node, name))
 
     def seconds(self, name: str) -> float | None:
         found = self.archive.plain(self.archive.part(self.node, name))
@@ -98,16 +96,17 @@ class _Info:
 
 def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     info = _Info(document)
-    names = process_names(document)
+    names = _process_names(document)
     zone = _zone(document, info.text("_targetUUID"))
     settings = _settings(info)
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
     duration = info.seconds("_rawDuration")
-    status, reason, remarks = _end(info)
+    status, reason, unsure = _end(info)
+    target, unnamed = _target(run, info)
     told = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
-        target=_target(info),
+        target=target,
         target_type=_TYPES.get(info.number("targetType") or 0, ""),
         all_processes=info.number("targetType") == _ALL_PROCESSES,
         arguments=_arguments(info),
@@ -126,14 +125,46 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return RunInfo(told, settings, remarks)
+    return RunInfo(told, settings, (*unnamed, *unsure, *_missing(run, told)))
 
 
-def _target(info: _Info) -> Process | None:
-    pid = info.number("_targetProcessPid")
-    if pid is None or info.number("targetType") == _ALL_PROCESSES:
-        return None
-    return Process(pid, info.text("_targetProcessName"))
+def _process_names(document: RunDocument) -> dict[int, ProcessNames]:
+    try:
+        return process_names(document)
+    except ArchiveError:
+        return {}  # the names of the run have a remark of it
+
+
+def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
+    """Return the target, and a remark where the document has its kind and not its pid."""
+    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
+    if pid is not None or kind not in _TYPES:
+        known = pid is not None and kind != _ALL_PROCESSES
+        return (Process(pid, info.text("_targetProcessName")) if known else None), ()
+    less = (
+        f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
+        f"the target was {_TYPES[kind]}, and not its pid"
+    )
+    try:
+        target = without_document(run).target
+    except BundleError as error:
+        target, less = None, f"{less}; {error.message.removesuffix('.')}"
+    if target is None:
+        return None, (f"{less}: which rows are the target's is not known.",)
+    return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
+
+
+def _missing(run: BundleRun, told: TocRun) -> tuple[str, ...]:
+    """Return a remark on what every document says of a run and this one does not."""
+    said = {
+        "the system": told.device.get("os-version"),
+        "the kind of target": told.target_type or told.all_processes,
+        "the start": told.start_date,
+        "the duration": told.duration is not None,
+    }
+    lacking = [name for name, there in said.items() if not there]
+    where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
+    return (f"{where} does not say {', '.join(lacking)}.",) if lacking else ()
 
 
 def _arguments(info: _Info) -> str:

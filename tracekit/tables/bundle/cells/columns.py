@@ -26,8 +26,8 @@ from tracekit.tables.xml.symbols import STACK_TYPES
 
 _NARROW, _WIDE = 4, 8
 _WIDTHS = {
-    **dict.fromkeys((Encoding.SIGNED, Encoding.DECIMAL), _WIDE),
-    **dict.fromkeys((Encoding.THREAD_NAME, Encoding.LOCATION), _WIDE),
+    one: _WIDE
+    for one in (Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO)
 }
 
 
@@ -38,6 +38,11 @@ class Columns:
         """Take the run."""
         self._run = run
         self._identities = Identities(run)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the cells so far name and nothing in the bundle defines, in words."""
+        return self._identities.remarks
 
     def type_of(self, column: StoreColumn) -> EngineeringType:
         """Return what is known of a column's type, stored in a field of that width."""
@@ -96,7 +101,7 @@ class Columns:
                 size, texts = len(self._run.arrays), self._values.uuids
             case Encoding.NUMBERS:
                 size, texts = len(self._run.arrays), self._values.numbers
-            case Encoding.LOCATION | Encoding.THREAD_NAME:
+            case Encoding.LOCATION | Encoding.THREAD_NAME | Encoding.RATIO:
                 return self._halves(kind, raw)
             case _:
                 return None
@@ -114,8 +119,10 @@ class Columns:
         return ColumnCells(about, found.of(threads.texts), pids=pids, tids=tids)
 
     def _halves(self, kind: EngineeringType, raw: Raw) -> pa.ChunkedArray:
-        """Return cells of 64 bits that name two things."""
-        nulls = None if kind.all_ones else nulls_of(raw)
+        """Return cells of 64 bits that hold two things."""
+        # A thread's name of which both halves are missing is null, though it is written as two.
+        whole = kind.all_ones and kind.encoding is not Encoding.THREAD_NAME
+        nulls = None if whole else nulls_of(raw)
         coded = pa.array(raw, mask=nulls).dictionary_encode()
         texts = self._values.worded(kind, coded.dictionary.to_numpy())
         return _chunked(pa.DictionaryArray.from_arrays(coded.indices, texts))

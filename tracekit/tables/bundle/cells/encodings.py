@@ -22,11 +22,11 @@ class Encoding(StrEnum):
 
     STRING = "the number of a text"
     INTEGER = "itself"
-    SIGNED = "itself, and 2^63 - 1"
     DECIMAL = "itself in units of 10^-9, and 2^63 - 1"
     PROCESS = "the number of an array: pid, device session"
     THREAD = "the number of an array: tid, process"
     THREAD_NAME = "the number of a text, that of a thread's array"
+    RATIO = "numerator and denominator, of 32 bits each"
     UUID = "the number of an array: both halves"
     LOCATION = "the number of a UUID's array, an offset"
     LABEL = "the number of an array of typed parts"
@@ -95,7 +95,8 @@ _VERIFIED = {
         UnsignedIntegerHexLowercase:uint64-hex-lowercase TextSegmentAddress:text-address
         RegisterContents:register-content
     """,
-    Encoding.SIGNED: "TimeSinceEpoch:time-since-epoch",
+    Encoding.DECIMAL: "TimeSinceEpoch:time-since-epoch",
+    Encoding.RATIO: "MachTimebaseInfo:mach-timebase-info",
     Encoding.PROCESS: "Process:process",
     Encoding.THREAD: "Thread:thread",
     Encoding.THREAD_NAME: "ThreadName:thread-name",
@@ -128,7 +129,7 @@ _INFERRED = {
         KDebugFunction:kdebug-func KDebugArgument:kdebug-arg KDebugStringID:kdebug-string
         GPUHardwareTraceID:gpu-hardware-trace GPUDriverIOSurfaceID:gpu-driver-surface
         DisplayedSurfaceSwapID:displayed-surface-swap MachAbsoluteTime:mach-absolute-time
-        MachContinuousTime:mach-continuous-time MachTimebaseInfo:mach-timebase-info
+        MachContinuousTime:mach-continuous-time
         MetalEncodingParellismLevel:metal-encoding-para
         DisplayedSurfaceIOSurface:displayed-surface-io-surface
     """,

@@ -12,12 +12,11 @@ from tracekit.tables.bundle.cells.cells import (
     as_array,
     decimals,
     nulls_of,
-    signed,
 )
 from tracekit.tables.bundle.cells.encodings import Encoding, EngineeringType
 from tracekit.tables.values import FORMS, Form
 
-NUMERIC = frozenset({Encoding.INTEGER, Encoding.SIGNED, Encoding.DECIMAL})
+NUMERIC = frozenset({Encoding.INTEGER, Encoding.DECIMAL})
 _SIGNED = 1 << 63
 
 
@@ -63,8 +62,6 @@ def numbers(kind: EngineeringType, raw: Raw, extent: Extent) -> pa.Array:
             if nulls is not None:
                 found[nulls] = np.nan
             return as_array(found, nulls)
-        case Encoding.SIGNED:
-            return as_array(signed(raw), nulls)
         case _:
             return _integers(form, raw, nulls, extent)
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import signed
-from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding, EngineeringType
+from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, Encoding, EngineeringType
 from tracekit.tables.bundle.cells.identities import Identities
-from tracekit.tables.bundle.cells.number_texts import hexadecimal, joined
+from tracekit.tables.bundle.cells.number_texts import hexadecimal, joined, plain
 from tracekit.tables.bundle.cells.wording import PRIVATE, decimal, uuids, worded
 from tracekit.tables.bundle.container.uniquer import Numbers
 from tracekit.tables.bundle.errors import DamagedCellError
@@ -49,8 +49,8 @@ class Values:
                 return self._identities.cores(stored.tolist())
             case Encoding.INTEGER:
                 return worded(kind.tag, stored)
-            case Encoding.SIGNED:
-                return pa.array(signed(stored.copy())).cast(pa.string())
+            case Encoding.RATIO:
+                return joined([plain(stored >> _HALF), plain(stored & _LOW)], "/")
             case Encoding.DECIMAL:
                 return pa.array(map(decimal, signed(stored.copy()).tolist()), pa.string())
             case _:
@@ -108,10 +108,12 @@ class Values:
     def thread_names(self, stored: Stored) -> pa.Array:
         """Return names of threads with their tids, either of which may be missing.
 
-        What `worded` raises is raised.
+        Where both are, the text is empty. What `worded` raises is raised.
         """
         names, threads = stored >> _HALF, stored & _LOW
-        return joined([_where(names, self.strings), _where(threads, self._tids)], "  ")
+        texts = joined([_where(names, self.strings), _where(threads, self._tids)], "  ")
+        nothing = pa.array(stored == ALL_64)
+        return pc.call_function("if_else", [nothing, pa.scalar(""), texts])
 
     def _tids(self, stored: Stored) -> pa.Array:
         tids = self._identities.threads(stored.astype(np.int64)).tids

@@ -5,6 +5,7 @@ descends by itself: a caller asks for the part that it knows.
 """
 
 import plistlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 from xml.parsers.expat import ExpatError
@@ -13,6 +14,7 @@ from tracekit.tables.bundle.container.plist_room import has_room
 
 Value = Any
 _MOST_MEMBERS = 1 << 20
+_INTEGER = re.compile(r"-?[0-9]{1,20}", re.ASCII)
 _FAILURES = (
     plistlib.InvalidFileException,
     ExpatError,
@@ -77,9 +79,28 @@ class Archive:
         return found
 
     def part(self, node: Value, key: str) -> Value:
-        """Return a part of an archived object by its key; None where there is none."""
+        """Return a part of an archived object or dictionary by its key; None if there is none.
+
+        Builds of Instruments archive the same thing as an object or as a dictionary.
+        """
         found = self.at(node)
-        return self.at(found.get(key)) if isinstance(found, Mapping) else None
+        if not isinstance(found, Mapping):
+            return None
+        if key not in found and "NS.keys" in found and "NS.objects" in found:
+            return self.at(self.mapping(found).get(key))
+        return self.at(found.get(key))
+
+    def integer(self, node: Value) -> int | None:
+        """Return an integer, archived as a number or as its decimal text; None if it is neither."""
+        found = self.plain(node)
+        if isinstance(found, str) and _INTEGER.fullmatch(found):
+            return int(found)
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+    def text(self, node: Value) -> str:
+        """Return a text; empty where there is none."""
+        found = self.plain(node)
+        return found if isinstance(found, str) else ""
 
     def mapping(self, node: Value) -> dict[Any, Value]:
         """Return an archived dictionary, its values as they stand; raise ArchiveError if none."""

@@ -79,12 +79,12 @@ class Loaded:
         return tuple(found)
 
     def _of(self, archive: Archive, node: Value) -> Iterator[Image]:
-        content = archive.plain(_part(archive, node, _SIGNATURE))
+        content = archive.plain(archive.part(node, _SIGNATURE))
         if not isinstance(content, bytes):
             return
         signature = read_signature(content)
         yield from signature.images
-        for address in _addresses(archive, _part(archive, node, _IN_CACHE)):
+        for address in _addresses(archive, archive.part(node, _IN_CACHE)):
             yield from self._in_cache(archive, signature, address)
 
     def _in_cache(self, archive: Archive, signature: Signature, address: int) -> tuple[Image, ...]:
@@ -151,12 +151,6 @@ class Loaded:
 
     def _tell(self, remark: str) -> None:
         self._damage[remark] = None
-
-
-def _part(archive: Archive, node: Value, key: str) -> Value:
-    """Return a part of an archived object, or of an archived dictionary."""
-    found = archive.part(node, key)
-    return entries(archive, node).get(key) if found is None else found
 
 
 def _addresses(archive: Archive, node: Value) -> list[int]:
