@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bundle_writer import write_bundle
+from bundle_writer.examples import profile
 from small_bundle import PYTHON, SERVER, intervals
 from table_of_types import TABLE
 from tracekit.direct_reading.compare import Compared, compare
@@ -66,8 +67,30 @@ def test_the_first_cell_that_differs_is_named(
     assert compare(*made(None, old, new)) == Compared(3, difference)
 
 
-def test_another_name_of_a_process_is_no_difference(made: Callable[..., Made]) -> None:
-    assert compare(*made(None, 'fmt="WindowServer (420)"', 'fmt="Server (420)"')) == Compared(3)
+def test_another_name_of_a_process_is_a_difference(made: Callable[..., Made]) -> None:
+    found = compare(*made(None, 'fmt="WindowServer (420)"', 'fmt="Server (420)"'))
+    assert found.difference == (
+        "row 2, process: 'WindowServer (420)' directly, 'Server (420)' exported"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ('name="0x195436d0d"', 'name="main"', "row 1, stack: "),
+        ('addr="0x1954a35fc"', 'addr="0x1954a35fd"', "row 1, stack.stack: "),
+        (">4096</text-address>", ">4097</text-address>", "row 2, cp-user-callstack"),
+    ],
+)
+def test_stacks_are_compared_by_their_frames(
+    made: Callable[..., Made], old: str, new: str, difference: str
+) -> None:
+    export, table, toc = made(profile())
+    assert compare(export, table, toc) == Compared(2)
+    text = export.read_text()
+    assert old in text
+    export.write_text(text.replace(old, new, 1))
+    assert compare(export, table, toc).difference.startswith(difference)
 
 
 def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[..., Made]) -> None:

@@ -92,7 +92,5 @@ ROWS = (
     '<kperf-bt ref="18"/><backtrace ref="22"/><text-symbol ref="25"/><duration ref="12"/>'
     '<fps ref="27"/><pmc-events ref="28"/></row>\n'
     '<row><sample-time id="30" fmt="00:00.003.000">3000000</sample-time><sentinel/><sentinel/>'
-    '<thread-name id="31"><sentinel/><sentinel/></thread-name>'
-    + "<sentinel/>" * 8
-    + "</row>\n"
+    '<thread-name id="31"><sentinel/><sentinel/></thread-name>' + "<sentinel/>" * 8 + "</row>\n"
 )

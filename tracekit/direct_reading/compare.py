@@ -1,6 +1,9 @@
-"""A direct read held against a real export of the same table, cell by cell."""
+"""A direct read compared with a real export of the same table, cell by cell.
 
-from collections.abc import Iterator
+Names of processes, threads, cores and functions count as well: they are looked up in other parts of
+the bundle, and a reader that misses such a part shows it in nothing else.
+"""
+
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +14,10 @@ import pyarrow.compute as pc
 from tracekit.errors import InputError
 from tracekit.tables.layout import Layout
 from tracekit.tables.reading import read_pieces
-from tracekit.tables.xml import STACK_TYPES, ColumnCells, Node
+from tracekit.tables.xml import Node, Symbols, no_symbols
 from tracekit.toc import Toc
 
 MOST_ROWS = 50_000
-# Names are looked up, not stored: a process that is not in the bundle's list is called otherwise
-# than Instruments calls it. What is stored of these cells stands in columns beside them.
-_NAMED = STACK_TYPES | {"process", "thread", "thread-name", "core", "text-symbol"}
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,12 @@ def compare(export: Path, table: Path, toc: Toc, most: int = MOST_ROWS) -> Compa
         direct = _head(table, toc, most)
     except InputError as error:
         return Compared(0, f"it cannot be read directly: {error.message.rstrip('.')}")
-    named = _looked_up(direct)
     theirs, ours = (_cells(one, most) for one in (exported, direct))
     if theirs.column_names != ours.column_names:
         return Compared(0, f"its columns are {_listed(ours)}, exported {_listed(theirs)}")
     rows = min(len(theirs), len(ours))
     for name in ours.column_names:
-        if name not in named and (found := _difference(name, ours, theirs, rows)):
+        if found := _difference(name, ours, theirs, rows):
             return Compared(rows, found)
     if len(theirs) != len(ours):
         return Compared(rows, f"it has {len(ours):,} rows, exported {len(theirs):,}")
@@ -63,43 +62,55 @@ class _EnoughError(Exception):
 
 
 class _Head:
-    """The first pieces of a table."""
+    """The first pieces of a table, and the stacks that they number."""
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._rows = 0
         self.pieces: list[Node] = []
+        self.symbols = no_symbols()
 
     def begin(self) -> None:
-        self.pieces = []
+        self.pieces, self._rows = [], 0
 
     def take(self, piece: Node) -> None:
-        self.pieces.append(piece)
-        if sum(one.rows for one in self.pieces) > self._most:
+        if self._rows <= self._most:
+            self.pieces.append(piece)
+            self._rows += piece.rows
+        # What stacks mean is known at the end of the table only.
+        if self._rows > self._most and not any(one.stacks for one in piece.columns):
             raise _EnoughError
 
 
-def _head(path: Path, toc: Toc, most: int) -> list[Node]:
+def _head(path: Path, toc: Toc, most: int) -> _Head:
     head = _Head(most)
     with suppress(_EnoughError):
-        read_pieces(path, head, toc)
+        head.symbols = read_pieces(path, head, toc).symbols
     if not head.pieces or head.pieces[-1].damage:
         raise InputError(f"{path.name} is cut or damaged.")
-    return head.pieces
+    return head
 
 
-def _cells(pieces: list[Node], most: int) -> pa.Table:
-    layout = Layout(pieces[0])
-    raw = [layout.take(piece) for piece in pieces]
-    return layout.converted(pa.concat_tables(raw)).slice(0, most)
+def _cells(head: _Head, most: int) -> pa.Table:
+    layout = Layout(head.pieces[0])
+    raw = [layout.take(piece) for piece in head.pieces]
+    table = layout.converted(pa.concat_tables(raw)).slice(0, most)
+    for place, name in enumerate(table.column_names):
+        if name.endswith(".stack"):
+            table = table.set_column(place, name, _written_out(table.column(name), head.symbols))
+    return table
 
 
-def _looked_up(pieces: list[Node]) -> frozenset[str]:
-    def names(columns: tuple[ColumnCells, ...]) -> Iterator[str]:
-        for one in columns:
-            if one.column.engineering_type in _NAMED:
-                yield one.column.mnemonic
-
-    return frozenset(names(pieces[0].columns))
+def _written_out(numbers: pa.ChunkedArray, symbols: Symbols) -> pa.ChunkedArray:
+    """Return the frames of stacks in words: two readers may number them otherwise."""
+    known = dict[int, str]()
+    stacks, frames = symbols.stacks["frames"], symbols.frames.drop_columns(["frame"])
+    for number in numbers.unique().drop_null().to_pylist():
+        members = frames.take(stacks[number].values)
+        known[number] = "; ".join(
+            " ".join(map(str, frame.values())) for frame in members.to_pylist()
+        )
+    return pa.chunked_array([[known.get(one) for one in numbers.to_pylist()]], pa.string())
 
 
 def _difference(name: str, ours: pa.Table, theirs: pa.Table, rows: int) -> str:

@@ -78,6 +78,12 @@ LEAF_AND_MAIN = [("leaf<int>", 0x1010), ("main", 0x1020)]
         ),
         pytest.param(
             "kperf-bt",
+            '<kperf-bt id="1" fmt="PC:0x1000, 0 frames, 0 regs, pid: 7"><text-addresses id="2" '
+            'fmt="frag 4"/><text-address id="3">4096</text-address></kperf-bt>',
+            [(None, 4096)], id="with the words of no addresses",
+        ),
+        pytest.param(
+            "kperf-bt",
             '<kperf-bt id="1"><text-addresses id="2">18446744073709551615 what '
             '99999999999999999999</text-addresses></kperf-bt>',
             [(None, 2**64 - 1), (None, None), (None, None)], id="no addresses",

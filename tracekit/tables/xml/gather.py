@@ -219,6 +219,8 @@ def _textless(element: Element, tag: str, *, nested: bool) -> str | None:
         raise MalformedError(f"a <{tag}> holds no value")
     if tag in IDENTITIES:
         return readable
+    if tag == "text-addresses":
+        return ""  # its words, such as "frag 4", are no addresses
     return (readable if FORMS.get(tag) is Form.TEXT else None) or _name(element) or ""
 
 
