@@ -10,7 +10,7 @@ import pytest
 
 from bundle_writer import Encoder, Process, RunInfo, write_bundle, write_runs
 from bundle_writer import Run as Run_
-from small_bundle import PYTHON, SERVER, intervals, ticks
+from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
 from tracekit import pipeline
 from tracekit.errors import InputError, UsageError
 from tracekit.recording import Process as Target
@@ -84,6 +84,21 @@ def test_without_its_document_what_is_missing_is_said(tmp_path: Path) -> None:
     said = " ".join(imported(path, tmp_path / "run").provenance.warnings)
     assert "form.template" in said
     assert "Which build of Instruments made x.trace is not known" in said
+
+
+def test_a_document_in_an_unknown_form_is_said_in_the_run_and_on_its_page(tmp_path: Path) -> None:
+    tables = [*TABLES, process_info((4711, "python3"), (420, "WindowServer"))]
+    path = write_bundle(tmp_path / "x.trace", tables, info=RunInfo())
+    document = (path / "form.template").read_bytes()
+    (path / "form.template").write_bytes(document.replace(b"_execname", b"_filename"))
+    run = imported(path, tmp_path / "run")
+    (said,) = [one for one in run.provenance.warnings if "processDatas" in one]
+    assert "2 of 2 members in a form that is not known" in said
+    assert set(run.tables["gpu_intervals"].process) == {"python3", "WindowServer"}
+    pipeline.analyze(run.recording)
+    assert (
+        "2 of 2 members in a form that is not known" in pipeline.report(run.recording).read_text()
+    )
 
 
 def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:

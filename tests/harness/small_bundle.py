@@ -17,6 +17,11 @@ _INTERVALS = [
     Col("cmdbuffer-id", "Command Buffer", "XRMetalCommandBufferIDTypeID"),
     Col("encoder-id", "Encoder", "XRMetalCommandBufferIDTypeID"),
 ]
+_PROCESS_INFO = [
+    Col("time", "Time", "XRRecordedEventTimestampTypeID", TIME),
+    Col("pid", "Pid", "XRProcessIDTypeID"),
+    Col("process-name", "Name", "XRPrototypeStringTypeID"),
+]
 _TICKS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 
 
@@ -27,6 +32,12 @@ def intervals(*rows: tuple[int, int, Process], **attributes: Any) -> Table:
         for number, (start, duration, process) in enumerate(rows)
     ]
     return Table("metal-gpu-intervals", _INTERVALS, cells, attributes)
+
+
+def process_info(*names: tuple[int, str]) -> Table:
+    """Return process-info of pids and names."""
+    rows = [(0, pid, name) for pid, name in names]
+    return Table("process-info", _PROCESS_INFO, rows)
 
 
 def ticks(times: Sequence[int], attributes: Mapping[str, Any] | None = None) -> Table:

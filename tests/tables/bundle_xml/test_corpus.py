@@ -59,6 +59,38 @@ def test_a_table_is_written_byte_for_byte(corpus: Path, written: Exported, schem
     assert ours == real
 
 
+DOCUMENTED = "cpu_time_profiler"
+
+
+@pytest.fixture(scope="module")
+def documented(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    files = (corpus / FOLDER).glob(f"xctrace_{DOCUMENTED}_*.xml")
+    there = {one.stem.removeprefix(f"xctrace_{DOCUMENTED}_") for one in files}
+    output = tmp_path_factory.mktemp("documented") / "out"
+    bundle = Bundle(corpus / FOLDER / f"{DOCUMENTED}.trace")
+    return write_exports(bundle, output, there.__and__, list[str]().append)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "dyld-library-load",
+        "gcd-perf-event",
+        "life-cycle-period",
+        "process-info",
+        "thread-info",
+        "time-profile",
+        "time-sample",
+    ],
+)
+def test_with_its_document_names_and_symbols_are_written_as_well(
+    corpus: Path, documented: Exported, schema: str
+) -> None:
+    real = (corpus / FOLDER / f"xctrace_{DOCUMENTED}_{schema}.xml").read_text()
+    ours = next(one for one in documented.files if one.stem == schema).read_text()
+    assert PLACE.sub("table[1]", ours, count=1) == PLACE.sub("table[1]", real, count=1)
+
+
 def test_samples_differ_in_the_kinds_of_cores_only(corpus: Path, written: Exported) -> None:
     real, ours = texts(corpus, written, "time-sample")
     assert ours == KIND_OF_CORE.sub('"', real)

@@ -25,10 +25,9 @@ from tracekit.tables.xml.node import ColumnCells, ExportColumn
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _NARROW, _WIDE = 4, 8
-_WIDTHS = {
-    one: _WIDE
-    for one in (Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO)
-}
+_WIDTHS = dict.fromkeys(
+    (Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO), _WIDE
+)
 
 
 class Columns:
