@@ -138,9 +138,10 @@ def _process_names(document: RunDocument) -> dict[int, ProcessNames]:
 def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
     """Return the target, and a remark where the document has its kind and not its pid."""
     pid, kind = info.number("_targetProcessPid"), info.number("targetType")
-    if pid is not None or kind not in _TYPES:
-        known = pid is not None and kind != _ALL_PROCESSES
-        return (Process(pid, info.text("_targetProcessName")) if known else None), ()
+    if pid is not None and kind != _ALL_PROCESSES:
+        return Process(pid, info.text("_targetProcessName")), ()
+    if kind not in _TYPES:
+        return None, ()
     less = (
         f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
         f"the target was {_TYPES[kind]}, and not its pid"

@@ -25,9 +25,7 @@ from tracekit.tables.xml.node import ColumnCells, ExportColumn
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _NARROW, _WIDE = 4, 8
-_WIDTHS = dict.fromkeys(
-    (Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO), _WIDE
-)
+_WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO}
 
 
 class Columns:
@@ -46,7 +44,7 @@ class Columns:
     def type_of(self, column: StoreColumn) -> EngineeringType:
         """Return what is known of a column's type, stored in a field of that width."""
         kind = engineering_type(column.type_id, self._run.required)
-        width = _WIDTHS.get(kind.encoding, _NARROW)
+        width = _WIDE if kind.encoding in _WIDE_ONES else _NARROW
         if kind.encoding in {Encoding.INTEGER, Encoding.UNKNOWN} or column.field.width == width:
             return kind
         return replace(kind, encoding=Encoding.UNKNOWN, evidence=Evidence.NONE)
