@@ -4,9 +4,7 @@ Layout: docs/explanation/trace-bundles.md. The parameters of the run's analysis 
 pid and the version of macOS, and the table time-info says when the recording began.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from tracekit.recording import Process
 from tracekit.tables.bundle.about.names import UNKNOWN, names_of
@@ -31,23 +29,16 @@ def without_document(run: BundleRun) -> TocRun:
     try:
         archive = Archive(run.files.read(name, _LARGEST))
         found = archive.mapping(archive.root)
-        binding, modeling = (
-            _plain(archive, found.get(key)) for key in ("bindingParameters", "modelingParameters")
-        )
+        system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
+        pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
     except ArchiveError as error:
         raise run.files.damaged(name, str(error)) from error
-    system, pid = binding.get("osx-version"), modeling.get("target-pid")
     return TocRun(
         number=run.number,
-        device={"os-version": _version(system)} if isinstance(system, int) else {},
-        target=_process(run, pid) if isinstance(pid, int) else None,
+        device={"os-version": _version(system)} if system is not None else {},
+        target=_process(run, pid) if pid is not None else None,
         start_date=_start(run),
     )
-
-
-def _plain(archive: Archive, node: Any) -> Mapping[Any, Any]:
-    found = {} if node is None else archive.mapping(node)
-    return {key: archive.plain(value) for key, value in found.items()}
 
 
 def _version(number: int) -> str:
