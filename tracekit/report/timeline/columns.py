@@ -96,7 +96,7 @@ def three_digits(values: Times) -> Times:
     """
     power = np.zeros(values.size, np.int64)
     left = values // 1000
-    while left.any():
+    while (left > 0).any():
         power += left > 0
         left //= 10
     rounded = (values + 10**power // 2) // 10**power

@@ -52,6 +52,16 @@ def test_a_changed_stream_is_damaged(bundle: Path) -> None:
         Files(bundle).read("data", 3000)
 
 
+@pytest.mark.parametrize("size", [3000, 1 << 17])
+@pytest.mark.parametrize("more", [b"x", b"x" * 70_000])
+def test_bytes_behind_the_end_of_a_stream_are_damage_and_end_the_reading(
+    bundle: Path, size: int, more: bytes
+) -> None:
+    (bundle / "data").write_bytes(zlib.compress(os.urandom(size)) + more)
+    with pytest.raises(BundleError, match=r"data cannot be inflated \(bytes follow its end\)"):
+        Files(bundle).read("data", size)
+
+
 def test_a_missing_file_is_told_with_the_way_out(bundle: Path) -> None:
     files = Files(bundle)
     with pytest.raises(BundleError, match="corespace/run9 is missing") as raised:

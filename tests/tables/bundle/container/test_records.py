@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,22 @@ def test_a_field_that_is_asked_for_twice_has_memory_twice(tmp_path: Path) -> Non
         one, two = read_records(Files(folder), store, [STATE, STATE])
         one[:] = 0
         assert two.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 70_000])
+def test_bytes_behind_the_records_are_damage_and_end_the_reading(tmp_path: Path, rows: int) -> None:
+    noise = np.random.default_rng(1).integers(0, 1 << 62, rows).tolist()
+    store = stored(tmp_path, *((number, 1, one) for number, one in enumerate(noise)))
+    with (tmp_path / store.bulkstore).open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(BundleError, match="bulkstore cannot be inflated"):
+        read(tmp_path, store, LABEL)
+
+
+def test_rows_that_the_store_does_not_count_are_damage(tmp_path: Path) -> None:
+    whole = stored(tmp_path, (1, 1, 1), (2, 2, 2), (3, 3, 3))
+    with pytest.raises(BundleError, match="has records behind its last row"):
+        read(tmp_path, replace(whole, rows=2), LABEL)
 
 
 def test_a_table_may_have_more_rows_than_a_chunk(tmp_path: Path) -> None:

@@ -119,9 +119,12 @@ def most_inflated(size: int) -> int:
 def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
     """Yield the content of a file in blocks of no more than some 1,000 times `block` bytes.
 
+    Every turn of the loop takes something of the file or gives something of its content, so that no
+    stream goes on for ever. The checksum at its end is verified, and nothing may stand behind it.
+
     Raises:
         zlib.error: The stream is damaged.
-        EOFError: The stream ends too early.
+        EOFError: The stream ends too early, or before its file does.
         OSError: The file cannot be read.
     """
     data = file.read(block)
@@ -132,9 +135,13 @@ def inflated(file: BinaryIO, block: int = _BLOCK) -> Iterator[bytes]:
         return
     stream = zlib.decompressobj()
     while data and not stream.eof:
-        while data:
-            yield stream.decompress(data, block * 16)
-            data = stream.unconsumed_tail
-        data = file.read(block)
+        content = stream.decompress(data, block * 16)
+        left = stream.unconsumed_tail
+        if not content and len(left) == len(data):
+            raise zlib.error("it does not go on")
+        yield content
+        data = left or file.read(block)
     if not stream.eof:
         raise EOFError("it ends too early")
+    if data or stream.unused_data:
+        raise EOFError("bytes follow its end")

@@ -11,6 +11,8 @@ import sys
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,8 @@ def read_records(
         known[TIME].append(times)
     dtype = dtype_of(store.record, {str(number): one for number, one in enumerate(known)})
     done = 0
-    for records in _ahead(_records(files, store, dtype)):
+    stopped = Event()
+    for records in _ahead(_records(files, store, dtype, stopped), stopped):
         for number, columns in enumerate(known.values()):
             for column in columns:
                 column[done : done + records.size] = records[str(number)]
@@ -104,12 +107,14 @@ def _require_room(files: Files, store: Store) -> None:
         raise files.damaged(store.bulkstore, f"is too small for its {store.rows:,} rows")
 
 
-def _records(files: Files, store: Store, dtype: np.dtype[np.void]) -> Iterator[NDArray[np.void]]:
-    """Yield all records, those that a block of the stream holds at a time."""
+def _records(
+    files: Files, store: Store, dtype: np.dtype[np.void], stopped: Event
+) -> Iterator[NDArray[np.void]]:
+    """Yield all records, those that a block of the stream holds at a time, until `stopped`."""
     name, left = store.bulkstore, store.rows
     try:
         with files.open(name) as file:
-            stream = _Exactly(inflated(file, _BLOCK))
+            stream = _Exactly(_until(stopped, inflated(file, _BLOCK)))
             _check(files, store, stream.take(FIRST_RECORD))
             while left:
                 block = stream.whole(store.record, left)
@@ -162,20 +167,33 @@ class _Exactly:
         return pieces
 
     def end(self, most: int) -> None:
-        """Go to the end, past no more than so many bytes; raise EOFError if there are more."""
-        left = most - len(self._rest)
-        for block in self._blocks:
+        """Go to the end, past no more than so many zeroes; raise EOFError if there is more."""
+        left = most
+        for block in chain((self._rest,), self._blocks):
             left -= len(block)
             if left < 0:
-                break
-        if left < 0:
-            raise EOFError("it goes on behind its last chunk")
+                raise EOFError("it goes on behind its last chunk")
+            if np.frombuffer(block, np.uint8).any():
+                raise EOFError("it has records behind its last row")
 
 
-def _ahead(blocks: Iterator[NDArray[np.void]]) -> Iterator[NDArray[np.void]]:
-    """Yield blocks while a thread gets the next one."""
+def _until(stopped: Event, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        if stopped.is_set():
+            return
+        yield block
+
+
+def _ahead(blocks: Iterator[NDArray[np.void]], stopped: Event) -> Iterator[NDArray[np.void]]:
+    """Yield blocks while a thread gets the next one; who leaves early sets `stopped`.
+
+    The thread is waited for, so it must not read on to the end of a file for nobody.
+    """
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
+        try:
             coming = thread.submit(next, blocks, None)
-            yield block
+            while (block := coming.result()) is not None:
+                coming = thread.submit(next, blocks, None)
+                yield block
+        finally:
+            stopped.set()
