@@ -1,5 +1,6 @@
 """`export` of a bundle, which needs no Mac."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -64,6 +65,33 @@ def test_a_run_is_exported_into_its_own_folder(tracekit: Run, tmp_path: Path) ->
     ran = tracekit("export", tmp_path, tmp_path / "out")
     assert ran.code == 2
     assert "is no .trace bundle: a run is exported into its own folder." in ran.err
+
+
+def test_a_missing_store_is_exit_code_3_of_convert_and_export(
+    tracekit: Run, bundle: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(bundle / "corespace/run1/core/stores/indexed-store-0")
+    for command, options in (("convert", ["--to", "csv"]), ("export", [])):
+        out = tmp_path / command
+        ran = tracekit(command, bundle, out, *options)
+        assert ran.code == 3
+        assert "indexed-store-0 is missing" in ran.err
+        assert [one.stem for one in out.glob("metal*")] == ["metal-gpu-intervals"]
+    listed = tracekit("tables", bundle)
+    assert listed.code == 0
+    assert "tick (store 0) of run 1 is left out" in listed.err
+
+
+def test_a_missing_list_of_tables_is_said(tracekit: Run, bundle: Path, tmp_path: Path) -> None:
+    (bundle / "corespace/run1/core/table-manager/tables.plist").unlink()
+    for arguments in (
+        ("tables", bundle),
+        ("convert", bundle, tmp_path / "out", "--to", "csv"),
+        ("export", bundle, tmp_path / "xml"),
+    ):
+        ran = tracekit(*arguments)
+        assert ran.code == 0
+        assert "could not be checked" in " ".join(ran.err.split()), arguments
 
 
 @pytest.mark.parametrize("name", ["bulkstore", "spec.plist", "schema.xml"])

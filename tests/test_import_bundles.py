@@ -108,6 +108,27 @@ def test_a_build_that_was_not_verified_is_said(tmp_path: Path) -> None:
     assert "not verified for this build of Instruments, 18A1" in said
 
 
+def test_stores_that_are_missing_are_told_and_found(bundle: Path, tmp_path: Path) -> None:
+    shutil.rmtree(bundle / "corespace/run1/core/stores/indexed-store-0")
+    run = imported(bundle, tmp_path / "run")
+    [said] = [one for one in run.provenance.warnings if "left out" in one]
+    assert said.startswith("tick (store 0) of run 1 is left out: ")
+    assert run.tables["gpu_intervals"]["start"].tolist() == [0, 5, 40, 100]
+    assert any("indexed-store-0 is missing" in one for one in run.tables.warnings)
+    result = pipeline.analyze(run.recording)
+    [found] = [one for one in result.findings if one.rule == "capture-truncated"]
+    assert "indexed-store-0 is missing" in found.message
+    assert "tick (store 0)" in pipeline.report(run.recording).read_text()
+
+
+def test_records_that_are_damaged_are_found(bundle: Path, tmp_path: Path) -> None:
+    records = bundle / "corespace/run1/core/stores/indexed-store-1/bulkstore"
+    records.write_bytes(records.read_bytes()[:-1])
+    result = pipeline.analyze(imported(bundle, tmp_path / "run").recording)
+    [found] = [one for one in result.findings if one.rule == "capture-truncated"]
+    assert "indexed-store-1/bulkstore cannot be inflated" in found.message
+
+
 @pytest.mark.parametrize("how", ["file", "folder"])
 def test_a_packed_bundle_is_unpacked_into_the_run(bundle: Path, tmp_path: Path, how: str) -> None:
     archive = packed(bundle)

@@ -137,17 +137,20 @@ def test_of_several_the_one_that_can_be_read_is_taken_and_the_other_named(export
     raw = RawTables(exports)
     assert raw.table("tick").part()["time"].tolist() == [7]
     [said, _] = raw.warnings
-    assert "is left out, whatever rows it has" in said
+    assert said.startswith("tick (store 0) of run 1 is left out: ")
     assert "is no XML" in said
 
 
 def test_a_table_without_a_name_is_said(exports: Path) -> None:
     [one] = index(exports).tables["metal-gpu-intervals"]
     one.file.with_name("spec.plist").write_bytes(b"nonsense")
+    (one.file.parents[2] / "table-manager/tables.plist").unlink()
     raw = RawTables(exports)
     assert raw.schemas == ("tick",)
-    [said] = raw.warnings
+    said, unchecked = raw.warnings
     assert "of run 1 is left out" in said
+    assert "could not be checked" in unchecked
+    assert [one.flaw for one in raw.remarks] == [Flaw.DAMAGED]
     with pytest.raises(MissingTableError):
         raw.table("metal-gpu-intervals")
 

@@ -54,9 +54,9 @@ def test_what_is_damaged_is_named_and_the_rest_written(tmp_path: Path) -> None:
     written = unbundle(bundle, tmp_path / "out", ".parquet", told.append)
     assert written.files == ()
     assert names(tmp_path / "out") == []
-    assert told == ["writing tick", "writing tick"]
+    assert told == ["writing tick"]
     assert len(written.lost) == 3
-    for lost, name in zip(written.lost, ("spec.plist", "bulkstore", "schema.xml"), strict=True):
+    for lost, name in zip(written.lost, ("spec.plist", "schema.xml", "bulkstore"), strict=True):
         assert name in lost
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from tracekit.errors import InputError
 from tracekit.recording import Overhead, Provenance, Stage
 from tracekit.tables import Tables
+from tracekit.tables.bundle import BundleError
 from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark
 
 _NONE = Stage("", "")
@@ -73,8 +74,9 @@ def _broken(tables: Tables, name: str) -> list[Remark]:
     """Say why a table that is there cannot be read; that it is not there is another matter."""
     try:
         tables[name]
-    except DamagedExportError as error:
-        return [Remark(Flaw.DAMAGED, name, "", (), error.message)]
+    except (DamagedExportError, BundleError) as error:
+        said = any(error.message in one.text for one in tables.remarks)
+        return [] if said else [Remark(Flaw.DAMAGED, name, "", (), error.message)]
     except DriftError as error:
         return [Remark(Flaw.UNREADABLE, name, "", (), error.message)]
     except (KeyError, InputError):

@@ -8,9 +8,13 @@ from typing import Any, get_args
 import pandas as pd
 
 from tracekit.errors import TracekitError, UsageError
+from tracekit.tables.bundle import BundleError
+from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
 
+_DAMAGE = (BundleError, DamagedExportError)
+_REMARKS = "remarks"
 _OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
 
 
@@ -46,7 +50,8 @@ def inject(
 
     A parameter of type `DataFrame | None` is None where the table is missing or cannot be made
     of others; for one of type DataFrame Unavailable is raised, with the reason that the tables
-    give. So it is for a table that cannot be read, or of which there are several.
+    give. So it is for a table that cannot be read, or of which there are several; but a function
+    that asks for `remarks`, which tell of damage, may get None for a damaged table.
     """
     arguments: dict[str, Any] = {}
     for name, parameter in _tables(function):
@@ -61,7 +66,10 @@ def inject(
                 raise
             arguments[name] = None
         except TracekitError as unreadable:
-            raise Unavailable(str(unreadable)) from unreadable
+            told = isinstance(unreadable, _DAMAGE) and _REMARKS in asked_tables(function)
+            if not (told and _may_be_none(parameter)):
+                raise Unavailable(str(unreadable)) from unreadable
+            arguments[name] = None
     return function(**arguments, **_known(function, settings or {}))
 
 

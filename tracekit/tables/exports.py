@@ -1,14 +1,14 @@
 """What a file of XML is, without reading all of its values; which tables a folder holds."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from tracekit.errors import InputError
 from tracekit.input_file import declares_document_type, hostile
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle import Bundle, Unreadable
 from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.called import called
 from tracekit.tables.direct import covered, direct, tables_in
@@ -17,7 +17,7 @@ from tracekit.tables.listed import Listed
 from tracekit.tables.place import attributes_of, place_of, schema_at
 from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
-from tracekit.tables.stored import is_bundle, opened, stored
+from tracekit.tables.stored import Stored, is_bundle, opened, stored
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
 from tracekit.toc import Toc, read_toc
 
@@ -38,8 +38,9 @@ class ExportIndex:
     """The exports of a folder: the tables of each schema, and the tables of contents.
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
-    are those of each export, as they stand in it. `lost` says, in sentences, what a bundle holds
-    besides that cannot be read.
+    are those of each export, as they stand in it. `lost` says, in sentences, what a bundle must
+    hold besides that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
+    `said`, why tables may be missing that nobody knows of.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
@@ -48,6 +49,8 @@ class ExportIndex:
     toc: Toc | None = None
     headers: dict[Path, tuple[Header, ...]] = field(default_factory=dict[Path, tuple[Header, ...]])
     lost: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def schemas(self) -> dict[str, tuple[Path, ...]]:
@@ -97,7 +100,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         bundle = opened(folder)
         toc = toc_of(bundle)
         tables = _by_schema(tables_in(bundle, toc))
-        return ExportIndex(tables, toc=toc, lost=_left_out(bundle))
+        return ExportIndex(tables, toc=toc, lost=_left_out(bundle), said=_unchecked(bundle))
     found = _exports(folder, memory)
     note = direct(folder)
     if note is None:
@@ -110,14 +113,36 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
             for one in tables_in(bundle, found.toc, note.schemas)
             if not covered(one, there, found.toc)
         ]
-        return replace(found, tables=_by_schema([*there, *new]), lost=_left_out(bundle))
+        wanted = {one.file for one in new}
+        return replace(
+            found,
+            tables=_by_schema([*there, *new]),
+            lost=_left_out(bundle, wanted),
+            said=_unchecked(bundle),
+        )
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
-        return replace(found, lost=(why,))
+        return replace(found, unread=(why,))
 
 
-def _left_out(bundle: Bundle) -> tuple[str, ...]:
-    return tuple(one for run in bundle.runs for one in run.left_out)
+def _left_out(bundle: Bundle, wanted: Container[Path] | None = None) -> tuple[str, ...]:
+    """Return what is missing of a bundle, of those tables whose names are known if `wanted`."""
+    tables = (
+        one.left_out
+        for run in bundle.runs
+        for one in run.tables
+        if isinstance(one, Unreadable)
+        and (
+            wanted is None
+            or not one.schema
+            or Stored(bundle.path, one.run, one.number).file in wanted
+        )
+    )
+    return (*bundle.missing, *tables)
+
+
+def _unchecked(bundle: Bundle) -> tuple[str, ...]:
+    return tuple(one for run in bundle.runs for one in run.unchecked)
 
 
 def _exports(folder: Path, memory: Path | None) -> ExportIndex:

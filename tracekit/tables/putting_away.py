@@ -61,8 +61,8 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
         InputError: The folder cannot be read.
     """
     found = index(exports, cache)
-    if found.lost:
-        return [], found.lost[0]
+    if lost := (*found.unread, *found.lost):
+        return [], lost[0]
     every = [one for listed in found.tables.values() for one in listed]
     stems = Counter(_stem(found, one) for one in every)
     away: list[PutAway] = []
@@ -70,8 +70,7 @@ def stored_to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAwa
         place = stored(one.file)
         if place is None:
             continue
-        why = one.unreadable or _reason(found, [one], stems, cache)
-        if why:
+        if why := _reason(found, [one], stems, cache):
             return [], f"{one.schema}, which is read from it: {why}"
         name = f"{place.bundle.name}.run{place.run}.store{place.number}"
         header = Header(one.schema, xpath_of(one.place), 1, rows=one.rows)

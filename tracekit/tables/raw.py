@@ -36,7 +36,8 @@ class RawTables:
         self._index: ExportIndex = index(folder, cache)
         self._read: dict[tuple[Path, str, int | None, int | None], Kept | Flat] = {}
         left_out = [_left_out(path) for path in self._index.strange]
-        self.warnings = dict.fromkeys([*left_out, *self._index.lost])
+        found = self._index
+        self.warnings = dict.fromkeys([*left_out, *found.unread, *found.lost, *found.said])
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -64,7 +65,8 @@ class RawTables:
         """What is wrong with the exports that were read so far, and with files that hold none."""
         empty = [path for path in self._index.strange if not path.stat().st_size]
         found = [Remark(Flaw.DAMAGED, "", "", (), f"{path.name} is empty.") for path in empty]
-        found += [Remark(Flaw.UNREADABLE, "", "", (), text) for text in self._index.lost]
+        found += [Remark(Flaw.DAMAGED, "", "", (), text) for text in self._index.lost]
+        found += [Remark(Flaw.UNREADABLE, "", "", (), text) for text in self._index.unread]
         for (_, schema, _, _), table in self._read.items():
             for flaw, said in ((Flaw.DAMAGED, table.damage), (Flaw.CHANGED, table.drift)):
                 found += [Remark(flaw, "", schema, (), text) for text in said]
@@ -124,13 +126,15 @@ class RawTables:
         return next(iter(tables))
 
     def _others(self, one: Listed, choice: Choice) -> list[str]:
-        """Say which tables were left out for having no rows, or none that can be read."""
+        """Say which tables were left out for having no rows."""
         if not one.rows:
             return []
         return [
-            f"{other.schema}: {other} {_why_left_out(other)}"
+            f"{other.schema}: {other} has no rows and is left out."
             for other in self._index.tables[one.schema]
-            if other != one and choice.allows(other.place, other.attributes)
+            if other != one
+            and not other.unreadable
+            and choice.allows(other.place, other.attributes)
         ]
 
 
@@ -150,12 +154,6 @@ def _named(tables: Sequence[Listed]) -> str:
     more = len(tables) - _LISTED
     others = [f"and {more:,} more, which `tracekit tables` lists"] if more > 0 else []
     return "; ".join([*map(str, tables[:_LISTED]), *others])
-
-
-def _why_left_out(one: Listed) -> str:
-    if one.unreadable:
-        return f"is left out, whatever rows it has: {one.unreadable}"
-    return "has no rows and is left out."
 
 
 def _left_out(path: Path) -> str:

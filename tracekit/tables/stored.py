@@ -15,7 +15,8 @@ from tracekit.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.store import read_store, run_folder, store_folder
+from tracekit.tables.bundle.container.store import run_folder, store_folder
+from tracekit.tables.bundle.container.table_list import table_list
 from tracekit.tables.stamp import Stamp, stamp
 
 SUFFIX, PACKED = ".trace", ".zip"
@@ -60,7 +61,7 @@ class Stored:
         run = next((one for one in bundle.runs if one.number == self.run), None)
         if run is None:
             raise bundle.files.damaged(run_folder(self.run), "is missing")
-        return run, read_store(bundle.files, self.run, self.number)
+        return run, run.store(self.number)
 
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
@@ -146,6 +147,7 @@ def _described(bundle: Path) -> Iterator[str]:
     yield from _DOCUMENT
     for run in _numbers(bundle / "corespace", "run"):
         yield from _shared(run)
+        yield table_list(run)
         for number in _numbers(bundle / run_folder(run) / "stores", "indexed-store-"):
             yield from (f"{store_folder(run, number)}/{name}" for name in _OWN[1:])
 

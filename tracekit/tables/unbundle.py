@@ -45,10 +45,12 @@ def unbundle(bundle: Path, folder: Path, suffix: str, progress: Callable[[str], 
         RecordingError: The files cannot be written.
     """
     found = index(bundle)
-    files, said = list[Path](), dict[str, None]()
+    files, said = list[Path](), dict.fromkeys(found.said)
     lost = dict.fromkeys(found.lost)
     tables = [one for listed in found.tables.values() for one in listed]
     for one, name in _named(tables):
+        if one.unreadable:
+            continue
         progress(f"writing {one.schema}")
         output = folder / f"{name}{suffix}"
         _make(output.parent)

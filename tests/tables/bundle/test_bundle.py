@@ -51,7 +51,74 @@ def test_a_damaged_table_is_unreadable_and_the_others_are_not(path: Path) -> Non
     assert two.schema == "metal-gpu-intervals"
 
 
+def test_a_table_without_a_name_has_that_of_the_list_of_tables(path: Path) -> None:
+    (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
+    one, two = Bundle(path).runs[0].tables
+    assert isinstance(one, Unreadable)
+    assert (one.schema, two.schema) == ("tick", "metal-gpu-intervals")
+    assert "spec.plist is missing" in one.left_out
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_stores_that_are_missing_are_left_out_by_name(path: Path, count: int) -> None:
+    for number in range(count):
+        shutil.rmtree(path / CORE / f"stores/indexed-store-{number}")
+    run = Bundle(path).runs[0]
+    missing = [one for one in run.tables if isinstance(one, Unreadable)]
+    assert [one.schema for one in missing] == ["tick", "metal-gpu-intervals"][:count]
+    assert "tick (store 0) of run 1 is left out: " in missing[0].left_out
+    assert missing[0].why.endswith("indexed-store-0 is missing.")
+    with pytest.raises(BundleError, match="indexed-store-0 is missing"):
+        run.store(0)
+
+
+def test_stores_that_changed_places_are_left_out(path: Path) -> None:
+    stores = path / CORE / "stores"
+    (stores / "indexed-store-0").rename(stores / "aside")
+    (stores / "indexed-store-1").rename(stores / "indexed-store-0")
+    (stores / "aside").rename(stores / "indexed-store-1")
+    run = Bundle(path).runs[0]
+    assert run.stores == ()
+    reasons = [one.why for one in run.tables if isinstance(one, Unreadable)]
+    assert [one.count("is of another table than") for one in reasons] == [1, 1]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"nonsense", archive(root={"tableDetails": 1})])
+def test_without_the_list_of_tables_it_is_not_known_whether_any_are_missing(
+    path: Path, content: bytes | None
+) -> None:
+    place = path / CORE / "table-manager/tables.plist"
+    if content is None:
+        place.unlink()
+    else:
+        place.write_bytes(content)
+    run = Bundle(path).runs[0]
+    assert len(run.stores) == 2
+    [said] = run.unchecked
+    assert said.startswith("Whether tables of run 1 are missing could not be checked: ")
+    assert "tables.plist" in said
+
+
+def test_a_store_that_the_list_of_tables_lacks_is_read_and_named(path: Path) -> None:
+    stores = path / CORE / "stores"
+    shutil.copytree(stores / "indexed-store-0", stores / "indexed-store-7")
+    run = Bundle(path).runs[0]
+    assert [one.number for one in run.stores] == [0, 1, 7]
+    [said] = run.unchecked
+    assert said.startswith("Store 7 of run 1 is not in the run's list of tables")
+
+
+def test_a_run_that_only_the_document_names_is_missing(tmp_path: Path) -> None:
+    runs = {1: Run([ticks([1])]), 2: Run([ticks([1])])}
+    path = write_runs(tmp_path / "x.trace", runs)
+    assert Bundle(path).missing == ()
+    shutil.rmtree(path / "corespace/run2")
+    [said] = Bundle(path).missing
+    assert said.startswith("Run 2 is left out: x.trace has a document that names it")
+
+
 def test_a_table_without_a_name_is_unreadable_too(path: Path) -> None:
+    (path / CORE / "table-manager/tables.plist").unlink()
     (path / CORE / "stores/indexed-store-0/spec.plist").unlink()
     run = Bundle(path).runs[0]
     (one,) = [one for one in run.tables if isinstance(one, Unreadable)]

@@ -37,6 +37,7 @@ def capture_truncated(
 
     What it looks for:
         A recording or an export that did not come to its end; exports that are damaged or empty;
+        tables of a bundle that are missing or damaged;
         a workload that never came to its steady phase; and a target whose first device interval
         lies behind the beginning of its steady steps, or whose last one before their end, by
         more than `limit` of the steady phase (default 5 %) and by more than `least` (100 ms) and
@@ -83,7 +84,8 @@ def _damaged(remarks: pd.DataFrame) -> Iterator[Finding]:
     texts = remarks.loc[remarks["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
         told = " ".join(f"{text.rstrip('.')}." for text in texts)
-        yield _finding(f"Exports are cut or damaged, and rows are missing: {told}", _EXPORT_AGAIN)
+        what = "The recording, or an export of it, is cut or damaged, and rows are missing"
+        yield _finding(f"{what}: {told}", _EXPORT_AGAIN)
 
 
 def _working(phases: pd.DataFrame, steps: pd.DataFrame | None) -> Window:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tracekit.errors import InputError
 from tracekit.tables.bundle.about.document import Document
+from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
@@ -15,9 +16,11 @@ from tracekit.tables.bundle.container.store import (
     read_spec,
     read_store,
     run_folder,
+    store_folder,
 )
+from tracekit.tables.bundle.container.table_list import ListedStore, listed_stores, table_list
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.errors import BundleError, unknown
+from tracekit.tables.bundle.errors import WAY_OUT, BundleError, unknown
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000
@@ -41,28 +44,42 @@ class BundleRun:
 
     @cached_property
     def tables(self) -> tuple[Store | Unreadable, ...]:
-        """All tables, in the order of the numbers of their stores.
+        """All tables, in the order of the numbers of their stores, those that are missing too.
 
         Raises:
             BundleError: The run has no folder of stores.
         """
         folder = f"{run_folder(self.number)}/stores"
-        numbers = self.files.numbered(folder, "indexed-store-")
+        numbers = {*self.files.numbered(folder, "indexed-store-"), *self._list[0]}
         if len(numbers) > _MOST_STORES:
             raise self.files.damaged(folder, f"holds more than {_MOST_STORES:,} tables")
-        return tuple(self._table(number) for number in numbers)
+        return tuple(self._table(number) for number in sorted(numbers))
 
     @property
     def stores(self) -> tuple[Store, ...]:
         """The tables that can be read."""
         return tuple(one for one in self.tables if isinstance(one, Store))
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """A sentence on each table so damaged that not even its schema is known."""
-        nameless = (one for one in self.tables if isinstance(one, Unreadable) and not one.schema)
+    def store(self, number: int) -> Store:
+        """Return a table by its number; raise BundleError if it cannot be read."""
+        found = next((one for one in self.tables if one.number == number), None)
+        if isinstance(found, Store):
+            return found
+        if found is None:
+            raise self.files.damaged(store_folder(self.number, number), "is missing")
+        raise BundleError(found.why, hint=WAY_OUT)
+
+    @cached_property
+    def unchecked(self) -> tuple[str, ...]:
+        """What keeps it from being known that all tables are there, in sentences."""
+        listed, why = self._list
+        if why:
+            return (f"Whether tables of run {self.number} are missing could not be checked: {why}",)
+        unlisted = [one.number for one in self.tables if one.number not in listed]
         return tuple(
-            f"Store {one.number} of run {self.number} is left out: {one.why}" for one in nameless
+            f"Store {number} of run {self.number} is not in the run's list of tables, "
+            f"{table_list(self.number)}; it is read all the same."
+            for number in unlisted
         )
 
     @cached_property
@@ -94,16 +111,31 @@ class BundleRun:
             raise self.files.damaged(name, "is no list of types")
         return [one.removesuffix(TYPE_SUFFIX) for one in found]
 
-    def _table(self, number: int) -> Store | Unreadable:
+    @cached_property
+    def _list(self) -> tuple[dict[int, ListedStore], str]:
+        """The tables that must be there, and why that is not known."""
         try:
-            return read_store(self.files, self.number, number)
+            return listed_stores(self.files, self.number), ""
+        except BundleError as error:
+            return {}, error.message
+
+    def _table(self, number: int) -> Store | Unreadable:
+        listed = self._list[0].get(number)
+        try:
+            found = read_store(self.files, self.number, number)
         except BundleError as error:
             why = error.message
-        try:
-            schema, attributes = read_spec(self.files, self.number, number)
-        except BundleError:
-            return Unreadable(self.number, number, why)
-        return Unreadable(self.number, number, why, schema, attributes)
+        else:
+            if listed in (None, ListedStore(found.schema, found.attributes)):
+                return found
+            name = table_list(self.number)
+            why = self.files.damaged(found.folder, f"is of another table than {name} says").message
+        if listed is None:
+            try:
+                listed = ListedStore(*read_spec(self.files, self.number, number))
+            except BundleError:
+                listed = ListedStore("", {})
+        return Unreadable(self.number, number, why, listed.schema, listed.attributes)
 
 
 class Bundle:
@@ -130,4 +162,14 @@ class Bundle:
         self.document = Document(self.files)
         self.runs = tuple(
             BundleRun(self.files, number, self.required, self.document) for number in runs
+        )
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """A sentence on each run that must be there, and is not."""
+        missing = sorted(self.document.runs - {run.number for run in self.runs})
+        return tuple(
+            f"Run {number} is left out: {called(self.path)} has a document that names it, and no "
+            f"{run_folder(number)}."
+            for number in missing
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracekit.errors import InputError
 from tracekit.replacing import replacing
-from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle import Bundle, BundleRun, Store, Unreadable
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.errors import BundleError
@@ -60,7 +60,8 @@ def write_exports(
     write_toc(bundle, folder / TOC_FILE)
     schemas = _chosen(run, choose)
     meanings, tables = Meanings(run), wanted(toc_run, schemas)
-    done = Exported((folder / TOC_FILE,))
+    nameless = (one for one in run.tables if isinstance(one, Unreadable) and not one.schema)
+    done = Exported((folder / TOC_FILE,), run.unchecked, tuple(one.left_out for one in nameless))
     for place, one in enumerate(tables, 1):
         progress(f"{one.file} ({place} of {len(tables)})")
         done = _with_table(done, run, one, folder, meanings)

@@ -46,5 +46,12 @@ def test_a_table_that_is_left_out_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, "26.0 (17C529)")
     (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
     (remark,) = remarks_of(Bundle(path))
-    assert remark.startswith("Store 0 of run 1 is left out: made.trace: ")
+    assert remark.startswith("tick (store 0) of run 1 is left out: made.trace: ")
     assert "spec.plist" in remark
+
+
+def test_that_the_list_of_tables_is_missing_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, "26.0 (17C529)")
+    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
+    (remark,) = remarks_of(Bundle(path))
+    assert remark.startswith("Whether tables of run 1 are missing could not be checked")

@@ -83,6 +83,7 @@ def test_a_table_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
 def test_a_table_without_a_schema_is_not_listed(tmp_path: Path) -> None:
     path = write_bundle(tmp_path / "a.trace", TABLES)
     (path / "corespace/run1/core/stores/indexed-store-0/spec.plist").write_bytes(b"")
+    (path / "corespace/run1/core/table-manager/tables.plist").unlink()
     bundle = Bundle(path)
     assert [one.index for one in toc_of(bundle).runs[0].tables] == [1, 2]
     assert [one.number for one in listed(bundle.runs[0])] == [1, 2]

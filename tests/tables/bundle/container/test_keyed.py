@@ -47,6 +47,13 @@ def test_a_dictionary_by_numbers() -> None:
     assert list(archive.by_number(archive.root)) == [(10, "name"), (20, {"NS.string": "value"})]
 
 
+def test_a_dictionary_by_numbers_that_counts_too_few_is_told() -> None:
+    members = {"$0": 1, "$1": 10, "$2": UID(1), "$3": 20, "$4": UID(2)}
+    archive = Archive(archived(["$null", "name", "other", members], root=3))
+    with pytest.raises(ArchiveError, match="more members than it counts"):
+        list(archive.by_number(archive.root))
+
+
 @pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100])
 def test_what_is_no_property_list_is_told(content: bytes) -> None:
     with pytest.raises(ArchiveError, match="is no property list"):

@@ -77,6 +77,17 @@ class Document:
             return None
         return None if values is None else RunDocument(self.archive, values)
 
+    @property
+    def runs(self) -> frozenset[int]:
+        """The numbers of the runs that it names; none where it cannot be read."""
+        if self.archive is None:
+            return frozenset()
+        try:
+            runs = entries(self.archive, self.archive.part(self.archive.top(_RUNS), "$1"))
+        except ArchiveError:
+            return frozenset()
+        return frozenset(by_number(runs))
+
     def why_not(self, number: int) -> str:
         """Say, for the end of a sentence, why it says nothing of a run; empty where it does."""
         if self.run(number) is not None:

@@ -7,6 +7,7 @@ from tracekit.tables.bundle.about.names import names_of
 from tracekit.tables.bundle.about.run_info import run_info
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.container.store import Unreadable
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")
 _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
@@ -18,7 +19,8 @@ def remarks_of(bundle: Bundle) -> tuple[str, ...]:
     Raises:
         BundleError: A run has no folder of stores.
     """
-    return tuple(dict.fromkeys(one for run in bundle.runs for one in _of_run(run)))
+    said = (one for run in bundle.runs for one in _of_run(run))
+    return tuple(dict.fromkeys((*bundle.missing, *said)))
 
 
 def _of_run(run: BundleRun) -> Iterator[str]:
@@ -26,7 +28,8 @@ def _of_run(run: BundleRun) -> Iterator[str]:
     yield from _build(run, info.run.instruments_version)
     yield from info.remarks
     yield from names_of(run).remarks
-    yield from run.left_out
+    yield from run.unchecked
+    yield from (one.left_out for one in run.tables if isinstance(one, Unreadable))
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:

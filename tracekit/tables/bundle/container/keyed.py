@@ -129,6 +129,8 @@ class Archive:
         count = found.get("$0") if isinstance(found, Mapping) else None
         if not isinstance(count, int) or not 0 <= count <= len(found) // 2:
             raise ArchiveError("has no dictionary by numbers where one belongs")
+        if f"${2 * count + 1}" in found:
+            raise ArchiveError("has a dictionary by numbers of more members than it counts")
         for number in range(count):
             key = self.at(found.get(f"${2 * number + 1}"))
             if isinstance(key, int):

@@ -22,6 +22,7 @@ from tracekit.tables.bundle.container.record_layout import (
 )
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX
 
+RECORDS = "bulkstore"
 _LARGEST = 1 << 22
 _MOST_COLUMNS = 1000
 
@@ -56,7 +57,7 @@ class Store:
     @property
     def bulkstore(self) -> str:
         """The file of its records."""
-        return f"{self.folder}/bulkstore"
+        return f"{self.folder}/{RECORDS}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class Unreadable:
     why: str
     schema: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def left_out(self) -> str:
+        """Say which table is not read, and why."""
+        name = f"{self.schema} (store {self.number})" if self.schema else f"Store {self.number}"
+        return f"{name} of run {self.run} is left out: {self.why}"
 
 
 def run_folder(run: int) -> str:
@@ -87,6 +94,8 @@ def read_store(files: Files, run: int, number: int) -> Store:
         BundleError: A file is damaged, or of a form that is not known.
     """
     folder = store_folder(run, number)
+    if not files.exists(folder):
+        raise files.damaged(folder, "is missing")
     schema, attributes = read_spec(files, run, number)
     root = _schema(files, f"{folder}/schema.xml")
     topology = TOPOLOGIES.get(root.get("topology", ""))
@@ -94,6 +103,7 @@ def read_store(files: Files, run: int, number: int) -> Store:
         raise files.damaged(f"{folder}/schema.xml", f"is not the one of {schema}")
     layout = read_layout(files, f"{folder}/bulkstore_descriptor", topology)
     columns = tuple(_columns(files, f"{folder}/schema.xml", root, layout))
+    files.size(f"{folder}/{RECORDS}")
     return Store(run, number, schema, attributes, columns, layout.rows, layout.size)
 
 
@@ -102,16 +112,21 @@ def read_spec(files: Files, run: int, number: int) -> tuple[str, dict[str, Any]]
     name = f"{store_folder(run, number)}/spec.plist"
     try:
         archive = Archive(files.read(name, _LARGEST))
-        return _spec(archive)
+        return specified(archive, archive.root)
     except ArchiveError as error:
         raise files.damaged(name, str(error)) from error
 
 
-def _spec(archive: Archive) -> tuple[str, dict[str, Any]]:
-    schema = archive.plain(archive.part(archive.root, "schemaName"))
+def specified(archive: Archive, node: Value) -> tuple[str, dict[str, Any]]:
+    """Return schema and attributes as an archived specification of a table has them.
+
+    Raises:
+        ArchiveError: It is none.
+    """
+    schema = archive.plain(archive.part(node, "schemaName"))
     if not isinstance(schema, str) or not schema:
         raise ArchiveError("names no schema")
-    attributes = archive.part(archive.root, "attributes")
+    attributes = archive.part(node, "attributes")
     found = {} if attributes is None else archive.mapping(attributes)
     return schema, {str(key): _attribute(archive, value) for key, value in found.items()}
 
