@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.errors import InputError
 from tracekit.tables.headers import Header, _Scan, headers
+from tracekit.tables.xml import ExactReader
 
 ROW = '<row><uint32 id="1">5</uint32></row>'
 NodeMaker = Callable[..., str]
@@ -45,6 +46,36 @@ def test_words_in_values_are_no_tags(document: Callable[..., Path], node: NodeMa
     assert headers(path) == [Header("a&b", xpath(1), 1, rows=True)]
     rows = node("s:string", schema="rows")
     assert headers(document(rows.replace("<node ", "<nodes/><node ")))[0].number == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a&#x9b;b", "a\x9bb"),
+        ("a&#155;b", "a\x9bb"),
+        ("&amp;nbsp;&amp;lt;", "&nbsp;&lt;"),
+        ("a\tb\nc&#9;d", "a b c\td"),
+    ],
+    ids=["a control character", "the same in decimal", "an ampersand", "white space"],
+)
+def test_values_are_read_by_the_rules_of_xml_as_by_the_exact_reader(
+    document: Callable[..., Path], node: NodeMaker, written: str, meant: str
+) -> None:
+    path = document(node("n:uint32", ROW, schema=written))
+    assert [one.schema for one in headers(path)] == [meant]
+    assert [one.schema for one in ExactReader(path).pieces()] == [meant]
+
+
+@pytest.mark.parametrize("written", ["a&nbsp;b", "a&b", "a&#0;b", 'a" name="b'])
+def test_a_tag_that_breaks_the_rules_of_xml_is_no_header(
+    document: Callable[..., Path], node: NodeMaker, written: str
+) -> None:
+    path = document(
+        node("n:uint32", ROW, schema="one", table=4),
+        f"<node name=\"{written}\" xpath='{xpath(9)}'>{ROW}</node>",
+    )
+    assert headers(path) == [Header("one", xpath(4), 1, rows=True)]
+    assert [one.damage != "" for one in ExactReader(path).pieces()] == [True]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50, 10_000])

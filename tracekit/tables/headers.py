@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import unescape
 from pathlib import Path
+
+from lxml import etree
 
 from tracekit.input_file import open_input, unreadable
 from tracekit.tables.xml.details import detail_name
 
 _BLOCK = 1 << 22
 _MOST_TABLES = 10_000
-_TAG = re.compile(rb"""<(node|schema)\b((?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*/?>""")
-_ATTRIBUTE = re.compile(rb"""\s+([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_TAG = re.compile(rb"""<(node|schema)\b(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
 _ROW = re.compile(rb"<row\b")
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,17 @@ class _Scan:
             if len(self.found) == _MOST_TABLES:
                 break  # the reader takes no more either
             tag = _TAG.match(text, start) if start >= position else None
-            if tag is not None:
+            attributes = None if tag is None else _attributes(tag[0])
+            if tag is not None and attributes is not None:
                 self._look_for_row(text, position, start)
-                self._take(tag)
+                self._take(tag[1], attributes)
                 position = tag.end()
         self._look_for_row(text, position, len(text))
         cut = max(0, text.rfind(b"<"), len(text) - _BLOCK)
         self._rest, self._seen = text[cut:], max(0, position - cut)
 
-    def _take(self, tag: re.Match[bytes]) -> None:
-        attributes = dict(_attributes(tag[2]))
-        if tag[1] == b"node":
+    def _take(self, name: bytes, attributes: dict[str, str]) -> None:
+        if name == b"node":
             xpath, number = attributes.get("xpath", ""), len(self.found) + 1
             detail = detail_name(xpath)
             self._bare = not detail
@@ -102,7 +103,11 @@ def _places(text: bytes, tag: bytes) -> Iterator[int]:
         place = text.find(tag, place + 1)
 
 
-def _attributes(text: bytes) -> Iterator[tuple[str, str]]:
-    for key, double, single in _ATTRIBUTE.findall(text):
-        value = (double or single).decode("utf-8", "replace")
-        yield key.decode("ascii", "replace"), unescape(value)
+def _attributes(tag: bytes) -> dict[str, str] | None:
+    """Return the attributes of a tag by the rules of XML; None where it breaks them."""
+    alone = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
+    try:
+        element = etree.fromstring(alone.decode("utf-8", "replace"), _PARSER)
+    except etree.XMLSyntaxError:
+        return None
+    return {str(name): str(value) for name, value in element.attrib.items()}

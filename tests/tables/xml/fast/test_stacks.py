@@ -61,6 +61,22 @@ def test_stacks_have_frames_with_binaries_and_sources(export: Export, kind: str)
     }
 
 
+def test_a_binary_is_called_as_the_exact_reader_calls_it(export: Export) -> None:
+    name = "&lt;b&gt; &amp;amp; &amp;lt &amp;#x9b; &quot;a&apos;s&quot;"
+    binary = BINARY.replace("mlx.so", name)
+    path = export(
+        "stack:backtrace",
+        f'<row><backtrace id="1">{FRAME.format(2, "f", "0x1040", binary.replace("4", "3", 1))}'
+        "</backtrace></row>",
+    )
+    read = []
+    for reader in (FastReader(path), ExactReader(path)):
+        list(reader.pieces())
+        read.append(reader.symbols().frames.to_pydict())
+    assert read[0] == read[1]
+    assert read[0]["binary"] == ['<b> &amp; &lt &#x9b; "a\'s"']
+
+
 def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: Export) -> None:
     path = export(
         "stack:tagged-backtrace",

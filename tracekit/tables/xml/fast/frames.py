@@ -1,10 +1,10 @@
 """Frames of stacks, with the binary and the source line of each."""
 
 import re
-from html import unescape
 
 import numpy as np
 import pyarrow as pa
+from lxml import etree
 from numpy.typing import NDArray
 
 from tracekit.tables.xml.fast.blocks import Block
@@ -26,9 +26,10 @@ _ATTRIBUTE_LENGTH = 7
 _QUOTE = ord('"')
 _FRAME_QUOTES, _BINARY_QUOTES, _SOURCE_QUOTES = 4, 10, 2  # without those of the id
 _BINARY = re.compile(
-    rb'<binary id="[0-9]+" name="([^"]*)" UUID="([^"]*)" arch="([^"]*)" '
-    rb'load-addr="(0x[0-9a-f]{1,16})" path="([^"]*)"/>'
+    rb'<binary id="[0-9]+" name="[^"]*" UUID="[^"]*" arch="[^"]*" '
+    rb'load-addr="0x[0-9a-f]{1,16}" path="[^"]*"/>'
 )
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 _HEXADECIMAL = np.zeros(256, np.bool_)
 _HEXADECIMAL[list(b"0123456789abcdef")] = True
 _SHORTEST_ADDRESS, _LONGEST_ADDRESS = len("0x0"), len("0x0123456789abcdef")
@@ -86,10 +87,8 @@ class Frames:
         tokens, values = elements.tokens, definitions.values.array
         for place in places.tolist():
             tag = block.octets[tokens.starts[place] : tokens.ends[place] + 1].tobytes()
-            found = _BINARY.fullmatch(tag)
-            if found is None:
-                raise IrregularError("a binary with other attributes")
-            name, uuid, arch, address, path = (unescape(one.decode()) for one in found.groups())
+            demand(_BINARY.fullmatch(tag), "a binary with other attributes")
+            _, name, uuid, arch, address, path = _values(tag)
             values[elements.ids[place]] = len(self._binary_rows)
             self._binary_rows.append((name, uuid, arch, int(address, 16), path))
 
@@ -163,6 +162,14 @@ class Frames:
             ],
             schema=FRAMES,
         )
+
+
+def _values(tag: bytes) -> list[str]:
+    """Return the values of a tag's attributes, by the rules of XML."""
+    try:
+        return [str(value) for value in etree.fromstring(tag, _PARSER).values()]
+    except etree.XMLSyntaxError as error:
+        raise IrregularError("a tag that is no XML") from error
 
 
 def _optional(numbers: Ids) -> pa.Array:
