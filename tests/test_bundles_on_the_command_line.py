@@ -209,3 +209,21 @@ def test_letters_of_a_bundles_suffix_may_be_upper_case(
         run = tmp_path / f"run{number}"
         assert tracekit("import", one, "--output", run).code == 0
         assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+
+
+def test_a_runs_folder_that_is_called_like_a_bundle_is_one_of_a_run(
+    bundle: Path, tmp_path: Path, tracekit: Tracekit
+) -> None:
+    run = tmp_path / "out.trace"
+    assert tracekit("import", bundle, "--output", run).code == 0
+    assert tracekit("tables", run, "gpu_intervals").out.count("\n") == 4
+    assert "is no .trace bundle" in tracekit("export", run, tmp_path / "x").err
+    assert tracekit("analyze", run).code == 0
+    assert tracekit("report", run).out == f"{run / 'report.html'}\n"
+    assert tracekit("convert", run, tmp_path / "run.json", "--to", "chrome").code == 0
+    asked = tracekit("query", "select state from runs", run, "--format", "csv")
+    assert asked.out == '"state"\n"analyzed"\n'
+    analysed = tracekit("batch", run, "--output", tmp_path / "batch", "--workers", 1)
+    assert analysed.code == 0
+    (row,) = pd.read_parquet(tmp_path / "batch" / "results").to_dict("records")
+    assert (row["form"], row["state"]) == ("run", "ok")

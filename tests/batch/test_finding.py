@@ -109,6 +109,12 @@ def test_what_is_no_recording_is_refused_by_name(tree: Path) -> None:
         found("t/**.trace")
 
 
+def test_a_runs_folder_may_be_called_like_a_bundle(tree: Path) -> None:
+    (tree / "t/run").rename(tree / "t/out.trace")
+    assert found("t/out.trace") == [("t/out.trace", "run")]
+    assert ("t/out.trace", "run") in found("t")
+
+
 def test_bundles_may_end_in_capitals(tree: Path) -> None:
     (tree / "loud" / "E.TRACE").mkdir(parents=True)
     (tree / "loud" / "F.TRACE.ZIP").write_text("PK")

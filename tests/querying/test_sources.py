@@ -41,6 +41,14 @@ def test_runs_and_bundles_are_found_to_the_depths_but_not_below_one(tmp_path: Pa
     assert {one.name for one in found if one.is_bundle} == {"x.trace", "y.trace.zip"}
 
 
+def test_a_run_is_known_by_its_recording_and_a_bundle_by_its_suffix(tmp_path: Path) -> None:
+    run(tmp_path / "out.trace")
+    bundle(tmp_path / "CAPITALS.TRACE")
+    (tmp_path / "PACKED.TRACE.ZIP").write_bytes(b"")
+    found = {one.name: one.is_bundle for one in sources([tmp_path]).runs}
+    assert found == {"out.trace": False, "CAPITALS.TRACE": True, "PACKED.TRACE.ZIP": True}
+
+
 def test_a_run_named_twice_is_asked_once(tmp_path: Path) -> None:
     one = run(tmp_path / "a")
     (tmp_path / "link").symlink_to(one)

@@ -79,12 +79,12 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]
 
 
 def _in(folder: Place, deepest: int) -> Iterator[Source]:
-    if folder.base.lower().endswith(_BUNDLE):
-        yield Source(folder, Form.BUNDLE)
-        return
     there = folder.listed()
     if any(place.base == "recording.json" for place, _ in there):
         yield Source(folder, Form.RUN)
+        return
+    if folder.base.lower().endswith(_BUNDLE):
+        yield Source(folder, Form.BUNDLE)
         return
     files = [place for place, said in there if said["type"] == "file"]
     if any(_is_export(place) for place in files):

@@ -9,9 +9,9 @@ from pathlib import Path
 from tracekit.errors import InputError, RecordingError, UsageError
 from tracekit.input_file import is_text, legible
 from tracekit.recording import Recording
+from tracekit.tables.stored import is_bundle
 
 DEFAULT = Path("bench/traces")
-_BUNDLE = ".trace"
 _ZIPPED = ".trace.zip"
 
 
@@ -103,7 +103,7 @@ def _below(folder: Path) -> Iterator[Path]:
         here = Path(place)
         names = sorted(name for name in folders if not name.startswith("."))
         leaves = {name for name in names if _is_leaf(here / name)}
-        zipped = sorted(name for name in files if name.endswith(_ZIPPED))
+        zipped = sorted(name for name in files if name.lower().endswith(_ZIPPED))
         yield from (here / name for name in (*sorted(leaves), *zipped))
         folders[:] = [name for name in names if name not in leaves]
 
@@ -113,9 +113,9 @@ def _is_leaf(path: Path) -> bool:
 
 
 def _is_bundle(path: Path) -> bool:
-    if path.name.endswith(_ZIPPED):
+    if path.name.lower().endswith(_ZIPPED):
         return path.is_file()
-    return path.suffix == _BUNDLE and path.is_dir()
+    return is_bundle(path)
 
 
 def _is_batch(path: Path) -> bool:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tracekit.errors import InputError
+from tracekit.recording import Recording
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
@@ -115,8 +116,12 @@ def file_shown(path: Path) -> str:
 
 
 def is_bundle(path: Path) -> bool:
-    """Tell whether a path is a folder that calls itself a bundle, in letters of either case."""
-    return path.suffix.lower() == SUFFIX and path.is_dir()
+    """Tell whether a path is a folder that calls itself a bundle, in letters of either case.
+
+    A folder with a `recording.json` is that of a run, whatever it is called.
+    """
+    named = path.suffix.lower() == SUFFIX and path.is_dir()
+    return named and not Recording(path).provenance_file.exists()
 
 
 def require_unpacked(path: Path) -> None:
