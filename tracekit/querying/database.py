@@ -15,9 +15,15 @@ import pyarrow as pa
 
 from tracekit.analysis.families import ASKER, BLANK, INSTANCE, UNLABELLED
 from tracekit.errors import InterruptedRunError
+from tracekit.querying.portable import named, portable
 
 _MEMORY = "50%"  # of what the machine, or its container, has
 _BATCH = 65_536  # rows
+_KINDS = {
+    "Out of Memory": duckdb.OutOfMemoryException,
+    "IO": duckdb.IOException,
+    "INTERNAL": duckdb.InternalException,
+}
 _T = TypeVar("_T")
 
 
@@ -45,11 +51,13 @@ _FAMILY = (
 class Answer:
     """What was asked for: the types of its columns in SQL's words, and its rows.
 
-    `batches` computes the rows and gives them piece by piece; the first piece has none.
+    `batches` computes the rows and gives them piece by piece; the first piece has none. So does
+    `worded`, with times as text, for what becomes words.
     """
 
     types: dict[str, str]
     batches: Callable[[], Iterator[pa.RecordBatch]]
+    worded: Callable[[], Iterator[pa.RecordBatch]]
 
 
 class Database:
@@ -110,13 +118,19 @@ class Database:
         """
         relation = self.waiting(lambda: self._connection.sql(sql))
         assert relation is not None, "what returns nothing is no question"
-        types = dict(zip(relation.columns, map(str, relation.types), strict=False))
-        return Answer(types, lambda: self._batches(relation))
+        types = dict(zip(named(relation.columns), map(str, relation.types), strict=True))
+        return Answer(
+            types,
+            lambda: self._batches(relation, words=False),
+            lambda: self._batches(relation, words=True),
+        )
 
-    def _batches(self, relation: duckdb.DuckDBPyRelation) -> Iterator[pa.RecordBatch]:
-        reader = self.waiting(lambda: relation.to_arrow_reader(_BATCH))
+    def _batches(
+        self, relation: duckdb.DuckDBPyRelation, *, words: bool
+    ) -> Iterator[pa.RecordBatch]:
+        reader = self.waiting(lambda: portable(relation, words=words).to_arrow_reader(_BATCH))
         yield pa.RecordBatch.from_pylist([], reader.schema)
-        while (batch := self.waiting(lambda: next(reader, None))) is not None:
+        while (batch := self.waiting(lambda: _next(reader))) is not None:
             yield batch
 
     def waiting(self, work: Callable[[], _T]) -> _T:
@@ -140,3 +154,12 @@ class Database:
 
     def _run(self, sql: str) -> None:
         self._connection.execute(sql)
+
+
+def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    """Return the next rows; what DuckDB fails at, Arrow passes on as an OSError."""
+    try:
+        return next(reader, None)
+    except OSError as error:
+        kind = str(error).partition(" Error: ")[0]
+        raise _KINDS.get(kind, duckdb.DataError)(str(error)) from error

@@ -29,7 +29,7 @@ def first(answer: Answer, most: int, *, short: bool) -> tuple[list[tuple[str, ..
     drawn = list(answer.types) == ["explain_key", "explain_value"]
     shown: list[tuple[str, ...]] = []
     total = 0
-    for batch in answer.batches():
+    for batch in answer.worded():
         total += batch.num_rows
         if len(shown) < most and batch.num_rows:
             some = batch.slice(0, most - len(shown))

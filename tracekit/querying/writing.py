@@ -48,11 +48,12 @@ def write_file(answer: Answer, path: Path, form: Form) -> int:
 def write(answer: Answer, file: BinaryIO, form: Form) -> int:
     """Write an answer, and return how many rows it has.
 
-    Parquet keeps every type. CSV has lists, maps and structs as JSON; a text stands in quotes,
+    Parquet keeps every type that it has; other values are the text that DuckDB has for them, as
+    times are in CSV and JSON. CSV has lists, maps and structs as JSON; a text stands in quotes,
     a null is empty. JSON is an array with an object for each row, a line each.
     """
     rows, writer = 0, None
-    for batch in answer.batches():
+    for batch in answer.batches() if form == "parquet" else answer.worded():
         if writer is None:
             writer = _WRITERS[form](file, batch.schema)
         writer.write(batch)
@@ -78,16 +79,10 @@ class _Writer(Protocol):
 
 class _Parquet:
     def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
-        kinds = {one.name: _storable(one.type) for one in schema}
-        self._schema = pa.schema(kinds.items())
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+        self._writer = pq.ParquetWriter(file, schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
-        columns = [
-            pa.array(map(str, _column(one)), kind) if pa.types.is_interval(one.type) else one
-            for one, kind in zip(batch.columns, self._schema.types, strict=True)
-        ]
-        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+        self._writer.write_batch(batch)
 
     def close(self) -> None:
         self._writer.close()
@@ -143,11 +138,6 @@ def _column(column: pa.Array) -> list[Any]:
     return column.to_pylist(maps_as_pydicts="lossy")
 
 
-def _storable(kind: pa.DataType) -> pa.DataType:
-    """Return what Parquet has in place of intervals."""
-    return pa.string() if pa.types.is_interval(kind) else kind
-
-
 def _flat(kind: pa.DataType) -> pa.DataType:
     """Return what CSV has for a type."""
     if pa.types.is_dictionary(kind):
@@ -156,5 +146,5 @@ def _flat(kind: pa.DataType) -> pa.DataType:
 
 
 def _castable(kind: pa.DataType) -> bool:
-    nested = pa.types.is_nested(kind) or pa.types.is_interval(kind)
-    return not (nested or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (pa.types.is_nested(kind) or binary)
