@@ -1,5 +1,6 @@
 """The whole way: a real workload, recorded here, to a page."""
 
+import contextlib
 import json
 import os
 import signal
@@ -303,6 +304,34 @@ def test_a_run_of_a_killed_tracekit_can_be_exported(tmp_path: Path) -> None:
     busy = result.metric("host_busy")
     assert busy is not None
     assert busy.value is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_while_facts_are_gathered_leaves_its_folder_free(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    asked, folder = tmp_path / "asked", tmp_path / "run"
+    folder.mkdir()
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    os.mkfifo(asked)
+    git.write_text(f"#!/bin/sh\necho $$ > '{asked}'\nexec sleep 600\n")
+    git.chmod(0o755)
+    path = f"{git.parent}{os.pathsep}{os.environ['PATH']}"
+    argv = (sys.executable, "-m", "tracekit", "record", "--recorder", "host", "--output")
+    argv = (*argv, str(folder), "--", "true")
+    with subprocess.Popen(argv, env=os.environ | {"PATH": path}, stderr=subprocess.PIPE) as child:
+        with asked.open() as told:
+            slow = int(told.read())
+        child.send_signal(number)
+        child.communicate(timeout=60)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(slow, signal.SIGKILL)
+    assert child.returncode == (-number if number is signal.SIGKILL else 130)
+    assert list(folder.iterdir()) == []
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert Recording(folder).provenance().stages["record"].state == "done"
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:

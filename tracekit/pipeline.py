@@ -26,7 +26,7 @@ from tracekit.errors import ToolError
 from tracekit.imports import bring
 from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
-from tracekit.plan import Plan, check, kept_unless_misused, new_folder
+from tracekit.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
@@ -51,11 +51,12 @@ def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") ->
         InterruptedRunError: Someone asked to stop; what was recorded is kept.
     """
     check(plan)
+    require_place(plan)
     recorder = choose(plan.recorder, xml=xml)
-    recording = new_folder(plan)
     provenance = _provenance(plan, recorder)
     plan, notes = advised(plan, provenance.capabilities)
-    recording.save_provenance(replace(provenance, warnings=(*provenance.warnings, *notes)))
+    provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
+    recording = new_folder(plan, provenance)
     with kept_unless_misused(recording), stage(recording, "record"):
         request = request_for(plan, recording, recorder)
         recorded = observe(recorder, request, recording, progress, plan.telemetry)

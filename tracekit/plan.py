@@ -1,22 +1,27 @@
 """What a user asked to record, before a recorder is chosen."""
 
+import errno
+import os
 import re
+import secrets
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import UsageError
-from tracekit.recording import Recording
+from tracekit.errors import RecordingError, UsageError
+from tracekit.recording import Provenance, Recording, as_json
 from tracekit.workload import Workload
 
 TRACES = Path("bench") / "traces"
 METAL_SYSTEM_TRACE = "Metal System Trace"
 ANY_PROGRAM = "command"  # the workload that is the program after `--`
 
+_UNFINISHED = ".recording.json.unfinished-"
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -86,26 +91,31 @@ def seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def new_folder(plan: Plan) -> Recording:
-    """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
+def require_place(plan: Plan) -> None:
+    """Raise UsageError where the run's folder cannot be had, before any facts are gathered."""
     try:
         Path.cwd()
     except FileNotFoundError:
         raise UsageError(
             "The folder you stand in is gone.", hint="Go to one that exists, and try again."
         ) from None
-    return Recording(claim(plan.output, plan.name))
+    if plan.output is not None and not _is_free(plan.output):
+        raise _taken(plan.output)
 
 
-def claim(output: Path | None, name: str) -> Path:
-    """Make a folder for a run; raise UsageError if `output` holds something already."""
+def new_folder(plan: Plan, provenance: Provenance) -> Recording:
+    """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
+    require_place(plan)
+    return Recording(claim(plan.output, plan.name, provenance))
+
+
+def claim(output: Path | None, name: str, provenance: Provenance) -> Path:
+    """Make a folder for a run, with its `recording.json`; raise UsageError if `output` is taken."""
     if output is None:
-        return _claim_new(TRACES, f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}")
-    if not _claimed(output):
-        raise UsageError(
-            f"{output} exists and is not an empty folder.",
-            hint="Name a new folder: a recording never goes over another one.",
-        )
+        stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
+        return _claim_new(TRACES, stem, provenance)
+    if not _claimed(output, provenance):
+        raise _taken(output)
     return output
 
 
@@ -119,29 +129,71 @@ def kept_unless_misused(recording: Recording) -> Generator[None]:
         raise
 
 
-def _claim_new(parent: Path, name: str) -> Path:
+def _taken(output: Path) -> UsageError:
+    return UsageError(
+        f"{output} exists and is not an empty folder.",
+        hint="Name a new folder: a recording never goes over another one.",
+    )
+
+
+def _claim_new(parent: Path, name: str, provenance: Provenance) -> Path:
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         folder = parent / f"{name}{suffix}"
-        if _claimed(folder):
+        if _claimed(folder, provenance):
             return folder
     raise UsageError(f"There are too many runs named {name} in {parent}.")
 
 
-def _claimed(folder: Path) -> bool:
+def _is_free(folder: Path) -> bool:
+    """Tell whether a folder can be taken: it is not there, or holds no more than half a claim."""
+    try:
+        if not folder.exists():
+            return True
+        return folder.is_dir() and all(one.name.startswith(_UNFINISHED) for one in folder.iterdir())
+    except OSError as error:
+        raise _unusable(folder, error) from error
+
+
+def _claimed(folder: Path, provenance: Provenance) -> bool:
     """Make the folder and take it; return False where it is taken or holds something.
 
-    Of several who try at once only one succeeds: the one that makes `recording.json`.
+    Of several who try at once only one succeeds: the one that makes `recording.json`. It is whole
+    from its first moment, so whatever ends us leaves a run that can be read, or a free folder.
     """
+    if not _is_free(folder):
+        return False
+    draft = folder / f"{_UNFINISHED}{secrets.token_hex(4)}"
     try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            return False
         folder.mkdir(parents=True, exist_ok=True)
-        Recording(folder).provenance_file.touch(exist_ok=False)
+        with draft.open("xb") as file:
+            file.write(as_json(provenance))
+        return _published(draft, Recording(folder).provenance_file)
     except FileExistsError:
         return False
     except OSError as error:
-        raise UsageError(
-            f"The folder {folder} cannot be made: {error.strerror}.",
-            hint="Name a folder that you may write to with --output.",
-        ) from error
+        raise _unusable(folder, error) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def _published(draft: Path, path: Path) -> bool:
+    """Give a whole file its name; return False where that is taken."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with path.open("xb") as file:  # a file system without links, such as exFAT
+            file.write(draft.read_bytes())
     return True
+
+
+def _unusable(folder: Path, error: OSError) -> UsageError | RecordingError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+    return (RecordingError if full else UsageError)(
+        f"The folder {folder} cannot be made: {error.strerror}.",
+        hint="Name a folder that you may write to with --output.",
+    )

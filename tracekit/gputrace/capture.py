@@ -12,7 +12,7 @@ from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.journal import WorkloadReport
-from tracekit.plan import Plan, check, new_folder
+from tracekit.plan import Plan, check, new_folder, require_place
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
@@ -34,10 +34,10 @@ def capture_gpu(plan: Plan, progress: Progress = quiet, patience: Patience = PAT
         InterruptedRunError: Someone asked to stop.
     """
     _check(plan)
+    require_place(plan)
     progress("looking for Metal")
     require_metal(patience)
-    recording = new_folder(plan)
-    recording.save_provenance(_provenance(plan))
+    recording = new_folder(plan, _provenance(plan))
     try:
         with stage(recording, "record"):
             _capture(plan, recording, progress, patience)

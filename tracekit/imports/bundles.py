@@ -38,8 +38,8 @@ def bring_bundle(
             xctrace to export it. Of a run nothing is left then.
         RecordingError: The run's folder cannot be written.
     """
-    recording = Recording(claim(output, name_of(bundle)))
-    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now(), counters=""))
+    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
+    recording = Recording(claim(output, name_of(bundle), begun))
     with (
         kept_unless_misused(recording),
         _kept_unless_refused(recording),

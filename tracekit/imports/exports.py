@@ -28,8 +28,8 @@ def bring_exports(
         InputError: The TOC cannot be read.
     """
     toc = read_toc(source.toc) if source.toc else None
-    recording = Recording(claim(output, source.name))
-    recording.save_provenance(Provenance(tracekit=version("tracekit"), created=now(), counters=""))
+    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
+    recording = Recording(claim(output, source.name, begun))
     with kept_unless_misused(recording), stage(recording, "import"):
         progress(f"copying {len(source.tables)} tables")
         _copy(source, recording)
