@@ -29,9 +29,9 @@ def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
 
 def test_a_shorter_note_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
     with holder.opened(tmp_path / "one.lock", WHY) as handle:
-        holder.note(handle, Holder(1, 1.0, "", "x" * 500))
-        holder.note(handle, Holder(1, 1.0, "", "y"))
-        assert holder.noted(handle) == Holder(1, 1.0, "", "y")
+        holder.note(handle, Holder(1, 1, "", "x" * 500))
+        holder.note(handle, Holder(1, 1, "", "y"))
+        assert holder.noted(handle) == Holder(1, 1, "", "y")
 
 
 def test_who_has_it_is_told(tmp_path: Path) -> None:
@@ -39,10 +39,10 @@ def test_who_has_it_is_told(tmp_path: Path) -> None:
     path = tmp_path / "one.lock"
     with holder.opened(path, WHY) as mine, holder.opened(path, WHY) as theirs:
         assert holder.taken(theirs, path)
-        holder.note(theirs, Holder(4711, 1.0, "", "theirs"))
+        holder.note(theirs, Holder(4711, 1, "", "theirs"))
         with pytest.raises(HeldError) as caught:
             holder.taken(mine, path)
-        assert caught.value.holder == Holder(4711, 1.0, "", "theirs")
+        assert caught.value.holder == Holder(4711, 1, "", "theirs")
         assert holder.held(path)
     assert not holder.held(path)
     assert not holder.held(tmp_path / "absent.lock")

@@ -14,31 +14,28 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from tracekit.errors import RecordingError
+from tracekit.identity import found, start_of
 
 log = logging.getLogger(__name__)
 
 _LARGEST = 1 << 16
-_CLOCK_TOLERANCE = 1.0
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock: the process, when it was created, since when it holds it, what for."""
+    """Who holds a lock: the process, as `tracekit.identity` knows it, since when, and what for."""
 
     pid: int
-    created: float
+    start: int
     since: str
     what: str
 
     @property
     def lives(self) -> bool:
         """Whether the process is still there; its number may have been given away anew."""
-        with suppress(psutil.Error):
-            return abs(psutil.Process(self.pid).create_time() - self.created) < _CLOCK_TOLERANCE
-        return False
+        return found(self.pid, self.start) is not None
 
     @property
     def begun(self) -> str:
@@ -59,7 +56,7 @@ class HeldError(Exception):
 
 def ours(since: str, what: str) -> Holder:
     """Return this process as a holder."""
-    return Holder(os.getpid(), psutil.Process().create_time(), since, what)
+    return Holder(os.getpid(), start_of(os.getpid()), since, what)
 
 
 @contextmanager

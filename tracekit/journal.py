@@ -82,13 +82,15 @@ class WorkloadReport:
     `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
     thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
     one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
-    that could not be understood, such as one cut in half by a crash.
+    that could not be understood, such as one cut in half by a crash. `start` tells the process from
+    a later one of its `pid`, as `tracekit.identity` has it; 0 where the worker did not say.
     """
 
     format: int = FORMAT
     workload: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     pid: int = 0
+    start: int = 0
     thread: int = 0
     process: str = ""
     backend: str = ""

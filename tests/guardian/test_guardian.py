@@ -41,6 +41,15 @@ with Guardian(Path(folder)) as guardian:
 """
 PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
 
+# The kernel tells the time of boot in whole seconds. On a machine that booted late in a second, all
+# times of day that follow from it are nearly a second too early; here they are by 0.99 s.
+LATE_BOOT = """
+import psutil
+from psutil import _psplatform
+told = _psplatform.boot_time
+_psplatform.boot_time = lambda: told() - 0.99
+"""
+
 Kill = Callable[..., int]
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -232,6 +241,17 @@ def test_a_program_that_writes_much_is_neither_blocked_nor_broken(
     assert done.read_text() == "done"
 
 
+@pytest.fixture(params=["as-it-is", "late-in-its-second"])
+def boot(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine of tracekit and its guardian have booted at this fraction of a second."""
+    if request.param == "late-in-its-second":
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
+        paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+@pytest.mark.usefixtures("boot")
 def test_what_a_program_started_ends_with_it(kill: Kill, tmp_path: Path) -> None:
     child = tmp_path / "child"
     code = (
@@ -254,6 +274,7 @@ def test_a_whole_group_is_swept(kill: Kill, tmp_path: Path) -> None:
     until(lambda: not runs(int(child.read_text())), "the child has ended")
 
 
+@pytest.mark.usefixtures("boot")
 def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
     """A recorder may start it in a way that makes it nobody's child."""
     journal = tmp_path / "workload.jsonl"

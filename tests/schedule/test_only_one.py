@@ -129,5 +129,5 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
 def test_a_holder_whose_number_was_given_away_does_not_live() -> None:
     mine = holder.ours("2026-11-22T02:30:00+00:00", "a night")
     assert mine.lives
-    assert not replace(mine, created=mine.created - 100).lives
+    assert not replace(mine, start=mine.start - 1).lives
     assert replace(mine, since="some day").begun == "some day"

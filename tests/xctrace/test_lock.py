@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -110,6 +109,6 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_what_was_not_given_back_is_told_in_words() -> None:
-    holder = Holder(17, time.time(), "2026-11-20T10:15:03.000+00:00", "/runs/theirs")
+    holder = Holder(17, 1, "2026-11-20T10:15:03.000+00:00", "/runs/theirs")
     assert told(holder).startswith("The recording into /runs/theirs, begun at 2026-11-20 ")
     assert "by process 17, did not end in good order" in told(holder)

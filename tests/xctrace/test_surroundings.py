@@ -3,15 +3,15 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tracekit.guardian.leftovers import end_leftovers
+from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
+from tracekit.identity import start_of
 from tracekit.journal import ClockAnchor
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.family import Family
@@ -58,28 +58,32 @@ def test_a_process_that_was_never_seen_has_no_children() -> None:
 
 
 def test_a_program_that_was_left_running_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
-    assert end_leftovers([sleeper.pid], time.time() - 5) == (sleeper.pid,)
+    assert end_leftovers(meant(sleeper.pid)) == (sleeper.pid,)
     assert sleeper.wait(10) == -15
 
 
 def test_a_program_that_does_not_want_to_end_is_killed(
     stubborn: subprocess.Popen[bytes],
 ) -> None:
-    end_leftovers([stubborn.pid], time.time() - 5, grace=0.1)
+    end_leftovers(meant(stubborn.pid), grace=0.1)
     assert stubborn.wait(10) == -9
 
 
 def test_a_program_that_was_there_before_is_left_alone(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
-    assert end_leftovers([sleeper.pid], time.time() + 60) == ()
+    assert meant(os.getppid()) == ()
+    assert meant(sleeper.pid, start_of(sleeper.pid) + 1) == (), "another one of its number"
+    assert meant(sleeper.pid, start_of(sleeper.pid)) == (psutil.Process(sleeper.pid),)
     assert sleeper.poll() is None
 
 
 def test_a_program_that_is_gone_is_no_error() -> None:
     with subprocess.Popen(("true",)) as process:
+        [left] = meant(process.pid)
         process.wait()
-    assert end_leftovers([process.pid], 0) == ()
+    assert end_leftovers([left]) == ()
+    assert meant(process.pid) == meant(0) == meant(process.pid, 1) == ()
 
 
 SECOND = 1_000_000_000

@@ -7,6 +7,6 @@ closed without a word, tracekit is gone, and what it left running is stopped in 
 
 from tracekit.guardian.care import Care, Ward
 from tracekit.guardian.guardian import Guardian
-from tracekit.guardian.leftovers import end_leftovers
+from tracekit.guardian.leftovers import end_leftovers, meant
 
-__all__ = ["Care", "Guardian", "Ward", "end_leftovers"]
+__all__ = ["Care", "Guardian", "Ward", "end_leftovers", "meant"]

@@ -4,7 +4,8 @@ import signal
 from dataclasses import dataclass
 
 import msgspec
-import psutil
+
+from tracekit.identity import start_of
 
 KILL = ((signal.SIGKILL, 5.0),)
 
@@ -26,10 +27,10 @@ class Care:
 
 @dataclass(frozen=True)
 class Ward:
-    """A process that must not outlive tracekit; `created` tells it from one with its number."""
+    """A process that must not outlive tracekit; `start` tells it from a later one of its number."""
 
     pid: int
-    created: float
+    start: int
     care: Care
 
 
@@ -68,4 +69,4 @@ def decode(line: bytes) -> Order:
 
 def ward(pid: int, care: Care) -> Ward:
     """Return the running process `pid` as a ward; raise psutil.NoSuchProcess if it is gone."""
-    return Ward(pid, psutil.Process(pid).create_time(), care)
+    return Ward(pid, start_of(pid), care)

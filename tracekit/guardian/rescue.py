@@ -13,15 +13,15 @@ import psutil
 
 from tracekit.errors import TracekitError
 from tracekit.guardian.care import Order, Ward
-from tracekit.guardian.leftovers import end_leftovers
+from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
-from tracekit.journal import fold
+from tracekit.identity import found, runs
+from tracekit.journal import WorkloadReport, fold
 from tracekit.recording import Recording
 from tracekit.stage import mark
 
 _CHUNK = 1 << 16
 _POLL = 0.1
-_CLOCK_TOLERANCE = 1.0
 _GONE = "tracekit was ended before it could finish"
 
 
@@ -34,7 +34,6 @@ class Charge:
     doing: str = ""
     patience: float = 0.0
     journal: str = ""
-    since: float = field(default_factory=time.time)
     _owned: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
     def take(self, order: Order) -> None:
@@ -65,8 +64,8 @@ def rescue(charge: Charge, folder: Path) -> None:
     drain = _Drain(charge.owned)
     children = {child for one in charge.wards.values() for child in _descendants(one)}
     ends = [_stop(one, charge.patience, drain) for one in charge.wards.values()]
-    workers = {fold(Path(charge.journal)).pid} if charge.journal else set[int]()
-    end_leftovers(children | workers - {0}, charge.since)
+    worker = fold(Path(charge.journal)) if charge.journal else WorkloadReport()
+    end_leftovers((*children, *meant(worker.pid, worker.start)))
     _tell(folder, f"{head}; {', '.join(ends) or 'nothing of it was left running'}")
 
 
@@ -109,7 +108,7 @@ def _ended(process: psutil.Process, seconds: float, one: Ward, drain: _Drain) ->
     """Wait for the end of a process; as long as it writes, the wait begins anew."""
     paths = [Path(path) for path in one.care.grows]
     written, until = size(paths), time.monotonic() + seconds
-    while _runs(process):
+    while runs(process):
         if time.monotonic() >= until:
             return False
         drain.wait(_POLL)
@@ -120,27 +119,16 @@ def _ended(process: psutil.Process, seconds: float, one: Ward, drain: _Drain) ->
 
 
 def _found(one: Ward) -> psutil.Process | None:
-    try:
-        process = psutil.Process(one.pid)
-        same = abs(process.create_time() - one.created) < _CLOCK_TOLERANCE
-    except psutil.Error:
-        return None
-    return process if same and _runs(process) else None
+    process = found(one.pid, one.start)
+    return process if process is not None and runs(process) else None
 
 
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _descendants(one: Ward) -> set[int]:
+def _descendants(one: Ward) -> set[psutil.Process]:
     process = _found(one)
     if process is None:
         return set()
     with contextlib.suppress(psutil.Error):
-        return {child.pid for child in process.children(recursive=True)}
+        return set(process.children(recursive=True))
     return set()
 
 

@@ -62,7 +62,6 @@ class Child:
         since: Where in the log that begins.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
         patience: How long to wait for what.
-        begun: When it was started, in seconds since the epoch.
         started: The processes that it was seen to have started, in sessions of their own too.
     """
 
@@ -74,8 +73,7 @@ class Child:
     patience: Patience = PATIENCE
     hello: Hello = field(default_factory=lambda: Hello(0))
     ready: Ready = field(default_factory=lambda: Ready(""))
-    begun: float = field(default_factory=time.time)
-    started: set[int] = field(default_factory=set[int])
+    started: set[psutil.Process] = field(default_factory=set[psutil.Process])
     _rest: bytes = b""
 
     def greet(self, python: Path) -> Hello:
@@ -125,8 +123,7 @@ class Child:
     def look(self) -> None:
         """Note what it has started; once it has ended nobody can tell whose that was."""
         with suppress(psutil.Error):
-            own = psutil.Process(self.process.pid).children(recursive=True)
-            self.started |= {one.pid for one in own}
+            self.started |= set(psutil.Process(self.process.pid).children(recursive=True))
 
     def ask(self, request: Request, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds.

@@ -115,4 +115,4 @@ def _end(process: subprocess.Popen[bytes], patience: Patience, child: Child | No
         process.wait()
         process.stdout.close()
         if child is not None:
-            end_leftovers(child.started, child.begun, patience.leave)
+            end_leftovers(child.started, patience.leave)

@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 
 from tracekit.errors import RecordingError
+from tracekit.identity import start_of
 from tracekit.step import Results, Step, measured
 from tracekit.told import Work
 from tracekit.worker.account import Account
@@ -75,6 +76,7 @@ def prepare(spec: Spec, account: Account) -> Step:
         workload=spec.name,
         parameters=spec.parameters,
         pid=os.getpid(),
+        start=start_of(os.getpid()),
         thread=threading.get_native_id(),
         process=psutil.Process().name(),
     )

@@ -1,12 +1,11 @@
 """The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.guardian import Guardian, end_leftovers
+from tracekit.guardian import Guardian, end_leftovers, meant
 from tracekit.journal import WorkloadReport
 from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.recording import Process, Recording, now
@@ -72,17 +71,17 @@ class XctraceRecorder:
         return replace(recorded, warnings=(*claim.warnings, *recorded.warnings))
 
     def _record(self, task: Task, selection: Selection) -> Recorded:
-        since, began = time.time(), now()
+        began = now()
         request = task.request
         attempt, report = self._attempt(task, selection)
         if report is not None:
-            end_leftovers([report.pid], since)
+            end_leftovers(meant(report.pid, report.start))
         try:
             run = self._open(attempt, task)
         except KeyboardInterrupt:
             return _unchecked(request, attempt, report, began=began)
         if isinstance(request.target, Launch) and run.target is not None:
-            end_leftovers([run.target.pid], since)
+            end_leftovers(meant(run.target.pid))
         recorded = _recorded(request, selection, attempt, run, report, began=began)
         return self._verified(recorded, task, run)
 
