@@ -12,6 +12,7 @@ from tracekit.units import (
     moment,
     percent,
     quantity,
+    short_commit,
     size,
     span,
     stamp,
@@ -163,3 +164,9 @@ def test_a_time_of_day_is_written_as_people_do(iso: str, words: str) -> None:
 )
 def test_a_length_of_time_is_told_as_people_plan(seconds: float, words: str) -> None:
     assert span(seconds) == words
+
+
+def test_a_commit_in_short_still_says_that_its_tree_was_changed() -> None:
+    assert short_commit("0123456789abcdef", 9) == "012345678"
+    assert short_commit("0123456789abcdef-dirty", 9) == "012345678-dirty"
+    assert short_commit("") == ""

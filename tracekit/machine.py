@@ -4,9 +4,10 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import psutil
@@ -15,6 +16,12 @@ from tracekit.errors import ToolError
 from tracekit.git import git
 
 _SECONDS = 10
+_DOCUMENTS = {"recording.json", "night.json"}  # each names its folder as one that tracekit made
+_BUNDLES = (".trace", ".gputrace")
+# A plan is no source: a night tells it by its digest.
+_REPORT = re.compile(
+    r"tracekit\.toml|.*\.((db|sqlite3?)(-journal|-shm|-wal)?|html|log(\.\d+)?|md|prom|sarif|xml)"
+)
 
 
 def describe() -> dict[str, Any]:
@@ -43,23 +50,49 @@ def describe() -> dict[str, Any]:
 
 
 def git_commit(folder: Path) -> str:
-    """Return the commit of the folder's work tree, with -dirty if tracked files changed.
+    """Return the commit of the folder's work tree, and what more may have been run than it holds.
 
-    Empty where there is no repository, no commit or no git.
+    It ends with -dirty if tracked files changed, or if there are untracked ones that are not
+    ignored and that tracekit did not write; with -unknown if git could not tell in time. Empty
+    where there is no repository, no commit or no git.
     """
-    commit = _said(folder, "rev-parse", "--verify", "HEAD")
+    commit = (_said(folder, "rev-parse", "--verify", "HEAD") or "").strip()
     if not commit:
         return ""
-    changes = _said(folder, "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}-dirty" if changes else commit
+    status = _said(folder, "status", "--porcelain", "-z", "--untracked-files=all")
+    if status is None:
+        return f"{commit}-unknown"
+    return f"{commit}-dirty" if is_dirty(status) else commit
 
 
-def _said(folder: Path, *arguments: str) -> str:
-    """Return what git says; empty where it fails, is not there or takes too long."""
+def is_dirty(status: str) -> bool:
+    """Tell whether what `git status --porcelain -z` lists may change what is run.
+
+    Plans, recordings, nights and reports are left out: to write them changes nothing that is run.
+    """
+    entries = [one for one in status.split("\0") if one]
+    untracked = [PurePosixPath(one[3:]) for one in entries if one.startswith("?? ")]
+    if len(untracked) < len(entries):
+        return True
+    runs = {one.parent for one in untracked if one.name in _DOCUMENTS} - {PurePosixPath()}
+    return not all(_is_output(one, runs) for one in untracked)
+
+
+def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
+    """Tell whether an untracked file is hidden, or one that tracekit wrote or is told by."""
+    return (
+        any(one.startswith(".") or one.endswith(_BUNDLES) for one in file.parts)
+        or not runs.isdisjoint(file.parents)
+        or _REPORT.fullmatch(file.name) is not None
+    )
+
+
+def _said(folder: Path, *arguments: str) -> str | None:
+    """Return what git says; None where it fails, is not there or takes too long."""
     with suppress(ToolError):
         found = git(folder, *arguments, seconds=_SECONDS)
-        return found.stdout.strip() if found.returncode == 0 else ""
-    return ""
+        return found.stdout if found.returncode == 0 else None
+    return None
 
 
 def _output(*argv: str) -> str:

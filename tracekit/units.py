@@ -84,6 +84,12 @@ def quantity(value: Number, unit: str) -> str:
     return _known(value, lambda number: f"{_scaled(number)} {unit}".strip())
 
 
+def short_commit(name: str, digits: int = 12) -> str:
+    """Return the first digits of a commit, and whether its tree was changed: "1a2b3c4-dirty"."""
+    number, dash, state = name.partition("-")
+    return f"{number[:digits]}{dash}{state}"
+
+
 def unavailable(reason: str) -> str:
     """Return the sentence that stands in a value's place: "not available, because …"."""
     reason = reason.strip().rstrip(".")

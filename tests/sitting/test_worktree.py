@@ -133,7 +133,9 @@ def test_another_setup_has_another_work_tree(worktree: Callable[..., Worktree]) 
     assert worktree("fast").folder == worktree("fast").folder
 
 
-@pytest.mark.parametrize("damage", ["note", "folder", "head", "file", "unregistered", "link"])
+@pytest.mark.parametrize(
+    "damage", ["note", "folder", "head", "file", "index", "unregistered", "link"]
+)
 def test_a_work_tree_that_is_not_whole_is_made_anew(
     worktree: Callable[..., Worktree], guardian: Guardian, repository: Path, git: Git, damage: str
 ) -> None:
@@ -148,6 +150,10 @@ def test_a_work_tree_that_is_not_whole_is_made_anew(
         git(folder, "checkout", "--quiet", "--detach", "main")
     elif damage == "file":
         (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
+    elif damage == "index":
+        (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
+        index = git(folder, "rev-parse", "--git-path", "index")
+        (folder / index).write_bytes(b"no index")
     elif damage == "unregistered":
         shutil.rmtree(repository / ".git" / "worktrees")
     else:

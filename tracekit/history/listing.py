@@ -13,7 +13,7 @@ from tracekit.history.series import Series
 from tracekit.history.shown import Shown
 from tracekit.history.spread import Interval
 from tracekit.history.store import Missed
-from tracekit.units import quantity, stamp
+from tracekit.units import quantity, short_commit, stamp
 
 _DIGITS = 9  # of a commit or a digest
 _SEVERAL = 2
@@ -156,7 +156,7 @@ def table_of(
             "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
             "change": one.words,
             "reason": one.reason,
-            "commit": one.commit[:_DIGITS],
+            "commit": short_commit(one.commit, _DIGITS),
         }
         rows.append((one.started, row | {"plan": one.plan, "machine": one.machine}))
     for one in missed:
@@ -199,7 +199,7 @@ def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], li
             "change": change,
             "pairs": str(one.pairs),
             "outcome": str(one.outcome or one.night_outcome or ""),
-            "commit": one.commit[:_DIGITS],
+            "commit": short_commit(one.commit, _DIGITS),
             "reason": one.reason,
         }
         rows.append([row[name] for name in columns])

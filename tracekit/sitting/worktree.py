@@ -65,17 +65,27 @@ class Worktree:
 
     @property
     def whole(self) -> bool:
-        """Whether it is there as it was made: set up, at its commit, its files not changed."""
+        """Whether it is there as it was made: set up, at its commit, its files not changed.
+
+        One of which git cannot tell that is not.
+        """
         if not self.note.is_file() or not self.folder.is_dir():
             return False
-        head = git(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
-        return head.stdout.strip() == self.commit and not self.changed
+        try:
+            head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
+            return head.strip() == self.commit and not self.changed
+        except ToolError:
+            return False
 
     @property
     def changed(self) -> str:
-        """What of its tracked files is not as in the commit; empty where all is."""
+        """What of its tracked files is not as in the commit; empty where all is.
+
+        Raises:
+            ToolError: Git cannot tell.
+        """
         arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-        return git(self.folder, *arguments).stdout.strip()
+        return done(self.folder, *arguments).strip()
 
 
 @contextmanager

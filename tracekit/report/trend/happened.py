@@ -11,6 +11,7 @@ from tracekit.history.night import Described, Entry, Night
 from tracekit.report.naming import flat
 from tracekit.report.trend.course import Course, Fared
 from tracekit.report.trend.words import day, moment_of
+from tracekit.units import short_commit
 
 NOT_STATED = "not stated"
 _FEW_NIGHTS = 6
@@ -123,7 +124,7 @@ def _told(changed: Mapping[str, tuple[str, str]], left_out: Iterable[str] = ()) 
             continue
         said.add(same)
         short = fact in _DIGESTS
-        old, new = (one[:_SHORT] if short else one for one in (before, after))
+        old, new = (short_commit(one, _SHORT) if short else one for one in (before, after))
         yield f"{name} {old} → {new}"
 
 

@@ -20,7 +20,7 @@ from tracekit.report.trend.words import (
     shift,
     state_of,
 )
-from tracekit.units import quantity
+from tracekit.units import quantity, short_commit
 
 Href = Callable[[Fared], str]
 Pick = Callable[[Point], float | None]
@@ -85,7 +85,7 @@ def point_words(series: Series, point: Point, fared: Fared | None) -> str:
     if point.pairs:
         told.append(several(point.pairs, "pair"))
     if point.commit:
-        told.append(f"commit {point.commit[:12]}")
+        told.append(f"commit {short_commit(point.commit)}")
     state = state_of(point.outcome) if point.outcome else fared.state if fared else None
     if state is not None and (state is not State.OK or point.outcome):
         reason = point.reason or (fared.reason if fared and state is not State.OK else "")

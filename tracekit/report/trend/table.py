@@ -8,7 +8,7 @@ from tracekit.report.naming import heading
 from tracekit.report.trend.course import Course, Fared
 from tracekit.report.trend.reports import Links, reports_of
 from tracekit.report.trend.words import SIGNS, TONES, bounds, moment_of, shift
-from tracekit.units import quantity
+from tracekit.units import quantity, short_commit
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> Row:
         ended=f"{SIGNS[fared.state]} {fared.state}",
         reason=fared.reason,
         cells=cells,
-        commit=fared.night.commit[:12] if fared.night else "",
+        commit=short_commit(fared.night.commit) if fared.night else "",
         reports=tuple(reports_of(fared, links)),
     )
 
