@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nobody import folder_of_nobody
 from tracekit.errors import RecordingError
-from tracekit.replacing import replacing
+from tracekit.replacing import replacing, require_writable
 
 KILLED = """
 import sys, time
@@ -69,7 +71,7 @@ def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
 
 
-def _begin_and_raise(path: Path, error: type[BaseException]) -> None:
+def _begin_and_raise(path: Path, error: type[BaseException] | BaseException) -> None:
     with replacing(path) as file:
         file.write(b"half")
         raise error
@@ -128,3 +130,104 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     with replacing(tmp_path / "file") as file:
         file.write(b"after")
     assert len(names(tmp_path)) == 4
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "file").write_bytes(b"before")
+    (far / "file").chmod(0o600)
+    (tmp_path / "second").symlink_to("far/file")
+    (tmp_path / "first").symlink_to("second")
+    (tmp_path / "dangling").symlink_to("far/new")
+    for name in ("first", "dangling"):
+        require_writable(tmp_path / name)
+        with replacing(tmp_path / name) as file:
+            file.write(b"after")
+    assert (far / "file").read_bytes() == (far / "new").read_bytes() == b"after"
+    assert (far / "file").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "first").is_symlink()
+    assert (tmp_path / "dangling").is_symlink()
+    assert names(far) == ["file", "new"]
+
+
+def test_links_in_a_ring_are_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(RecordingError, match="cannot be written: Too many levels"):
+        require_writable(tmp_path / "a")
+    with pytest.raises(RecordingError, match="cannot be written: Too many levels"):
+        replacing(tmp_path / "a").__enter__()
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_a_file_that_its_owner_protects_is_not_replaced() -> None:
+    with folder_of_nobody() as folder:
+        path = folder / "file"
+        path.write_bytes(b"before")
+        path.chmod(0o400)
+        for attempt in (require_writable, lambda path: replacing(path).__enter__()):
+            with pytest.raises(RecordingError, match="cannot be written: Permission denied"):
+                attempt(path)
+        assert path.read_bytes() == b"before"
+        assert names(folder) == ["file"]
+
+
+def test_a_device_is_written_to() -> None:
+    null = Path("/dev/null")
+    before = null.stat()
+    require_writable(null)
+    with replacing(null) as file:
+        file.write(b"gone")
+    assert (null.stat().st_ino, null.stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_device_that_is_full_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/full")
+    with (
+        pytest.raises(RecordingError, match="link cannot be written: No space left"),
+        replacing(tmp_path / "link") as file,
+    ):
+        file.write(b"too much")
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_pipe_gets_all_of_the_content_or_nothing(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    require_writable(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        with pytest.raises(ValueError, match="early"):
+            _begin_and_raise(pipe, ValueError("early"))
+        with replacing(pipe) as file:
+            file.write(b"whole")
+            file.seek(0)
+            file.write(b"W")
+        assert reader.communicate()[0] == b"Whole"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+SAYING = """
+import sys
+from pathlib import Path
+from tracekit.replacing import replacing
+print("first")
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"second\\n")
+print("third")
+"""
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "ITSELF"])
+def test_what_standard_output_goes_to_is_written_to(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    path = str(log) if name == "ITSELF" else name
+    with log.open("ab") as out:
+        subprocess.run([sys.executable, "-c", SAYING, path], check=True, stdout=out)
+    assert log.read_text() == "before\nfirst\nsecond\nthird\n"
+    piped = subprocess.run(
+        [sys.executable, "-c", SAYING, name], check=False, capture_output=True, cwd=tmp_path
+    )
+    assert piped.stdout == b"first\n" + b"second\n" * (name != "ITSELF") + b"third\n"

@@ -1,9 +1,7 @@
 """The command line: which commands there are, and how errors become words and exit codes."""
 
 import errno
-import io
 import logging
-import os
 import signal
 import sys
 import traceback
@@ -12,7 +10,9 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
+import typer.core
 
+from tracekit import streams
 from tracekit.commands import (
     baseline,
     bench,
@@ -35,7 +35,13 @@ from tracekit.commands import gate as gate_command
 from tracekit.commands import history as history_command
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
-from tracekit.errors import RecordingError, TracekitError, UsageError
+from tracekit.errors import (
+    InterruptedRunError,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+)
 
 _OUR_BUG = 70
 _JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
@@ -45,9 +51,26 @@ _PLACES = {
 }
 
 
+class _Root(typer.core.TyperGroup):
+    """All commands. Where typer would end with 1, which means a regression, the error is ours."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                "Interrupted.", hint="No file is half written; the same command begins again."
+            ) from None
+        except BrokenPipeError as error:
+            raise ToolError("A program or service closed its connection.") from error
+        except EOFError as error:
+            raise RuntimeError("Something ended early.") from error
+
+
 def application(arguments: Sequence[str]) -> typer.Typer:
     """Return the command line, with the options of the workload that the arguments name."""
     app = typer.Typer(
+        cls=_Root,
         no_args_is_help=True,
         # Plain help starts in a third of the time.
         rich_markup_mode=None,
@@ -91,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what a user can act on is told in words, not in a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        _run(arguments)
+        with streams.guarded():
+            _run(arguments)
     except SystemExit as end:
         bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
         if not bisecting or not isinstance(end.code, int):
@@ -102,12 +126,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    _make_printable()
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, handlers=[_Log()])
     try:
-        _require_text(arguments)
-        with _interruptible():
-            application(arguments)(arguments, prog_name="tracekit")
+        try:
+            _require_text(arguments)
+            with _interruptible():
+                application(arguments)(arguments, prog_name="tracekit")
+        finally:
+            sys.stdout.flush()
     except TracekitError as error:
         _fail(error)
     except OSError as error:
@@ -119,14 +145,13 @@ def _run(arguments: Sequence[str]) -> None:
         _report_bug()
 
 
-def _make_printable() -> None:
-    """Let no output fail for a letter that a terminal has not, or for being closed."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+class _Log(logging.Handler):
+    """Shows what is logged as other warnings are shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from tracekit.console import show_warnings
+
+        show_warnings([self.format(record)])
 
 
 def _require_text(arguments: Sequence[str]) -> None:

@@ -10,9 +10,8 @@ from time import monotonic
 
 import msgspec
 import pandas as pd
-from rich.console import Console
+from rich.spinner import Spinner
 from rich.table import Table
-from rich.text import Text
 
 from tracekit.analysis.reasons import reasons
 from tracekit.analysis.result import Result, Status
@@ -23,6 +22,7 @@ from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.folding import rigid
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Recording, quoted
+from tracekit.styled import ERR, OUT, styled, turning
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -34,20 +34,18 @@ _VERDICTS = {
 }
 _WIDEST = 30  # characters of a cell
 
-_out = Console(highlight=False, soft_wrap=True)
-_err = Console(stderr=True, highlight=False, soft_wrap=True)
-
 
 @contextmanager
 def progress(stage: str) -> Generator[Progress]:
     """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
-    if not _err.is_terminal:
+    if not ERR.is_terminal:
         yield quiet
         return
     began = monotonic()
-    with _err.status(f"{stage} …") as status:
-        yield lambda text: status.update(Text(f"{stage} · {text}"))
-    _err.print(f"[green]✓[/green] {stage} [dim]{monotonic() - began:.1f} s[/dim]")
+    spinner = Spinner("dots", f"{stage} …", style="status.spinner")
+    with turning(spinner):
+        yield lambda text: spinner.update(text=styled(f"{stage} · {text}"))
+    ERR.print(styled(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim")))
 
 
 def show(result: Result, recording: Recording, *, json: bool = False) -> None:
@@ -86,7 +84,7 @@ def show_file(path: Path) -> None:
 
 def show_written(path: Path) -> None:
     """Say on stderr that a file was written, where stdout holds numbers."""
-    _err.print(Text(f"written: {path}"))
+    ERR.print(styled(f"written: {path}"))
 
 
 def show_gputrace(recording: Recording) -> None:
@@ -119,13 +117,13 @@ def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
 def show_frame(frame: pd.DataFrame, rows: int) -> None:
     """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
     shown = frame.head(rows)
-    if _out.is_terminal:
-        text = shown.to_string(line_width=_out.width, max_colwidth=_WIDEST, na_rep="")
+    if OUT.is_terminal:
+        text = shown.to_string(line_width=OUT.width, max_colwidth=_WIDEST, na_rep="")
         sys.stdout.write(f"{text}\n")
     else:
         shown.to_csv(sys.stdout, sep="\t", index=False)
     if len(frame) > rows:
-        _err.print(Text(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
+        ERR.print(styled(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
 
 
 def show_json(value: object) -> None:
@@ -135,21 +133,21 @@ def show_json(value: object) -> None:
 
 def show_hint(hint: str) -> None:
     """Print what to do next, on stderr."""
-    _err.print(Text(hint, style="dim"))
+    ERR.print(styled(hint, style="dim"))
 
 
 def show_rule(rule: Rule) -> None:
     """Print what a rule says of itself."""
-    _out.print(Text.assemble((rule.name, "bold"), f"  {rule.title}"))
+    OUT.print(styled((rule.name, "bold"), f"  {rule.title}"))
     for head, text in rule.sections.items():
-        _out.print(Text.assemble("\n", (head, "bold"), f"\n  {text}"))
+        OUT.print(styled("\n", (head, "bold"), f"\n  {text}"))
 
 
 def show_error(message: str, hint: str) -> None:
     """Print an error and its hint on stderr."""
-    _err.print(Text.assemble(("error: ", "bold red"), message))
+    ERR.print(styled(("error: ", "bold red"), message))
     if hint:
-        _err.print(Text.assemble(("hint: ", "bold"), hint))
+        ERR.print(styled(("hint: ", "bold"), hint))
 
 
 def show_diagnosis(diagnosis: Diagnosis, *, json: bool = False) -> None:
@@ -160,25 +158,25 @@ def show_diagnosis(diagnosis: Diagnosis, *, json: bool = False) -> None:
     width = max(len(fact.name) for fact in diagnosis.facts)
     for fact in diagnosis.facts:
         verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
-        _out.print(Text.assemble(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words))
+        OUT.print(styled(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words))
         if fact.fix:
-            _out.print(Text(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim"))
+            OUT.print(styled(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim"))
     if diagnosis.capabilities is not None:
-        _out.print()
+        OUT.print()
         table(MATRIX_COLUMNS, matrix_rows(diagnosis.capabilities))
 
 
 def show_warnings(warnings: Sequence[str]) -> None:
     """Print warnings on stderr, each one once."""
     for warning in dict.fromkeys(warnings):
-        _err.print(Text.assemble(("warning: ", "yellow"), warning))
+        ERR.print(styled(("warning: ", "yellow"), warning))
 
 
 def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
-    _out.print(Text(f"# {title}" if not _out.is_terminal else title, style="dim"))
+    OUT.print(styled(f"# {title}" if not OUT.is_terminal else title, style="dim"))
     table(columns, rows, headed=True)
-    _out.print()
+    OUT.print()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
@@ -186,64 +184,64 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool
 
     In a terminal that is too narrow the widest columns are folded, and no others.
     """
-    if not _out.is_terminal:
+    if not OUT.is_terminal:
         if headed:
             sys.stdout.write("\t".join(columns) + "\n")
         sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column, stiff in zip(columns, rigid(columns, rows, _out.width), strict=True):
-        grid.add_column(column, no_wrap=stiff, overflow="fold")
+    for column, stiff in zip(columns, rigid(columns, rows, OUT.width), strict=True):
+        grid.add_column(styled(column), no_wrap=stiff, overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
-    _out.print(grid)
+        grid.add_row(*(styled(cell) for cell in row))
+    OUT.print(grid)
 
 
 def looked_at() -> bool:
     """Tell whether stdout is a terminal, where somebody looks."""
-    return _out.is_terminal
+    return OUT.is_terminal
 
 
 def watched() -> bool:
     """Tell whether stderr is a terminal, where progress is shown."""
-    return _err.is_terminal
+    return ERR.is_terminal
 
 
 def _show_metrics(result: Result) -> None:
     known = numbers(result)
     width = max(map(len, known), default=0)
     for name, value in known.items():
-        _out.print(Text.assemble(f"{name:<{width}}  ", (value, "bold")))
+        OUT.print(styled(f"{name:<{width}}  ", (value, "bold")))
 
 
 def _show_findings(result: Result) -> None:
-    _out.print()
+    OUT.print()
     if not result.findings:
-        _out.print(silence(result))
+        OUT.print(styled(silence(result)))
     for finding in result.findings:
         head = (f"{finding.severity}", _STYLES[finding.severity])
-        _out.print(Text.assemble(head, "  ", (finding.rule, "bold")))
-        _out.print(Text(f"  {finding.message}{worth(finding)}"))
-        _out.print(Text(f"  → {finding.advice}", style="dim"))
+        OUT.print(styled(head, "  ", (finding.rule, "bold")))
+        OUT.print(styled(f"  {finding.message}{worth(finding)}"))
+        OUT.print(styled(f"  → {finding.advice}", style="dim"))
 
 
 def _show_checks(result: Result) -> None:
     passed = [one.rule for one in result.checks if one.status is Status.PASSED]
-    _out.print()
-    _out.print(Text(f"passed       {', '.join(passed) or 'none'}"))
+    OUT.print()
+    OUT.print(styled(f"passed       {', '.join(passed) or 'none'}"))
     for reason in reasons(result.checks, Status.ABSTAINED, Status.FAILED):
-        _out.print(Text.assemble("not checked  ", (", ".join(reason.rules), "bold"), ":"))
-        _out.print(Text(f"  {reason.words}", style="dim"))
+        OUT.print(styled("not checked  ", (", ".join(reason.rules), "bold"), ":"))
+        OUT.print(styled(f"  {reason.words}", style="dim"))
 
 
 def _show_paths(recording: Recording) -> None:
     opener = "open" if sys.platform == "darwin" else "xdg-open"
-    _out.print()
-    _out.print(Text(f"folder       {recording.folder}"))
+    OUT.print()
+    OUT.print(styled(f"folder       {recording.folder}"))
     if recording.report_file.exists():
-        _out.print(Text(f"page         {recording.report_file}"))
-        _out.print(Text(f"open it      {opener} {quoted(recording.report_file)}"))
+        OUT.print(styled(f"page         {recording.report_file}"))
+        OUT.print(styled(f"open it      {opener} {quoted(recording.report_file)}"))
     if recording.bundle.exists():
-        _out.print(Text(f"trace        {recording.bundle} (private: it names machine and user)"))
+        OUT.print(styled(f"trace        {recording.bundle} (private: it names machine and user)"))
         if sys.platform == "darwin":
-            _out.print(Text(f"open it      open -a Instruments {quoted(recording.bundle)}"))
+            OUT.print(styled(f"open it      open -a Instruments {quoted(recording.bundle)}"))

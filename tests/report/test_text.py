@@ -2,23 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.text import LONGEST, continued, first_sentence, line, sentence, visible
-
-
-@pytest.mark.parametrize(
-    ("raw", "seen"),
-    [
-        pytest.param("plain µ ✓ 表", "plain µ ✓ 表", id="letters stay"),
-        pytest.param("a\x00b\x1bc", "a␀b␛c", id="controls"),
-        pytest.param("a\u2028b\u2029c", "a\ufffdb\ufffdc", id="line separators"),
-        pytest.param("user\u202egnp.exe", "user\ufffdgnp.exe", id="text direction"),
-        pytest.param("a\ud800b", "a\ufffdb", id="half a character"),
-        pytest.param("a\ufeffb\u200bc", "a\ufffdb\ufffdc", id="no width"),
-        pytest.param("one\ntwo\tthree", "one\ntwo\tthree", id="lines and tabs stay"),
-    ],
-)
-def test_what_cannot_be_seen_is_shown(raw: str, seen: str) -> None:
-    assert visible(raw) == seen
+from tracekit.report.text import LONGEST, continued, first_sentence, line, sentence
 
 
 def test_a_line_is_one_line_and_not_endless() -> None:

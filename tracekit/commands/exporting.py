@@ -1,5 +1,6 @@
 """What `history --export` writes, and the options that say how."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
@@ -63,7 +64,10 @@ def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> Non
 
     content = _content(store, of, file, chosen, redaction())
     if file == _STDOUT:
-        content(typer.get_binary_stream("stdout"))
+        sys.stdout.flush()
+        stdout = sys.stdout.buffer
+        content(stdout)
+        stdout.flush()
         return
     with replacing(file) as written:
         content(written)

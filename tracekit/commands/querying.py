@@ -1,6 +1,5 @@
 """`query`: SQL over every table of every run."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -118,9 +117,7 @@ def _write(answer: "Answer", output: str, form: "Form") -> None:
         write_file(answer, Path(output), form)
         console.show_file(Path(output))
         return
-    try:
-        sys.stdout.flush()
-        write(answer, sys.stdout.buffer, form)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout.flush()
+    stdout = sys.stdout.buffer
+    write(answer, stdout, form)
+    stdout.flush()

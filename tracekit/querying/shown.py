@@ -6,20 +6,13 @@ import msgspec
 
 from tracekit.querying.database import Answer
 from tracekit.querying.writing import plain
-
-_CONTROLS = {
-    **{number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))},
-    ord("\t"): "\\t",
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-}
+from tracekit.visible import on_one_line, visible
 
 
 def first(answer: Answer, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
     """Return the first rows, and how many there are in all.
 
-    A null is empty. Control characters, which could direct a terminal, are written out; but
-    for plans, which are drawn on several lines.
+    A null is empty. Control characters, which could direct a terminal, are written out.
 
     Args:
         answer: What was asked.
@@ -48,5 +41,5 @@ def _cell(value: Any, *, short: bool, drawn: bool) -> str:
     if isinstance(value, float):
         return f"{value:.6g}" if short else repr(value)
     if isinstance(value, dict | list):
-        return msgspec.json.encode(value, enc_hook=str).decode().translate(_CONTROLS)
-    return str(value) if drawn else str(value).translate(_CONTROLS)
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    return visible(str(value)) if drawn else on_one_line(str(value))
