@@ -1,6 +1,5 @@
 """Reports on the disk: whole or not at all, and nothing of others' is harmed."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,12 +59,16 @@ def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
         require_places(Destinations(junit=one, sarif=tmp_path / "." / "gate"))
 
 
-def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(UsageError, match="is no file"):
-        require_places(Destinations(junit=pipe))
-    assert pipe.is_fifo()
+def test_a_device_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/null")
+    places = Destinations(junit=tmp_path / "link", sarif=Path("/dev/null"))
+    with pytest.raises(UsageError, match="Two reports are to be written to /dev/null"):
+        require_places(places)
+    places = Destinations(junit=tmp_path / "link")
+    require_places(places)
+    assert write_reports(REPORT, places) == []
+    assert (tmp_path / "link").is_symlink()
+    assert not Path("/dev/null").is_file()
 
 
 def test_a_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:

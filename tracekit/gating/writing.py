@@ -31,16 +31,13 @@ def require_places(destinations: Destinations) -> None:
     """Find out, before anything is judged, whether all reports can be written.
 
     Raises:
-        UsageError: Two of them are to be one file, or one is something else than a file.
+        UsageError: Two of them are to be one file.
         RecordingError: One cannot be written where it is to be.
     """
     places = [one.resolve() for one in destinations.files]
     for place in places:
         if places.count(place) > 1:
             raise UsageError(f"Two reports are to be written to {place}.", hint="Name two files.")
-        if place.exists() and not place.is_file() and not place.is_dir():
-            # A file would take the device's place.
-            raise UsageError(f"{place} is no file.", hint="Name a file, or a new one.")
         require_writable(place)
 
 
@@ -57,7 +54,7 @@ def write_reports(report: GateReport, destinations: Destinations) -> list[Tracek
         if file is None:
             continue
         try:
-            write_whole(file.resolve(), write())
+            write_whole(file, write())
         except TracekitError as error:
             errors.append(error)
     return errors
