@@ -126,7 +126,7 @@ class BundleRun:
         except BundleError as error:
             why = error.message
         else:
-            if listed in (None, ListedStore(found.schema, found.attributes)):
+            if listed is None or listed.describes(found):
                 return found
             name = table_list(self.number)
             why = self.files.damaged(found.folder, f"is of another table than {name} says").message

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
-from tracekit.tables.bundle.container.store import run_folder, specified
+from tracekit.tables.bundle.container.store import Store, run_folder, specified
 
 _LARGEST = 1 << 26
 _READ = 1
@@ -24,6 +24,22 @@ class ListedStore:
 
     schema: str
     attributes: Mapping[str, Any]
+
+    def describes(self, store: Store) -> bool:
+        """Tell whether it is the store of this schema and these attributes.
+
+        The members of an attribute may be archived as a set, which has no order.
+        """
+        names = self.attributes.keys() == store.attributes.keys()
+        same = names and all(
+            _unordered(value) == _unordered(store.attributes[name])
+            for name, value in self.attributes.items()
+        )
+        return same and self.schema == store.schema
+
+
+def _unordered(value: Any) -> Any:
+    return sorted(map(str, value)) if isinstance(value, list) else value
 
 
 def table_list(run: int) -> str:
