@@ -55,8 +55,8 @@ def test_numbers_may_be_keys_of_either_kind(tmp_path: Path) -> None:
     assert paths(loaded(tmp_path / "b", {"1": store()[1]})) == ["/usr/local/bin/app"]
 
 
-@pytest.mark.parametrize("pid", ["4294967295", "-1"])
-def test_the_kernel_is_a_process_of_all_ones(tmp_path: Path, pid: str) -> None:
+@pytest.mark.parametrize("pid", ["0", "4294967295", "-1"])
+def test_the_kernel_is_process_0_or_one_of_all_ones(tmp_path: Path, pid: str) -> None:
     found = loaded(tmp_path, {1: {f"{DEVICE}.{pid}": {SIGNATURE: SIGNED}}})
     assert paths(found, KERNEL) == ["/usr/local/bin/app"]
 

@@ -13,6 +13,7 @@ from bundle_writer import tables_of_exports, write_bundle
 from tracekit.tables.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle.stacks.demangling import readable
+from tracekit.tables.bundle.stacks.places import RunPlaces
 from tracekit.tables.bundle.stacks.symbols_archive import SymbolsArchive
 from tracekit.tables.xml import Symbols
 from tracekit.tables.xml.fast import FastReader
@@ -137,3 +138,12 @@ def test_symbols_of_a_real_bundle_name_frames_as_its_export_does(corpus: Path) -
     assert equal[True] > 200
     assert all(readable(name) == name for name in differing)
     assert pa.types.is_uint64(symbols.frames["load_address"].type)
+
+
+def test_the_kernel_of_a_real_document_is_found(corpus: Path) -> None:
+    places = RunPlaces(Bundle(corpus / REAL / "cpu_time_profiler.trace").runs[0])
+    text = np.array([0xFFFFFE00087D8004], np.uint64)  # the first of __TEXT_EXEC, and one more
+    here = np.zeros(1, np.int64)
+    (number,) = places.find(here, text, here).tolist()
+    assert places.binaries[number].name == "kernel.release.t8103"
+    assert places.remarks == ()

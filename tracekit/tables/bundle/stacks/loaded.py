@@ -24,7 +24,8 @@ _SIGNATURE = "com.apple.xray.symbolstore.signature"
 _CACHES = "com.apple.xray.symbolstore.sharedcache.signatures"
 _IN_CACHE = "dsc_load_addresses"
 _TIMES = "mach_time_info"
-_KERNEL_PID = (1 << 32) - 1
+_MOST_32 = (1 << 32) - 1
+_KERNEL_PIDS = {0, KERNEL, _MOST_32}  # documents have the first, signatures the last
 _ANY_TIME = (1 << 63) - 2
 _TIMEBASE = slice(1, 4)  # of a device: numerator, denominator, mach time at the start
 _MOST_IMAGES = 1 << 18  # of all processes
@@ -103,7 +104,8 @@ class Loaded:
             device, _, tail = str(key).rpartition(".")
             pid = _number(tail)
             if archive is not None and pid is not None:
-                found.setdefault(KERNEL if pid == _KERNEL_PID else pid, []).append((device, node))
+                of = KERNEL if pid in _KERNEL_PIDS else pid
+                found.setdefault(of, []).append((device, node))
         return found
 
     @cached_property
@@ -132,7 +134,7 @@ class Loaded:
             for device, node in devices.items():
                 known = [document.archive.plain(one) for one in document.archive.sequence(node)]
                 numerator, denominator, start = (int(one) for one in known[_TIMEBASE])
-                if 0 < numerator < _KERNEL_PID and 0 < denominator < _KERNEL_PID:
+                if 0 < numerator < _MOST_32 and 0 < denominator < _MOST_32:
                     found[str(device)] = (numerator, denominator, start & _ANY_TIME)
         except (ArchiveError, TypeError, ValueError):
             self._tell("The mach times of the run cannot be read: the last binaries are taken.")
