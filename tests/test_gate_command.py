@@ -138,6 +138,24 @@ def test_a_good_night_that_is_too_old_is_inconclusive(outside: Path, tracekit: C
     assert "--max-age allows 36.0 h" in shown.out
 
 
+def test_the_good_night_of_another_plan_is_not_the_plans(outside: Path, tracekit: Command) -> None:
+    """Nor does a report of an earlier gate stay where it was."""
+    (outside / "tracekit.toml").write_text(
+        '[nightly]\nname = "attention"\noutput = "."\nmachine = "m1-8gb"\n'
+        '[[nightly.capture]]\nname = "micro"\nworkload = "paged"\n'
+    )
+    for left in ("good", "worse", "failed", "open", "running", "empty"):
+        shutil.rmtree(outside / left)
+    keep(outside / "n2", night_of(FINE, "n2", plan="other"))
+    (outside / "gate.xml").write_text("<testsuites/>")
+    shown = tracekit("gate", "--junit", outside / "gate.xml")
+    assert shown.code == 4
+    assert "There is no night of the plan attention on this machine, m1-8gb" in shown.out
+    assert '<skipped type="inconclusive"' in (outside / "gate.xml").read_text()
+    keep(outside / "n1", night_of(BROKEN, "n1"))
+    assert tracekit("gate", "--plan", outside / "tracekit.toml").code == 3
+
+
 def test_in_github_actions_it_annotates_and_summarises_by_itself(
     outside: Path, tracekit: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

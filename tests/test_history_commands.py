@@ -244,6 +244,23 @@ def test_a_baseline_that_makes_no_sense_is_refused(
     assert tracekit("baseline", "list", "--history", str(file)).out.startswith("# 0 accepted")
 
 
+@pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "maxi"}])
+def test_the_latest_night_is_none_where_several_plans_or_machines_have_one(
+    tracekit: Run, file: Path, other: dict[str, str]
+) -> None:
+    """Nobody accepts the night of somebody else by mistake."""
+    of = ("--reason", "x", "--history", str(file))
+    with Store.open(str(file)) as store:
+        store.append(night_of(5, tail="else", **other))
+    for command in (("baseline", "accept"), ("history", "pin")):
+        shown = tracekit(*command, "latest", *of)
+        assert shown.code == 2
+        assert night_of(5, tail="else").id in shown.err
+        assert night_of(4).id in shown.err
+    with Store.open(str(file)) as store:
+        assert (store.acceptances(), store.pinned()) == ([], frozenset())
+
+
 def test_a_night_is_pinned_and_unpinned(tracekit: Run, file: Path) -> None:
     of = ("--history", str(file))
     shown = tracekit("history", "pin", "2026-03-02", "--reason", "odd", *of)

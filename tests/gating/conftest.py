@@ -15,6 +15,7 @@ PLAN = """[nightly]
 name = "attention"
 output = "nights"
 history = "sqlite:///history.db"
+machine = "m1-8gb"
 
 [[nightly.capture]]
 name = "decode"

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gate_night import NIGHT
-from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.errors import InconclusiveError, InputError, RecordingError, UsageError
 from tracekit.gating.found import find_night
+from tracekit.history.night import Outcome
 from tracekit.history.store import Store
+from tracekit.machine_state import own_name
 
 Keep = Callable[..., Path]
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"
@@ -50,7 +53,77 @@ def test_a_folder_needs_no_plan(file: str, keep: Keep, project: Path) -> None:
 def test_a_plan_of_another_name_is_not_the_nights(keep: Keep) -> None:
     folder = keep(plan="other")
     assert find_night(str(folder)).plan is None
-    assert find_night().plan is None
+    assert find_night(NIGHT.id).plan is None
+
+
+PLANS = (("attention", "m1-8gb"), ("other", "m1-8gb"), ("attention", "m4-64gb"))
+
+
+@pytest.mark.parametrize("kept", ["folders", "history", "named-history"])
+def test_the_latest_night_is_never_one_of_another_plan_or_machine(
+    kept: str, keep: Keep, project: Path
+) -> None:
+    """A failed night of the 20th, and good ones since, of another plan and another machine."""
+    history = str(project / "history.db")
+    nights = [
+        replace(
+            NIGHT,
+            id=f"2026-11-{20 + number}T02-30-00-aaaa",
+            started=f"2026-11-{20 + number}T02:30:00+00:00",
+            plan=plan,
+            machine=machine,
+            outcome=Outcome.OK if number else Outcome.FAILED,
+        )
+        for number, (plan, machine) in enumerate(PLANS)
+    ]
+    with Store.open(history) as store:
+        for one in nights:
+            if kept == "folders":
+                keep(one)
+            else:
+                store.append(one)
+    asked = history if kept == "named-history" else ""
+    for file in (None, project / "tracekit.toml"):
+        found = find_night(plan=file, history=asked)
+        assert found.night == nights[0]
+        assert found.plan is not None
+
+
+@pytest.mark.parametrize("kept", ["folder", "history"])
+@pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "m4-64gb"}])
+def test_where_there_are_nights_of_others_only_the_latest_is_inconclusive(
+    other: dict[str, Any], kept: str, keep: Keep, project: Path
+) -> None:
+    night = replace(NIGHT, outcome=Outcome.OK, **other)
+    if kept == "folder":
+        keep(night)
+    else:
+        with Store.open(str(project / "history.db")) as store:
+            store.append(night)
+    with pytest.raises(InconclusiveError, match="no night of the plan attention") as told:
+        find_night()
+    assert "m1-8gb" in told.value.message
+    assert find_night(NIGHT.id).night == night, "one that is named is judged"
+
+
+def test_a_night_that_is_named_is_of_the_plan_that_is_named(keep: Keep, project: Path) -> None:
+    folder = keep(id=LATER, plan="other")
+    for name in (LATER, LATER[:10], str(folder)):
+        with pytest.raises(UsageError, match="is of the plan other, not of attention"):
+            find_night(name, project / "tracekit.toml")
+    own = keep(id=f"{LATER}-own")
+    assert find_night(LATER[:10], project / "tracekit.toml").folder == own
+
+
+def test_without_a_plan_the_latest_of_a_history_must_be_clear(project: Path) -> None:
+    (project / "tracekit.toml").unlink()
+    history = str(project / "history.db")
+    with Store.open(history) as store:
+        store.append(replace(NIGHT, machine=own_name()))
+        assert find_night(history=history).night.id == NIGHT.id
+        store.append(replace(NIGHT, id=EARLIER, plan="other"))
+        with pytest.raises(UsageError, match="Nights of several plans or machines"):
+            find_night(history=history)
 
 
 def test_a_night_that_is_in_the_history_only_is_found_there(project: Path) -> None:

@@ -18,8 +18,8 @@ Keep = Callable[..., Path]
 WINDOWS = tuple(Evidence("pipelines", place, place + 1) for place in range(7))
 
 
-def reported() -> GateReport:
-    found = find_night()
+def reported(name: str = "latest") -> GateReport:
+    found = find_night(name)
     return placed(of_night(found.night, found.plan), found)
 
 
@@ -28,8 +28,8 @@ def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
     report = reported()
     assert report.file == "tracekit.toml"
     assert {one.name: one.line for one in report.suites} == {
-        "decode": 6,
-        "prefill": 13,
+        "decode": 7,
+        "prefill": 14,
         "serve": None,
         "micro": None,
     }
@@ -69,4 +69,4 @@ def test_a_file_elsewhere_is_named_without_its_folders(project: Path, tmp_path: 
 
 def test_a_night_without_its_plan_has_no_file(keep: Keep) -> None:
     keep(replace(NIGHT, plan="other"))
-    assert reported().file == ""
+    assert reported(NIGHT.id).file == ""

@@ -28,6 +28,7 @@ def test_the_course_of_a_night_that_tracekit_wrote(tmp_path: Path) -> None:
         ended="2026-11-20T02:58:10+00:00",
         outcome="failed",
         reason="serve failed; decode is worse.",
+        plan="attention",
     )
     assert found.began == datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 
@@ -61,15 +62,16 @@ def test_a_time_without_a_zone_is_no_beginning(started: str) -> None:
 
 
 def test_the_last_night_is_the_one_that_began_last(tmp_path: Path) -> None:
-    write(tmp_path / "a", id="late", started="2026-11-21T01:00:00+02:00")
-    write(tmp_path / "b", id="early", started="2026-11-20T02:30:00+00:00")
-    write(tmp_path / "c", id="undated", started="2026-12-01")
+    write(tmp_path / "a", id="late", plan="own", started="2026-11-21T01:00:00+02:00")
+    write(tmp_path / "b", id="early", plan="own", started="2026-11-20T02:30:00+00:00")
+    write(tmp_path / "c", id="undated", plan="own", started="2026-12-01")
     write(tmp_path / "d")
-    found = last_course(tmp_path)
+    write(tmp_path / "e", id="other", plan="other", started="2026-11-22T02:30:00+00:00")
+    found = last_course(tmp_path, "own")
     assert found is not None
     assert found.id == "late"
 
 
 def test_where_no_night_lies_there_is_no_last_one(tmp_path: Path) -> None:
-    assert last_course(tmp_path) is None
-    assert last_course(tmp_path / "absent") is None
+    assert last_course(tmp_path, "own") is None
+    assert last_course(tmp_path / "absent", "own") is None

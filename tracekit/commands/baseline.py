@@ -47,6 +47,7 @@ def accept(
     from tracekit.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
+        histories.require_clear(store, nights)
         accepted, refused = store.accept(nights[0], capture or (), reason, others=nights[1:])
         found = store.night(accepted[0].night)
     columns = ("capture", "metric", "expected from now on")

@@ -106,13 +106,17 @@ def _require_none(**options: object) -> None:
 
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
     from tracekit.amounts import age
+    from tracekit.errors import InconclusiveError
     from tracekit.gating.ageing import aged
     from tracekit.gating.found import LATEST, find_night
     from tracekit.gating.placing import placed
-    from tracekit.report.gate import of_night
+    from tracekit.report.gate import of_night, of_no_night
 
     longest = age(max_age).total_seconds() if max_age else None
-    found = find_night(str(words[0]) if words else LATEST, plan, history)
+    try:
+        found = find_night(str(words[0]) if words else LATEST, plan, history)
+    except InconclusiveError as error:
+        return of_no_night(error.message, error.hint)
     report = placed(of_night(found.night, found.plan), found)
     return report if longest is None else aged(report, longest)
 

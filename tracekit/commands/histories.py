@@ -1,7 +1,8 @@
 """Which history a command is about, and the options that say so."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,19 @@ History = Annotated[
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+
+if TYPE_CHECKING:
+    from tracekit.history.store import Store
+
+
+def require_clear(store: "Store", names: Sequence[str]) -> None:
+    """Raise UsageError where `latest` could mean the night of another plan or machine."""
+    from tracekit.history.store.naming import LATEST, require_clear_latest
+
+    if LATEST in names:
+        with store.database.reading() as connection:
+            require_clear_latest(connection)
 
 
 def history_url(history: str, config: Path | None) -> str:

@@ -100,6 +100,7 @@ def pin(
     from tracekit.history.store import Store
 
     with Store.open(histories.history_url(history, config)) as store:
+        histories.require_clear(store, [what])
         console.show_line(store.pin(what, reason))
 
 
@@ -116,6 +117,7 @@ def unpin(
     from tracekit.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
+        histories.require_clear(store, [what])
         console.show_line(store.unpin(what, reason))
 
 

@@ -22,6 +22,7 @@ class Course:
     outcome: str | None = None
     reason: str = ""
     partial: bool = False
+    plan: str = ""
 
     @property
     def began(self) -> datetime | None:
@@ -41,8 +42,9 @@ def course_in(folder: Path) -> Course | None:
         return None
 
 
-def last_course(output: Path) -> Course | None:
-    """Return the course of the night that began last; None where none can be read."""
+def last_course(output: Path, plan: str) -> Course | None:
+    """Return the course of the plan's night that began last; None where none can be read."""
     found = [course_in(one.parent) for one in sorted(output.glob(f"*/{DOCUMENT}"))]
-    known = {one.began: one for one in found if one is not None and one.began is not None}
+    own = [one for one in found if one is not None and one.plan == plan]
+    known = {one.began: one for one in own if one.began is not None}
     return known[max(known)] if known else None

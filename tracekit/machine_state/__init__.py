@@ -1,6 +1,6 @@
 """Whether the machine was in a state in which a measurement counts."""
 
-from tracekit.machine_state.environment import environment, machine_name
+from tracekit.machine_state.environment import environment, machine_name, own_name
 from tracekit.machine_state.judging import contaminated, unjudged, unknown
 from tracekit.machine_state.sources import Sources
 from tracekit.machine_state.state import JUDGED, State, StateLimits
@@ -16,6 +16,7 @@ __all__ = [
     "environment",
     "look",
     "machine_name",
+    "own_name",
     "unjudged",
     "unknown",
 ]

@@ -47,7 +47,7 @@ def environment(sources: Sources | None = None, machine_id: Path = _MACHINE_ID) 
         "power": {0.0: "battery", 1.0: "mains"}.get(
             source(asked.battery).readings.get("mains", -1.0)
         ),
-        "machine_id": _digest(_own_id(asked, machine_id) or _kept_id()),
+        "machine_id": _known_as(asked, machine_id),
     }
     return {name: value for name, value in facts.items() if value not in {"", None}}
 
@@ -59,6 +59,15 @@ def machine_name(environment: dict[str, Any]) -> str:
     short = "-".join(re.findall(r"[a-z0-9]+", words))[:40].strip("-") or "machine"
     number = environment.get("machine_id", "")
     return f"{short}-{number}" if number else short
+
+
+def own_name(sources: Sources | None = None, machine_id: Path = _MACHINE_ID) -> str:
+    """Return what the history calls this machine where no plan names it.
+
+    Raises:
+        ToolError: As `environment` raises it.
+    """
+    return machine_name(describe() | {"machine_id": _known_as(sources or Sources(), machine_id)})
 
 
 def _system_build(sources: Sources) -> str:
@@ -76,6 +85,10 @@ def _xcode_build(sources: Sources) -> str:
 
 def _said(sources: Sources, *command: str, patience: float = PATIENCE) -> str:
     return sources.answer(command, patience).decode(errors="replace").strip()
+
+
+def _known_as(sources: Sources, machine_id: Path) -> str:
+    return _digest(_own_id(sources, machine_id) or _kept_id())
 
 
 def _own_id(sources: Sources, machine_id: Path) -> str:

@@ -125,7 +125,7 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     now = now or datetime.now(UTC)
     found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(_file(plan))]
     installed = tuple(one for _, one in found)
-    last, running = last_course(plan.output), runs_in(plan.output)
+    last, running = last_course(plan.output, plan.name), runs_in(plan.output)
     overdue: list[datetime] = []
     if installed:
         at, since = installed[0].at, _since(installed[0])

@@ -33,6 +33,22 @@ def night_id(connection: Connection, name: str) -> str | None:
     return _beginning(connection, name) if name else None
 
 
+def require_clear_latest(connection: Connection) -> None:
+    """Raise UsageError where nights are of several plans or machines, so that each has a latest."""
+    newest = select(NIGHTS.c.id, NIGHTS.c.plan, NIGHTS.c.machine)
+    newest = newest.order_by(NIGHTS.c.started.desc(), NIGHTS.c.number.desc())
+    last: dict[tuple[str, str], str] = {}
+    for row in connection.execute(newest):
+        last.setdefault((row.plan, row.machine), row.id)
+    if len(last) > 1:
+        told = [f"{night} ({plan} on {machine})" for (plan, machine), night in last.items()]
+        shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
+        raise UsageError(
+            f"Nights of several plans or machines have a latest one each: {shown}.",
+            hint="Name one by its id.",
+        )
+
+
 def _beginning(connection: Connection, name: str) -> str | None:
     like = NIGHTS.c.id.startswith(name, autoescape=True)
     found = list(connection.scalars(select(NIGHTS.c.id).where(like).order_by(NIGHTS.c.started)))

@@ -5,7 +5,7 @@ from tracekit.report.gate.comparisons import of_comparison
 from tracekit.report.gate.junit import junit
 from tracekit.report.gate.markdown import markdown
 from tracekit.report.gate.model import Case, GateReport, Suite
-from tracekit.report.gate.nights import of_night
+from tracekit.report.gate.nights import of_night, of_no_night
 from tracekit.report.gate.openmetrics import openmetrics
 from tracekit.report.gate.sarif import sarif
 
@@ -18,6 +18,7 @@ __all__ = [
     "markdown",
     "of_comparison",
     "of_night",
+    "of_no_night",
     "openmetrics",
     "sarif",
 ]

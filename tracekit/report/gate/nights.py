@@ -50,6 +50,14 @@ def of_night(night: Night, plan: NightPlan | None = None) -> GateReport:
     )
 
 
+def of_no_night(reason: str, hint: str) -> GateReport:
+    """Return the report of a gate that found no night to judge: what is missing is no good news."""
+    suite = explained(Suite("night", Outcome.INCONCLUSIVE, reason))
+    return GateReport(
+        "No night", "", Outcome.INCONCLUSIVE, reason, suites=(suite,), warnings=(hint,)
+    )
+
+
 def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
     if night.outcome is not Outcome.OK:
         return (
