@@ -61,6 +61,26 @@ def test_a_night_that_was_cut_off_is_added_by_the_next_one_as_partial(
     assert memory.catch_up("mini", NOW) == ()
 
 
+def test_a_night_that_was_to_stay_out_of_the_history_is_never_added(
+    plan: NightPlan, memory: Memory
+) -> None:
+    folder = left(plan, night_of(3, kept=False))
+    assert memory.catch_up("mini", NOW) == ()
+    assert memory.store is not None
+    assert memory.store.recover(folder) is None
+    assert known(memory) == []
+
+
+@pytest.mark.parametrize("other", [{"plan": "other"}, {"machine": "maxi"}])
+def test_nights_of_other_plans_and_machines_are_left_to_them(
+    other: dict[str, str], plan: NightPlan, memory: Memory
+) -> None:
+    """One that another machine writes now, on a disk that both have, is not cut short."""
+    left(plan, night_of(3, ended="", outcome=None, **other))
+    assert memory.catch_up("mini", NOW) == ()
+    assert known(memory) == []
+
+
 def test_one_that_cannot_be_read_is_told_every_night_and_the_others_are_added(
     plan: NightPlan, memory: Memory
 ) -> None:

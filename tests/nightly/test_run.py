@@ -271,6 +271,10 @@ def test_without_a_history_nothing_but_the_nights_folder_is_left(
     assert json.loads((plan.output / night.id / "night.json").read_text())["id"] == night.id
     assert not (plan.output / "history.db").exists()
     assert not (plan.output / "trend.html").exists()
+    later = run_night(plan)
+    assert not [one for one in later.warnings if "history" in one]
+    with Store.open(plan.history) as store:
+        assert [one.id for one in store.nights()] == [later.id], "not the one before"
 
 
 def test_only_the_captures_that_are_named_run(tmp_path: Path, capture: Capture) -> None:

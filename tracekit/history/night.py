@@ -218,6 +218,8 @@ class Night:
         partial: Whether captures are missing, as where the budget was spent.
         folder: Where its files are; relative to the folder that holds the history, else whole.
         warnings: What a reader must know.
+        kept: Whether it belongs to the plan's history; False of one that was to stay out of it,
+            which no later night may add.
     """
 
     id: str
@@ -234,4 +236,5 @@ class Night:
     partial: bool = False
     folder: str = ""
     warnings: tuple[str, ...] = ()
+    kept: bool = True
     format: int = field(default=FORMAT, kw_only=True)

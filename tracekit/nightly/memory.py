@@ -61,7 +61,7 @@ class Memory:
         """Add what earlier processes left, and note nights that did not run; say so."""
         if self.store is None or not self.keeps:
             return ()
-        return (*self._left(self.store), *self._missed(self.store, machine, begun))
+        return (*self._left(self.store, machine), *self._missed(self.store, machine, begun))
 
     def place_of(self, folder: NightFolder) -> str:
         """Return a night's folder, relative to the history's where it lies in that."""
@@ -103,13 +103,20 @@ class Memory:
         )
         write_whole(folder.page, page.encode())
 
-    def _left(self, store: Store) -> Iterator[str]:
-        """Add nights that were ended from outside, and yield a sentence for each."""
+    def _left(self, store: Store, machine: str) -> Iterator[str]:
+        """Add nights that were ended from outside, and yield a sentence for each.
+
+        Those of other plans and machines, which may still run, are left to these; those that were
+        not to be kept are left alone.
+        """
         known = store.ids()
         for one in nights_in(self.plan.output):
             if one.folder.name in known:
                 continue
             try:
+                found = one.load()
+                if not found.kept or (found.plan, found.machine) != (self.plan.name, machine):
+                    continue
                 night = store.recover(one.folder)
             except TracekitError as error:
                 yield f"The night {one.folder.name} could not be added: {error.message}"

@@ -63,7 +63,7 @@ def run_night(
         bound_log(plan.output)
         memory = stack.enter_context(Memory.of(plan, keep=keep))
         begun = now()
-        first = _first(plan, begun, chosen)
+        first = replace(_first(plan, begun, chosen), kept=keep)
         remarks = memory.catch_up(first.machine, begun)
         accepted = memory.accepted(first.machine, chosen)
         folder = claim(plan.output, first.id)

@@ -81,11 +81,11 @@ class Store:
     def recover(self, folder: Path) -> Night | None:
         """Add what a folder's night.json holds, as partial where the night was cut short.
 
-        Nobody else may be writing it. Returns the night, or None where there is no document or
-        the history has a night of its id already.
+        Nobody else may be writing it. Returns the night, or None where there is no document, the
+        night was not to be kept, or the history has one of its id already.
         """
         found = night_in(folder)
-        if found is None:
+        if found is None or not found.kept:
             return None
         with self.database.writing() as connection:
             if connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == found.id)) is not None:
