@@ -93,7 +93,7 @@ def _head(path: Path, toc: Toc, most: int) -> _Head:
 
 def _cells(head: _Head, most: int) -> pa.Table:
     layout = Layout(head.pieces[0])
-    raw = [layout.take(piece) for piece in head.pieces]
+    raw = [layout.take(piece).cast(layout.raw) for piece in head.pieces]
     table = layout.converted(pa.concat_tables(raw)).slice(0, most)
     for place, name in enumerate(table.column_names):
         if name.endswith(".stack"):

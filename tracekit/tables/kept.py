@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.tables.convert import symbol_files
 from tracekit.tables.flat import Flat
-from tracekit.tables.layout import frame_of
+from tracekit.tables.layout import LONG_TEXTS, frame_of
 from tracekit.tables.reading import ReaderName
 from tracekit.tables.stamp import Stamp
 from tracekit.tables.xml import Symbols, no_symbols
@@ -81,11 +82,18 @@ class Kept:
 
     def _part(self, columns: Collection[str] | None) -> pd.DataFrame:
         wanted = [name for name in self._names() if columns is None or name in columns]
-        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(
+            self.path, page_checksum_verification=True, read_dictionary=self._long()
+        ) as file:
             # One after the other, so that no more than one is held twice. A name also selects
             # what has it for a prefix before a dot.
             loaded = ((name, file.read([name]).column(name)) for name in wanted)
             return frame_of(loaded, file.metadata.num_rows)
+
+    def _long(self) -> list[str]:
+        """Name the columns whose texts are long and repeated often, as the file says."""
+        said = (pq.read_metadata(self.path).metadata or {}).get(LONG_TEXTS, b"[]")
+        return msgspec.json.decode(said, type=list[str])
 
     def _symbols(self) -> Symbols:
         if not self.note.symbols:

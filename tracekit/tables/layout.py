@@ -7,12 +7,18 @@ the second is called `NAME.2`.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 
 from tracekit.tables.evidence import ColumnEvidence
-from tracekit.tables.values import converted, dtype_of, series
+from tracekit.tables.long_texts import AT_ONCE, MOST, long_bytes, refused
+from tracekit.tables.values import converted, dtype_of, is_coded, series
 from tracekit.tables.xml import ColumnCells, Node
+from tracekit.tables.xml.node import alike
+
+LONG_TEXTS = b"tracekit.long_texts"
+"""Under which name the metadata of a file list the columns of long texts that are repeated."""
 
 
 class Layout:
@@ -30,14 +36,30 @@ class Layout:
             types.append(cells.type)
             self.columns.append(ColumnEvidence(name, declared))
         self.raw = pa.schema(list(zip(names, types, strict=True)))
+        self._long = [0] * len(names)  # bytes of long texts, by column
 
     def take(self, piece: Node) -> pa.Table:
-        """Look at a piece; return its cells as they came, with the names of the flat table."""
+        """Look at a piece; return its cells as they came, with the names of the flat table.
+
+        Texts are numbered in a piece whose long ones are repeated often, even where they are not
+        in the others.
+
+        Raises:
+            InputError: The texts of the table are too much to hold.
+        """
         arrays: list[pa.ChunkedArray] = []
-        for column, (_, part, cells) in zip(self.columns, _cells(piece), strict=True):
+        together = zip(self.columns, self.raw.types, _cells(piece), strict=True)
+        for place, (column, kind, (_, part, cells)) in enumerate(together):
             column.take(cells, part.foreign if cells is part.cells else frozenset())
+            self._long[place] += long_bytes(cells)
+            if is_coded(cells.type) and not is_coded(kind):
+                column.coded = None  # of this piece alone, whose long texts are repeated often
+            elif cells.type != kind:
+                cells = alike(cells.chunks) if is_coded(kind) else cells.cast(kind)  # noqa: PLW2901
             arrays.append(cells)
-        return pa.table(arrays, names=self.raw.names).cast(self.raw)
+        if sum(self._long) > MOST:
+            raise refused(self.table)
+        return pa.table(arrays, names=self.raw.names)
 
     @property
     def settled(self) -> bool:
@@ -67,19 +89,29 @@ class Layout:
             name: dtype_of(column.type, nulls=column.nulls)
             for name, column in zip(self.raw.names, self.columns, strict=True)
         }
-        return pandas_metadata(dtypes)
+        long = [
+            name for name, size in zip(self.raw.names, self._long, strict=True) if size > AT_ONCE
+        ]
+        named = {LONG_TEXTS: msgspec.json.encode(long)} if long else {}
+        return pandas_metadata(dtypes) | named
 
     def converted(self, raw: pa.Table) -> pa.Table:
         """Turn cells as they came into cells of the types that follow from the pieces so far."""
-        return pa.table(dict(self._converted(raw)))
+        columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
+        return pa.table({name: converted(cells, column.type) for name, cells, column in columns})
 
-    def frame(self, raw: pa.Table) -> pd.DataFrame:
-        """Turn cells as they came into a frame, one column after the other."""
-        return frame_of(self._converted(raw), raw.num_rows)
+    def frame(self, pieces: Sequence[pa.Table]) -> pd.DataFrame:
+        """Turn the cells of all pieces into a frame, one column after the other."""
+        return frame_of(self._joined(pieces), sum(piece.num_rows for piece in pieces))
 
-    def _converted(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
-            yield name, converted(cells, column.type)
+    def _joined(self, pieces: Sequence[pa.Table]) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        for place, (name, column) in enumerate(zip(self.raw.names, self.columns, strict=True)):
+            chunks = [chunk for piece in pieces for chunk in piece.column(place).chunks]
+            kind = self.raw.types[place]
+            texts = any(is_coded(one.type) for one in chunks)
+            cells = alike(chunks) if texts else pa.chunked_array(chunks, kind)
+            kept = is_coded(cells.type) and pa.types.is_string(column.type)
+            yield name, cells if kept else converted(cells, column.type)
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:

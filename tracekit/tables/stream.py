@@ -14,6 +14,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from tracekit.tables.layout import Layout
+from tracekit.tables.long_texts import portions
 from tracekit.tables.write import TableWriter, table_writer
 from tracekit.tables.xml import Node
 
@@ -55,8 +56,11 @@ class Stream:
         if self._layout is None:
             self._layout = Layout(piece)
         raw = self._layout.take(piece)
-        self._held.append(raw)
-        self._bytes += raw.nbytes
+        for number, part in enumerate(portions(raw)):
+            if number:
+                self._pass_on(self._layout)
+            self._held.append(part.cast(self._layout.raw))
+            self._bytes += self._held[-1].nbytes
         self._rows += raw.num_rows
         if self._bytes >= _PART_BYTES or self._rows >= self._part_rows:
             self._pass_on(self._layout)

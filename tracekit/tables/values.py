@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tracekit.tables.long_texts import AT_ONCE, long_bytes, shared
+
 
 class Form(StrEnum):
     """What the text of a cell is."""
@@ -167,6 +169,8 @@ def converted(cells: pa.ChunkedArray, to: pa.DataType) -> pa.ChunkedArray:
 def series(values: pa.ChunkedArray) -> pd.Series:
     """Return typed values as pandas holds them."""
     if is_coded(values.type):
+        if long_bytes(values) > AT_ONCE:
+            return shared(values)
         values = values.cast(pa.string())
     dtype = dtype_of(values.type, nulls=values.null_count > 0)
     if pa.types.is_string(values.type):

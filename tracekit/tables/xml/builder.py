@@ -14,7 +14,7 @@ from tracekit.tables.xml.gather import gather
 from tracekit.tables.xml.gathered import IDENTITIES, SENTINEL, Gathered
 from tracekit.tables.xml.ids import Numbers
 from tracekit.tables.xml.malformed import BadRowError, MalformedError
-from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Header, Node, alike
 from tracekit.tables.xml.symbols import STACK_TYPES
 
 _BATCH = 1 << 13
@@ -93,9 +93,11 @@ class NodeBuilder:
         if not (rows := len(gathered.lines)):
             return
         by_column = self._definitions.read(gathered).reshape(rows, -1).T
-        texts = self._definitions.texts(by_column.ravel())
+        texts = self._definitions.cells(by_column.ravel())
+        together = not pa.types.is_dictionary(texts.type)
         for place, (column, numbers) in enumerate(zip(self._columns, by_column, strict=True)):
-            column.add(texts.slice(place * rows, rows), numbers)
+            own = texts.slice(place * rows, rows) if together else self._definitions.cells(numbers)
+            column.add(own, numbers)
         width = len(self._columns)
         for cell, tag in gathered.strange:
             self._columns[cell % width].foreign.add(tag)
@@ -123,7 +125,7 @@ class _ColumnBuilder:
     def build(self) -> ColumnCells:
         cells = ColumnCells(
             column=self._column,
-            cells=pa.chunked_array(self._texts, pa.string()),
+            cells=alike(self._texts),
             foreign=frozenset(self.foreign - {SENTINEL}),
             **{
                 name: pa.chunked_array(self._numbers[name], kind)

@@ -40,9 +40,16 @@ class Definitions:
 
     def texts(self, values: Numbers) -> pa.Array:
         """Return the texts of values, null where there is no value or it has none."""
+        return self._texts.take(self._valued(values))
+
+    def cells(self, values: Numbers) -> pa.Array:
+        """Return the same, as a dictionary where long texts are repeated often."""
+        return self._texts.cells(self._valued(values))
+
+    def _valued(self, values: Numbers) -> pa.Array:
         nulls = values < 0
         nulls |= ~self._known.array.take(values, mode="clip") if self._known.size else True
-        return self._texts.take(pa.array(values, mask=nulls))
+        return pa.array(values, mask=nulls)
 
     def pids(self, values: Numbers) -> pa.Array:
         """Return the pids beside processes and threads."""

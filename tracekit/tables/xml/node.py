@@ -79,8 +79,21 @@ def joined(pieces: Sequence[Node]) -> Node:
     return replace(pieces[-1], columns=columns, rows=sum(piece.rows for piece in pieces))
 
 
+def alike(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Return texts as one column: all as dictionaries where some are."""
+    coded = next((one.type for one in arrays if pa.types.is_dictionary(one.type)), None)
+    if coded is None:
+        return pa.chunked_array(arrays, pa.string())
+    return pa.chunked_array(
+        [one if one.type == coded else one.dictionary_encode() for one in arrays], coded
+    )
+
+
 def _chained(arrays: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for array in arrays for chunk in array.chunks], arrays[0].type)
+    chunks = [chunk for array in arrays for chunk in array.chunks]
+    if any(pa.types.is_dictionary(array.type) for array in arrays):
+        return alike(chunks)
+    return pa.chunked_array(chunks, arrays[0].type)
 
 
 class Reader(Protocol):

@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tracekit.tables.long_texts import AT_ONCE, LONG, refused
+
+MOST_PLAIN = 1 << 30  # bytes of long texts that stand one behind the other
 _Number = TypeVar("_Number", bound=np.generic)
 _FIRST = 1 << 12
 
@@ -54,6 +57,7 @@ class TextHeap:
         self._bytes = Growing(np.uint8, most_bytes)
         self._offsets = Growing(np.int64, most_texts + 1)
         self._offsets.extend(np.zeros(1, np.int64))
+        self._longest = 0
 
     def __len__(self) -> int:
         """Count the texts."""
@@ -70,10 +74,39 @@ class TextHeap:
         else:
             beginning = self._bytes.size
         self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - first))
+        self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
 
     def take(self, numbers: pa.Array) -> pa.Array:
-        """Return the texts with these numbers, null where a number is."""
+        """Return the texts with these numbers, null where a number is.
+
+        Raises:
+            InputError: Long ones are repeated so often that they are too much to hold.
+        """
+        if self._long(numbers) > MOST_PLAIN:
+            raise refused("The export")
+        return self._take(numbers)
+
+    def cells(self, numbers: pa.Array) -> pa.Array:
+        """Return the texts with these numbers, each once in a dictionary where that is needed.
+
+        Raises:
+            InputError: They are too much to hold even so.
+        """
+        if self._long(numbers) <= AT_ONCE:
+            return self._take(numbers)
+        coded = numbers.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(coded.indices, self.take(coded.dictionary))
+
+    def _take(self, numbers: pa.Array) -> pa.Array:
         heap = pa.LargeStringArray.from_buffers(
             len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
         )
         return heap.take(numbers).cast(pa.string())
+
+    def _long(self, numbers: pa.Array) -> int:
+        """Count the bytes of the long texts among those with these numbers."""
+        if self._longest <= LONG:
+            return 0
+        offsets, known = self._offsets.array, numbers.drop_null().to_numpy()
+        sizes = offsets.take(known + 1) - offsets.take(known)
+        return int(sizes[sizes > LONG].sum())
