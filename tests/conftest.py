@@ -1,5 +1,6 @@
 """What all tests share: the corpus of real exports, golden files."""
 
+import gc
 import itertools
 import json
 import os
@@ -30,6 +31,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="write golden files instead of comparing"
     )
+
+
+def pytest_unconfigure() -> None:
+    """Take back the callback that Hypothesis leaves with the garbage collector.
+
+    The interpreter holds it to its very end and so keeps what its module leads to: modules of
+    MLX and DuckDB, whose bindings then print a list of all that was never freed.
+    """
+    gc.callbacks[:] = [one for one in gc.callbacks if not _of_hypothesis(one)]
+
+
+def _of_hypothesis(callback: Callable[..., Any]) -> bool:
+    return str(getattr(callback, "__module__", "")).startswith("hypothesis.")
 
 
 @pytest.fixture(autouse=True)

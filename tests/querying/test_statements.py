@@ -1,6 +1,6 @@
 """SQL that would do more than read, and files that are nobody's business."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ Ask = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
-def connection() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
