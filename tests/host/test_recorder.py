@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -136,9 +137,26 @@ def test_a_worker_that_hangs_in_a_step_is_ended(work: Work, recording: Recording
 def test_a_worker_past_its_time_is_asked_to_stop(work: Work, recording: Recording) -> None:
     recorded = work(repeats=10**6, time_limit=0.1)
     assert recorded.end_reason == "Time limit reached"
-    assert recorded.failure == ""
+    assert recorded.failure.endswith("did not end by itself in time and was asked to stop.")
     assert recorded.warnings == ("The worker did not end by itself in time and was asked to stop.",)
     assert account(recording).state == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({"measure_overhead": True, "step": "time.sleep(0.02)"}, id="measuring"),
+        pytest.param({"step": "time.sleep(0.5)"}, id="fewest-steps"),
+    ],
+)
+def test_a_worker_is_given_the_time_that_its_last_work_takes(
+    values: dict[str, Any], work: Work, recording: Recording
+) -> None:
+    """Both take longer than the grace of half a second."""
+    recorded = work(repeats=None, time_limit=0.1, seconds=0.1, **values)
+    assert (recorded.end_reason, recorded.warnings) == ("Target exited", ())
+    assert (recorded.failure, recorded.interrupted) == ("", False)
+    assert account(recording).state == "done"
 
 
 def test_ctrl_c_ends_the_worker_and_keeps_all(

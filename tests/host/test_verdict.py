@@ -64,7 +64,14 @@ def test_the_facts_are_handed_on() -> None:
         pytest.param(End.KILLED, -9, DONE, "", id="that was done and did not leave"),
         pytest.param(End.EXITED, 3, FAILED, "It rained.", id="that failed"),
         pytest.param(End.EXITED, 130, ASKED, "", id="that was asked to stop"),
-        pytest.param(End.LIMIT, 130, ASKED, "", id="asked by us"),
+        pytest.param(
+            End.LIMIT,
+            130,
+            ASKED,
+            "python did not end by itself in time and was asked to stop.",
+            id="asked by us",
+        ),
+        pytest.param(End.LIMIT, 0, DONE, "", id="done as it was asked"),
         pytest.param(End.EXITED, -9, CUT, "python was ended by SIGKILL.", id="killed by others"),
         pytest.param(End.EXITED, 0, CUT, "python ended without closing its account.", id="left"),
         pytest.param(

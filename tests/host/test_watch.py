@@ -7,7 +7,7 @@ import pytest
 from tracekit.host.listener import Listener
 from tracekit.host.patience import Patience
 from tracekit.host.sampler import Sampler
-from tracekit.host.watch import End, Pace, watch
+from tracekit.host.watch import End, Pace, last_moment, watch
 from tracekit.journal import ClockAnchor, Journal
 
 PATIENT = Patience(ready=600.0, grace=600.0)
@@ -75,6 +75,19 @@ def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: 
     end = watch(sampler, Listener(journal.path), pace, str, running=lambda: True)
     assert end is End.LIMIT
     assert ClockAnchor.now().monotonic - now >= 40_000_000
+
+
+def test_a_worker_has_the_time_that_it_says_it_needs(journal: Journal) -> None:
+    """After 300 s it measures for 20 s what recording cost, however much grace there is."""
+    listener, second = Listener(journal.path), 1_000_000_000
+    pace = Pace(0.025, 300.0, Patience(grace=20.0))
+    journal.write("phase", name="steady", start=7 * second)
+    listener.listen()
+    assert last_moment(0, listener, pace) == 327 * second
+    journal.write("phase", name="overhead", start=307 * second)
+    journal.write("busy", until=328 * second)
+    listener.listen()
+    assert last_moment(0, listener, pace) == 348 * second
 
 
 def test_a_pause_is_kept(sampler: Sampler, journal: Journal) -> None:

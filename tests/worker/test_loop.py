@@ -1,11 +1,13 @@
 """The hot loop and what hangs on it, in this process, with steps that count."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tracekit.host.listener import Listener
 from tracekit.journal import WorkloadReport, fold
 from tracekit.step import Step
 from tracekit.told import Gauge, Request, Span
@@ -207,10 +209,25 @@ def test_steps_that_would_take_too_long_are_not_compared(
     assert told().warnings == ("Steps of 2.0 s are too long to measure what recording costs.",)
 
 
+def test_the_measurement_ends_in_time_though_steps_become_slow(
+    loop: Loop, counter: Counter, told: Told, spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracekit.worker.overhead._MOST", 1.0)
+    counter.on_wait = lambda: time.sleep(0.1)
+    loop.last = 1_000_000  # so that a block has 50 steps, which now take 5 s
+    begun = time.monotonic_ns()
+    measure(loop, spec)
+    assert told().blocks == ()
+    listener = Listener(spec.journal)
+    listener.listen()
+    assert begun < time.monotonic_ns() <= listener.busy + 1_000_000_000
+    assert not listener.paused
+
+
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(None, 1.0), (5.0, 1.0), (10.0, 1.0), (60.0, 6.0)]
+    ("seconds", "expected"), [(None, 1.0), (5.0, 1.0), (10.0, 1.0), (60.0, 6.0), (3600.0, 20.0)]
 )
-def test_the_measurement_takes_a_tenth_of_the_limit(
+def test_the_measurement_takes_a_tenth_of_the_limit_up_to_a_bound(
     tmp_path: Path, seconds: float | None, expected: float
 ) -> None:
     path = tmp_path / "x"

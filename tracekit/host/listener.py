@@ -12,7 +12,8 @@ class Listener:
     """What the worker's marks have said so far, as far as a recorder must know.
 
     `phase` is the worker's, `entered` when it entered it, in monotonic ns; `paused` tells
-    that it wants to run unrecorded for a while.
+    that it wants to run unrecorded for a while; `busy` is the moment, in monotonic ns, up to
+    which it means to be at work.
     """
 
     journal: Path | None
@@ -20,6 +21,7 @@ class Listener:
     entered: int = 0
     steady: int | None = None
     paused: bool = False
+    busy: int = 0
     _offset: int = 0
 
     def listen(self) -> bool:
@@ -43,6 +45,8 @@ class Listener:
                     self.steady = start
             case {"mark": "sampling", "on": bool(on)}:
                 self.paused = not on
+            case {"mark": "busy", "until": int(until)}:
+                self.busy = until
             case {"mark": "end"}:
                 self.paused = False
             case _:

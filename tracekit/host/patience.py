@@ -9,8 +9,8 @@ class Patience:
 
     Attributes:
         ready: For a worker to come to its steady phase, from its launch.
-        grace: Past its time limit, for a worker to finish its step, its measurement of what
-            recording costs, and its account.
+        grace: For a worker to finish its step and its account, past its time limit and past what
+            it said that its measurement of what recording costs may take.
         interrupt: For a program to end after SIGINT.
         terminate: After SIGTERM.
         kill: After SIGKILL.

@@ -85,6 +85,8 @@ def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
             words = f"{name} did not end when it was asked to, and was killed."
         case End.LIMIT if report is not None and _unready(report):
             words = f"{name} did not come to its steady phase in time."
+        case End.LIMIT if report is not None and not _done(report):
+            words = f"{name} did not end by itself in time and was asked to stop."
         case End.EXITED if report is not None and report.complete:
             return ""
         case End.EXITED if status is not None and status < 0:

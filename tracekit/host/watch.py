@@ -67,15 +67,20 @@ def _watch(
             sampler.take()
         if not running():
             return End.EXITED
-        if time.monotonic_ns() >= _last_moment(begun, listener, pace):
+        if time.monotonic_ns() >= last_moment(begun, listener, pace):
             return End.LIMIT
         due = max(due + pace.period, time.monotonic())
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _last_moment(begun: int, listener: Listener, pace: Pace) -> int:
+def last_moment(begun: int, listener: Listener, pace: Pace) -> int:
+    """Return until when a target is watched that was begun then, in monotonic ns.
+
+    A worker says itself how long it means to be at work, as while it measures what recording costs.
+    """
     if listener.journal is None:
         return begun + round(pace.limit * SECOND)
     if listener.steady is None:
         return begun + round(pace.patience.ready * SECOND)
-    return listener.steady + round((pace.limit + pace.patience.grace) * SECOND)
+    until = max(listener.steady + round(pace.limit * SECOND), listener.busy)
+    return until + round(pace.patience.grace * SECOND)

@@ -8,6 +8,7 @@ from tracekit.told import REFERENCE, Told
 from tracekit.worker.account import Teller
 from tracekit.workload import Step
 
+_NEVER = 2**63 - 1
 FEWEST = 3  # steps that are made whatever the clock says
 
 
@@ -94,11 +95,14 @@ class Loop:
         for request in told.requests:
             mark("request", **vars(request))
 
-    def run_unrecorded(self, steps: int) -> int:
-        """Make up to `steps` steps and tell nobody; return how many there were left to make."""
+    def run_unrecorded(self, steps: int, deadline: int = _NEVER) -> int:
+        """Make up to `steps` steps until `deadline`, and tell nobody; return how many were made.
+
+        As with those that are told, the first few are made whatever the clock says.
+        """
         submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
         for made in range(steps):
-            if exhausted():
+            if exhausted() or (made >= FEWEST and time.monotonic_ns() >= deadline):
                 return made
             wait(submit())
         return steps

@@ -16,7 +16,7 @@ from tracekit.step import Results, Step, measured
 from tracekit.told import Work
 from tracekit.worker.account import Account
 from tracekit.worker.gpu_capture import capture_steps
-from tracekit.worker.loop import Loop, Stop
+from tracekit.worker.loop import FEWEST, Loop, Stop
 from tracekit.worker.memory import BASELINE, note
 from tracekit.worker.overhead import budget, measure
 from tracekit.worker.reference import reference
@@ -47,6 +47,9 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
         capture_steps(loop, spec.gputrace, spec.repeats or 1)
         return
     pace = reference() if spec.reference and step.backend == "cpu" else None
+    if spec.seconds is not None and spec.limit_from == "steady":
+        least = max(round(spec.seconds * SECOND), FEWEST * loop.last)
+        account.mark("busy", until=time.monotonic_ns() + least + loop.last)
     account.enter("steady", "steady")
     deadline = _deadline(spec, end)
     step.begin()
