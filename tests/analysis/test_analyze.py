@@ -137,9 +137,12 @@ def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps(intervals: Make)
             "duration": pd.array([10 * MS, 10 * MS], dtype="Int64"),
             "phase": ["steady", "steady"],
             "tokens": pd.array([4, 4], dtype="Int64"),
+            "variant": pd.array(["", ""], dtype="string"),
         }
     )
-    both = analyze({"gpu_intervals": frame, "steps": steps}, OURS).findings
+    phases = pd.DataFrame({"start": [0], "duration": [20 * MS], "name": ["steady"]})
+    tables = {"gpu_intervals": frame, "steps": steps, "phases": phases}
+    both = analyze(tables, OURS).findings
     [finding] = [one for one in both if one.rule == "bubbles"]
     assert finding.saving == 10 * MS
     assert finding.saving_per_token == 1.25 * MS

@@ -42,7 +42,7 @@ def analyze(
         raise UsageError(
             f"There is no rule {unknown[0]!r}.", hint=f"There are: {', '.join(RULES)}."
         )
-    known = Given(tables, provenance, used=used_tables())
+    known = Given(tables, provenance, used=used_tables() | {"results"})
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
     told = tables.warnings if isinstance(tables, Tables) else ()
     findings = doubted((finding for _, found in judged for finding in found), told)

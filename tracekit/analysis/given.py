@@ -13,8 +13,9 @@ import pandas as pd
 
 from tracekit.analysis.capture import capture_table, remarks_table, settings_table
 from tracekit.analysis.counters.samples import counter_means, counter_samples
-from tracekit.analysis.idle import gaps_table, loaded_table
-from tracekit.analysis.inject import Unavailable, asked_tables, inject
+from tracekit.analysis.idle import causes_table, gaps_table, loaded_table
+from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
+from tracekit.analysis.lost import damaged, gone
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm.happenings import happenings
 from tracekit.analysis.target import share, targets_table
@@ -29,11 +30,12 @@ OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
 DERIVED: Mapping[str, Callable[..., pd.DataFrame]] = {
     "loaded": loaded_table,
     "gaps": gaps_table,
+    "causes": causes_table,
     "happenings": happenings,
     "counter_samples": counter_samples,
     "counter_means": counter_means,
 }
-REMARKS, SETTINGS = "remarks", "settings"
+SETTINGS = "settings"
 GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS, SETTINGS})
 
 
@@ -49,13 +51,20 @@ class Given(Mapping[str, pd.DataFrame]):
         tables: Mapping[str, pd.DataFrame],
         provenance: Provenance,
         used: Collection[str] = (),
+        *,
+        part: bool = False,
     ) -> None:
-        """Take the tables; `remarks` speaks of those that are `used` and of all others read."""
+        """Take the tables; `remarks` speaks of those that are `used` and of all others read.
+
+        In a `part` of a recording no table is missed that another one speaks of.
+        """
         self._tables = tables
+        self._part = part
         self._used = used
         self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
         self._read: dict[str, pd.DataFrame] = {}
         self._reasons: dict[str, Unavailable] = {}
+        self._lost: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name in DERIVED and name not in self._made:
@@ -65,6 +74,14 @@ class Given(Mapping[str, pd.DataFrame]):
         if name not in self._made and name not in self._read:
             self._read[name] = share(self._tables[name].copy(deep=False))
         return self._made[name] if name in self._made else self._read[name]
+
+    def lost(self, name: str) -> str:
+        """Say why nothing may be made of a table of the recording; "" where nothing is wrong."""
+        if name in GIVEN or self._part:
+            return ""
+        if name not in self._lost:
+            self._lost[name] = damaged(name, self._tables) or gone(name, self._tables)
+        return self._lost[name]
 
     def __iter__(self) -> Iterator[str]:
         yield from OF_PROVENANCE

@@ -3,23 +3,32 @@
 import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import pandas as pd
 
 from tracekit.errors import TracekitError, UsageError
-from tracekit.tables.bundle import BundleError
-from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
 
-_DAMAGE = (BundleError, DamagedExportError)
-_REMARKS = "remarks"
 _OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
+
+
+REMARKS = "remarks"
+"""The table of what is wrong with the exports: who asks for it judges the damage himself."""
 
 
 class Unavailable(Exception):  # noqa: N818  it is an answer, not an error
     """A metric or a rule cannot know; the message says why and what would help."""
+
+
+@runtime_checkable
+class Losing(Protocol):
+    """Tables that know of what is missing in them."""
+
+    def lost(self, name: str) -> str:
+        """Say why nothing may be made of a table; "" for one that is whole, or not there."""
+        ...
 
 
 def required_tables(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -50,11 +59,15 @@ def inject(
 
     A parameter of type `DataFrame | None` is None where the table is missing or cannot be made
     of others; for one of type DataFrame Unavailable is raised, with the reason that the tables
-    give. So it is for a table that cannot be read, or of which there are several; but a function
-    that asks for `remarks`, which tell of damage, may get None for a damaged table.
+    give. So it is for a table that cannot be read, of which there are several, or of which rows
+    are missing. A function that asks for `remarks` gets what there is of such a table, or None.
     """
     arguments: dict[str, Any] = {}
+    judges_damage = REMARKS in asked_tables(function)
     for name, parameter in _tables(function):
+        why = "" if judges_damage or not isinstance(tables, Losing) else tables.lost(name)
+        if why:
+            raise Unavailable(why)
         try:
             arguments[name] = tables[name]
         except KeyError as missing:
@@ -66,8 +79,7 @@ def inject(
                 raise
             arguments[name] = None
         except TracekitError as unreadable:
-            told = isinstance(unreadable, _DAMAGE) and _REMARKS in asked_tables(function)
-            if not (told and _may_be_none(parameter)):
+            if not judges_damage or not _may_be_none(parameter):
                 raise Unavailable(str(unreadable)) from unreadable
             arguments[name] = None
     return function(**arguments, **_known(function, settings or {}))

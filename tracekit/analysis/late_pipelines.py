@@ -24,12 +24,19 @@ def first_used_inside(made: pd.DataFrame, window: Window) -> pd.DataFrame:
     return made[(made["time"] >= window.start) & (made["time"] < window.end)]
 
 
-def require_a_count(
+def counted(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     specializations: pd.DataFrame | None,
-) -> None:
-    """Raise Unavailable where a CPU did the work, and the workload names no pipelines."""
+) -> pd.DataFrame | None:
+    """Return the pipelines that the workload counts; None where it names none at all.
+
+    Raises:
+        Unavailable: A CPU did the work, and the workload names no pipelines.
+    """
     own = of_target(gpu_intervals, targets)
-    if (own["clock"] == "host").any() and (specializations is None or specializations.empty):
+    if specializations is not None and not specializations.empty:
+        return specializations
+    if (own["clock"] == "host").any():
         raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
+    return None

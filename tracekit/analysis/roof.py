@@ -5,16 +5,14 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model
-from tracekit.analysis.steps import steady_steps
+from tracekit.analysis.steps import require_seen, steady_steps
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.chips import Chip
 from tracekit.roofline import Reached, intensity, reached, ridge_of
-from tracekit.units import percent
 
 ATTAINABLE = 0.80
 """Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""
@@ -22,7 +20,6 @@ LEAST_RIDGE = 20.0
 """Operations a byte below which memory is the limit of every chip whose ridge is known."""
 
 _SECOND = 1e9
-_UNSEEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def roof(
         raise Unavailable(chip.bandwidth.reason)
     steady = steady_steps(steps)
     starts, ends = spans(steady)
-    _refuse_unseen(steady, own)
+    require_seen(steady, own)
     window = Window(int(starts.min()), int(ends.max()), "the steady steps")
     ran = busy(*clip(*spans(own), window.start, window.end))
     per_step = bytes_moved(model)
@@ -104,15 +101,6 @@ def roof(
 def _intensity(model: "pd.Series[Any]") -> float | None:
     flops = int(model["flops"])
     return intensity(flops, bytes_moved(model)) if flops > 0 else None
-
-
-def _refuse_unseen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
-    unseen = Coverage.of(*spans(own)).within(*spans(steady)) == 0
-    if unseen.mean() > _UNSEEN:
-        raise Unavailable(
-            f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "
-            f"the capture does not show all of their work."
-        )
 
 
 def known_roof(

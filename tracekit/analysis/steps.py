@@ -2,8 +2,14 @@
 
 import pandas as pd
 
+from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import spans
 from tracekit.told import IDLE
+from tracekit.units import percent
+
+_UNSEEN = 0.05
+_PREFILL = "prefill"
 
 
 def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
@@ -35,3 +41,33 @@ def steady_tokens(steps: pd.DataFrame) -> int:
     if tokens == 0:
         raise Unavailable("the workload produces no tokens.")
     return tokens
+
+
+def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
+    """Raise Unavailable where device work of the target is missing in steady steps.
+
+    What the device did for the steps that were recorded must not be set against all of them.
+    """
+    unseen = Coverage.of(*spans(own)).within(*spans(steady)) == 0
+    if unseen.mean() > _UNSEEN:
+        raise Unavailable(
+            f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "
+            f"the capture does not show all of their work."
+        )
+
+
+def of_a_server(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None
+) -> bool:
+    """Tell whether a server made the steps: it has requests, prefills prompts, waits for load.
+
+    Args:
+        steps: The table of that name.
+        requests: The same.
+        told: The table `spans`.
+    """
+    if requests is not None and not requests.empty:
+        return True
+    if told is not None and (told["name"] == _PREFILL).any():
+        return True
+    return "variant" in steps and bool((steps["variant"] == IDLE).any())

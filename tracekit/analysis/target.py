@@ -15,6 +15,11 @@ UNKNOWN = (
 )
 
 
+ON_THE_CPU = (
+    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
+)
+
+
 def targets_table(provenance: Provenance) -> pd.DataFrame:
     """Return the table `targets`: one row for each process that is the target (pid, name)."""
     return pd.DataFrame(
@@ -64,9 +69,7 @@ def named(targets: pd.DataFrame) -> str:
 def on_gpu(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame if its clock is a GPU's; raise Unavailable if a CPU did the work."""
     if (frame["clock"] == "host").any():
-        raise Unavailable(
-            "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
-        )
+        raise Unavailable(ON_THE_CPU)
     return frame
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.errors import TracekitError
@@ -27,10 +27,12 @@ _LEAST_TOLD = 0.7  # of the blocks: fewer with readings do not show how the pace
 # What is told once for a whole run, or of things that outlive a block.
 _WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
 _UNTIMED = frozenset({"step_models"})
+# What holds until it changes: a block may lie within one row.
+_STATES = frozenset({"gpu_performance_states", "thermal_states"})
 
 
 class Cut(Mapping[str, pd.DataFrame]):
-    """The tables of a run, with the rows that begin in a window."""
+    """The tables of a run, with the rows that begin in a window; of states, that lie in it."""
 
     def __init__(self, tables: Mapping[str, pd.DataFrame], window: Window) -> None:
         self._tables = tables
@@ -64,7 +66,7 @@ class Blocks:
             self.absence = str(reason)
             return
         self.absence = ""
-        self._blocks = [Given(Cut(sample.tables, one), provenance) for one in windows]
+        self._blocks = [Given(Cut(sample.tables, one), provenance, part=True) for one in windows]
 
     def values(self, name: str) -> tuple[float, ...]:
         """Return the metric's value in each block, in order of time.
@@ -158,6 +160,9 @@ def _within(name: str, frame: pd.DataFrame, window: Window) -> pd.DataFrame:
         return frame
     if name == "phases":
         return _phase(frame, window)
+    if name in _STATES:
+        starts, ends = spans(frame)
+        return frame[(starts < window.end) & (ends > window.start)]
     for column in ("start", "time"):
         if column in frame:
             return frame[(frame[column] >= window.start) & (frame[column] < window.end)]

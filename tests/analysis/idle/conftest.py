@@ -81,7 +81,7 @@ def gaps_of(targets: pd.DataFrame, phases: Make) -> Make:
     ) -> pd.DataFrame:
         start, end = (round(one * MS) for one in window)
         spans = tables.get("spans")
-        loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans, None)
+        loaded = loaded_table(gpu_intervals, targets, phases(start, end - start), spans)
         names = (
             "spans commits submissions encoders completions driver_intervals compiler_activity "
             "gpu_performance_states driver_events"

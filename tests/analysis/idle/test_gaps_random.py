@@ -100,7 +100,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     present = [at for at in range(END) if not absent(at)]
     if not present:
         return
-    loaded = loaded_table(intervals, targets, phases, spans, None)
+    loaded = loaded_table(intervals, targets, phases, spans)
     gaps = gaps_table(
         loaded,
         intervals,

@@ -34,14 +34,23 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
     """A window of 100 ms: 20 ms of work, 40 ms late, 15 ms latency, 5 ms of others; no more."""
     own = [(0, 10 * MS), (70 * MS, 10 * MS)]
     frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS]).assign(channel="Compute")
-    return {"gpu_intervals": frame, "phases": phases(0, 80 * MS)}
+    frame["command_buffer"] = pd.array([1, 2, None], dtype="UInt64")
+    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
+    return {
+        "gpu_intervals": frame,
+        "phases": phases(0, 80 * MS),
+        "completions": pd.DataFrame(
+            {"time": [10 * MS], "command_buffer": frame.command_buffer[:1]}
+        ),
+        "driver_intervals": driver,
+        "driver_events": driver.iloc[:0].assign(event=""),
+        "compiler_activity": driver.iloc[:0],
+        "gpu_performance_states": told("state").assign(start=0, duration=200 * MS),
+    }
 
 
 def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> None:
-    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
-    states = told("state").assign(start=0, duration=200 * MS)
     tables |= {"spans": told("readback", "compile").assign(start=[20 * MS, 35 * MS])}
-    tables |= {"driver_intervals": driver, "gpu_performance_states": states}
     names = [name for name in METRICS if name.startswith("idle_") and name != "idle_ratio"]
     shares = {name: value(name, tables) for name in names}
     assert sum(shares.values()) == pytest.approx(value("idle_ratio", tables))
@@ -62,22 +71,52 @@ def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFra
     assert value("idle_ratio", tables) == 50 / 70
 
 
+_READBACKS = ("idle_host_late", "idle_readback")
+_QUEUED = ("idle_start_latency", "idle_down_clocked")
+_DRIVEN = (*_READBACKS, *_QUEUED, "idle_driver", "idle_other_process")
+
+
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("table", "names", "reason"),
     [
-        ("idle_compile", "neither compiler activity"),
-        ("idle_readback", "neither completions"),
-        ("idle_driver", "no table driver_intervals"),
-        ("idle_down_clocked", "no table gpu_performance_states"),
+        ("completions", _READBACKS, "no completion of a command buffer of the target"),
+        ("driver_intervals", _DRIVEN, "no driver interval of the target"),
+        ("driver_events", _DRIVEN, "driver events"),
+        ("compiler_activity", (*_READBACKS, "idle_driver", "idle_compile"), "neither compiler"),
+        ("gpu_performance_states", _QUEUED, "no performance state of the GPU"),
     ],
 )
 @pytest.mark.parametrize("spans", [None, told("admit")], ids=["no spans", "other spans"])
 def test_what_no_table_shows_is_not_nought(
-    tables: dict[str, pd.DataFrame], name: str, reason: str, spans: pd.DataFrame | None
+    tables: dict[str, pd.DataFrame],
+    table: str,
+    names: tuple[str, ...],
+    reason: str,
+    spans: pd.DataFrame | None,
 ) -> None:
     known = tables if spans is None else tables | {"spans": spans}
-    with pytest.raises(Unavailable, match=reason):
-        value(name, known)
+    without = {name: one for name, one in known.items() if name != table}
+    for name in METRICS:
+        if name in names:
+            with pytest.raises(Unavailable, match=reason):
+                value(name, without)
+        elif name.startswith("idle_"):
+            assert value(name, without) == value(name, known)
+
+
+@pytest.mark.parametrize("table", ["completions", "driver_intervals", "gpu_performance_states"])
+def test_what_a_table_without_rows_does_not_show_is_not_nought(
+    tables: dict[str, pd.DataFrame], table: str
+) -> None:
+    tables[table] = tables[table].iloc[:0]
+    with pytest.raises(Unavailable, match=r"of the (target|GPU)"):
+        value("idle_readback" if table == "completions" else "idle_start_latency", tables)
+
+
+def test_completions_of_others_are_none_of_the_targets(tables: dict[str, pd.DataFrame]) -> None:
+    tables["completions"] = tables["completions"].assign(command_buffer=77)
+    with pytest.raises(Unavailable, match="no completion of a command buffer of the target"):
+        value("idle_host_late", tables)
 
 
 @pytest.mark.parametrize("name", ["idle_host_late", "idle_start_latency", "idle_other_process"])
@@ -104,9 +143,3 @@ def test_without_gaps_every_share_is_nought(intervals: Make) -> None:
     tables = {"gpu_intervals": intervals([(0, MS)], latencies=[None])}
     assert value("idle_ratio", tables) == 0
     assert value("idle_host_late", tables) == 0
-
-
-def test_an_empty_table_of_states_says_nothing(tables: dict[str, pd.DataFrame]) -> None:
-    tables["gpu_performance_states"] = told()
-    with pytest.raises(Unavailable, match="has no rows"):
-        value("idle_down_clocked", tables)

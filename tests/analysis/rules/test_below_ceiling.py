@@ -80,5 +80,5 @@ def test_without_tokens_of_one_kind_it_abstains(
 
 def test_work_outside_of_the_steady_phase_is_no_ceiling(intervals: Make) -> None:
     before = given(gpu_intervals=intervals([(20 * MS, MS)]), **steady())
-    with pytest.raises(Unavailable, match="no interval of the target ran"):
+    with pytest.raises(Unavailable, match="of the steady steps have no interval of the target"):
         findings(RULE, before)

@@ -124,9 +124,21 @@ def test_a_workload_that_never_became_steady_is_told(intervals: Make, phases: Ma
     assert "did not come to its steady phase" in finding.message
 
 
-def test_a_target_without_rows_is_another_rules_matter(intervals: Make, phases: Make) -> None:
-    frame = intervals([], others=[(0, 5)])
-    assert not list(judge(capture(), None, frame, phases(SECOND, SECOND), None))
+def test_marks_without_work_of_the_target_beside_them_tell_nothing(
+    intervals: Make, phases: Make
+) -> None:
+    marks = phases(SECOND, SECOND)
+    for frame in (intervals([], others=[(0, 5)]), None):
+        with pytest.raises(Unavailable, match="no device interval of the target"):
+            list(judge(capture(), remarks(), frame, marks, None))
+
+
+def test_steps_tell_when_work_should_be_there_without_phases(
+    intervals: Make, row_of_steps: Make
+) -> None:
+    frame, steps = intervals([(0, SECOND)]), row_of_steps([SECOND, SECOND])
+    [finding] = judge(capture(), None, frame, None, steps)
+    assert "50.0 % of the steady phase is not in the recording" in finding.message
 
 
 def test_it_abstains_where_nothing_can_be_looked_at() -> None:

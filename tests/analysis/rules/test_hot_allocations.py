@@ -36,10 +36,10 @@ def resources(count: int, *, event: str = "Allocation", own: bool = True) -> pd.
 def events(*spans: tuple[int, int], event: str = "Wire Memory", own: bool = True) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "start": [start for start, _ in spans],
+            "start": pd.array([start for start, _ in spans], dtype="int64"),
             "duration": pd.array([length for _, length in spans], dtype="Int64"),
             "event": pd.array([event] * len(spans), dtype="string"),
-            "target": [own] * len(spans),
+            "target": pd.array([own] * len(spans), dtype="bool"),
         }
     )
 
@@ -60,12 +60,12 @@ def test_allocations_of_each_step_are_told(work: pd.DataFrame, targets: pd.DataF
 
 
 def test_few_allocations_are_passed(work: pd.DataFrame, targets: pd.DataFrame) -> None:
-    assert not list(judge(work, targets, None, resources(4), None, steps(9)))
-    assert not list(judge(work, targets, None, resources(0), None, steps(9)))
+    assert not list(judge(work, targets, None, resources(4), events(), steps(9)))
+    assert not list(judge(work, targets, None, resources(0), events(), steps(9)))
 
 
 def test_without_steps_seconds_count(work: pd.DataFrame, targets: pd.DataFrame) -> None:
-    assert not list(judge(work, targets, None, resources(49), None, None))
+    assert not list(judge(work, targets, None, resources(49), events(), None))
     [finding] = judge(work, targets, None, resources(50), None, None)
     assert "50 a second" in finding.message
 
@@ -73,9 +73,9 @@ def test_without_steps_seconds_count(work: pd.DataFrame, targets: pd.DataFrame) 
 def test_others_and_what_lies_outside_do_not_count(
     work: pd.DataFrame, targets: pd.DataFrame, phases: Make
 ) -> None:
-    assert not list(judge(work, targets, None, resources(9, own=False), None, steps(1)))
+    assert not list(judge(work, targets, None, resources(9, own=False), events(), steps(1)))
     late = phases(SECOND + SECOND // 2, SECOND)
-    assert not list(judge(work, targets, late, resources(9), None, steps(1)))
+    assert not list(judge(work, targets, late, resources(9), events(), steps(1)))
 
 
 def test_words_that_are_not_known_are_named(work: pd.DataFrame, targets: pd.DataFrame) -> None:
@@ -89,15 +89,15 @@ def test_wiring_is_told_by_its_time(work: pd.DataFrame, targets: pd.DataFrame) -
     assert "2.0 % of" in finding.message
     assert "(20 ms, in 1 stretch)" in finding.message
     assert finding.evidence == (Evidence("driver_events", SECOND + 10 * MS, SECOND + 30 * MS),)
-    assert not list(judge(work, targets, None, None, wired, None, wired=0.03))
+    assert not list(judge(work, targets, None, resources(0), wired, None, wired=0.03))
 
 
 def test_other_events_and_those_of_others_are_no_wiring(
     work: pd.DataFrame, targets: pd.DataFrame
 ) -> None:
     span = (SECOND, 100 * MS)
-    assert not list(judge(work, targets, None, None, events(span, event="Other"), None))
-    assert not list(judge(work, targets, None, None, events(span, own=False), None))
+    assert not list(judge(work, targets, None, resources(0), events(span, event="Other"), None))
+    assert not list(judge(work, targets, None, resources(0), events(span, own=False), None))
 
 
 def test_it_abstains_where_neither_was_recorded(work: pd.DataFrame, targets: pd.DataFrame) -> None:
@@ -105,3 +105,12 @@ def test_it_abstains_where_neither_was_recorded(work: pd.DataFrame, targets: pd.
         list(judge(work, targets, None, None, None, steps(1)))
     with pytest.raises(Unavailable, match="ran on the CPU"):
         list(judge(work.assign(clock="host"), targets, None, None, None, steps(1)))
+
+
+def test_half_of_what_it_judges_by_passes_nothing(
+    work: pd.DataFrame, targets: pd.DataFrame
+) -> None:
+    with pytest.raises(Unavailable, match="how long the driver wired memory is not known"):
+        list(judge(work, targets, None, resources(0), None, steps(9)))
+    with pytest.raises(Unavailable, match="what was allocated is not known"):
+        list(judge(work, targets, None, None, events(), steps(9)))

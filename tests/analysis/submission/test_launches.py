@@ -73,7 +73,7 @@ def test_readbacks_that_the_workload_told_of() -> None:
     )
     waits = told_readbacks(spans, WINDOW)
     assert waits is not None
-    assert waits.starts.tolist() == [10, 30, 50]
+    assert waits.starts.tolist() == [14, 34, 54]
     assert told_readbacks(spans.assign(name="decode"), WINDOW) is None
     assert told_readbacks(None, WINDOW) is None
 

@@ -3,6 +3,7 @@
 from tracekit.analysis.idle.advice import advice
 from tracekit.analysis.idle.cause import CAUSES, Cause, Drained
 from tracekit.analysis.idle.gaps import SHORTEST, gaps_table, loaded_table
+from tracekit.analysis.idle.known import causes_table, why_unknown
 from tracekit.analysis.idle.shares import (
     by_cause,
     drained_time,
@@ -19,6 +20,7 @@ __all__ = [
     "Drained",
     "advice",
     "by_cause",
+    "causes_table",
     "drained_time",
     "gaps_table",
     "idle_time",
@@ -26,4 +28,5 @@ __all__ = [
     "loaded_time",
     "longest_gaps",
     "most_told",
+    "why_unknown",
 ]

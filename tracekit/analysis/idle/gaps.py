@@ -4,15 +4,13 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.idle.pieces import attributed
-from tracekit.analysis.idle.stretches import FOREVER, Stretches, covered
+from tracekit.analysis.idle.stretches import Stretches, covered
 from tracekit.analysis.idle.surroundings import surroundings, without_load
 from tracekit.analysis.idle.work import work_of, written
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import of_target
-from tracekit.tables.drift import Flaw
-from tracekit.tables.schemas import SCHEMAS
 
 SHORTEST = 10_000
 """Gaps shorter than this, in ns, are no gaps: a device needs some time between two pieces."""
@@ -23,13 +21,11 @@ def loaded_table(
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
     spans: pd.DataFrame | None,
-    remarks: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Return the table `loaded`: the stretches of the steady window in which there was load.
 
     Time in which a server says, by spans `idle`, that it had no request to serve is left out, and
-    so is time in which the worker timed its reference work. Where the export of the device's
-    intervals is cut, what lies behind its last row is left out too: nobody knows what ran then.
+    so is time in which the worker timed its reference work.
 
     Raises:
         Unavailable: The target is not known or has no rows, the window has no length, or there
@@ -37,24 +33,10 @@ def loaded_table(
     """
     window = window_of_target(gpu_intervals, targets, phases)
     waits = without_load(spans)
-    end = min(window.end, _read_until(gpu_intervals, remarks))
-    if end <= window.start:
-        raise Unavailable(f"the export of the device's intervals is cut before {window.name}.")
-    starts, ends = between(waits.starts, waits.ends, window.start, end)
+    starts, ends = between(waits.starts, waits.ends, window.start, window.end)
     if not starts.size:
         raise Unavailable(f"there was no load in {window.name}.")
     return pd.DataFrame({"start": starts, "duration": ends - starts})
-
-
-def _read_until(gpu_intervals: pd.DataFrame, remarks: pd.DataFrame | None) -> int:
-    """Return the end of the last row of an export that is cut; FOREVER where it is whole."""
-    if remarks is None:
-        return int(FOREVER)
-    damaged = remarks[remarks["flaw"] == Flaw.DAMAGED.value]
-    about = {"gpu_intervals", *(one.schema for one in SCHEMAS["gpu_intervals"].sources)}
-    if not (damaged["table"].isin(about) | damaged["schema"].isin(about)).any():
-        return int(FOREVER)
-    return int((gpu_intervals["start"] + gpu_intervals["duration"].fillna(0)).max())
 
 
 def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters

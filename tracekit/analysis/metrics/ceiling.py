@@ -6,8 +6,8 @@ from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.analysis.metric import metric
-from tracekit.analysis.metrics.steps import steady_steps, steady_tokens, variants
 from tracekit.analysis.result import Better
+from tracekit.analysis.steps import require_seen, steady_steps, steady_tokens, variants
 from tracekit.analysis.target import of_target
 
 _SECOND = 1e9
@@ -31,13 +31,14 @@ def tokens_and_time(
     """Return the tokens of the steady steps, and the loaded ns in which the device ran.
 
     Raises:
-        Unavailable: Steps make no tokens or are of several variants, or the device did nothing.
+        Unavailable: Steps make no tokens or are of several variants, or have no device work.
     """
     own = of_target(gpu_intervals, targets)
     if len(variants(steady_steps(steps))) > 1:
         raise Unavailable("steps are of several variants, which are compared, not summed.")
     tokens = steady_tokens(steps)
+    require_seen(steady_steps(steps), own)
     ran = int(Coverage.of(*spans(own)).within(*spans(loaded)).sum())
     if ran == 0:
-        raise Unavailable("no interval of the target ran during the steady steps.")
+        raise Unavailable("no interval of the target ran while there was load.")
     return tokens, ran

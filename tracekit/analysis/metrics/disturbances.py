@@ -7,9 +7,9 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.late_pipelines import (
     activity_inside,
+    counted,
     first_used_inside,
     of_the_service,
-    require_a_count,
 )
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
@@ -30,19 +30,19 @@ def steady_compiles(
     How often the shader compiler began to work for the target there, or how many pipelines the
     workload first used there by its own count: the greater, as both tell of the same.
     """
-    require_a_count(gpu_intervals, targets, specializations)
-    if compiler_activity is None and specializations is None:
+    known = counted(gpu_intervals, targets, specializations)
+    if compiler_activity is None and known is None:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
     window = window_of_target(gpu_intervals, targets, phases)
-    used = 0 if specializations is None else len(first_used_inside(specializations, window))
+    used = 0 if known is None else len(first_used_inside(known, window))
     if compiler_activity is None:
         return used
     inside = activity_inside(compiler_activity, window)
     service = of_the_service(inside)
-    if specializations is None and len(service) and own_rows(compiler_activity).empty:
+    if known is None and len(service) and own_rows(compiler_activity).empty:
         raise Unavailable(
             f"the shader compiler worked {len(service):,} times under its own name; whether it "
             "did so for the target, the trace does not say."

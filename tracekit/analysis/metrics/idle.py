@@ -2,12 +2,10 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle import Cause, by_cause, idle_time, loaded_time
+from tracekit.analysis.idle import Cause, by_cause, idle_time, loaded_time, why_unknown
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
-from tracekit.analysis.target import on_gpu
-from tracekit.told import COMPILE, READBACK
 
 
 @metric("ratio", Better.LOWER)
@@ -21,89 +19,58 @@ def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
 
 
 @metric("ratio", Better.LOWER)
-def idle_host_late(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
+def idle_host_late(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which nothing was handed over, and the host was at other things."""
-    return _share(_explained(gaps), loaded, Cause.HOST_LATE)
+    return _share(_explained(gaps), loaded, causes, Cause.HOST_LATE)
 
 
 @metric("ratio", Better.LOWER)
-def idle_start_latency(
-    gaps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame
-) -> float:
+def idle_start_latency(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which work was queued, and nothing is known that held it up."""
-    on_gpu(gpu_intervals)
-    return _share(_explained(gaps), loaded, Cause.START_LATENCY)
+    return _share(_explained(gaps), loaded, causes, Cause.START_LATENCY)
 
 
 @metric("ratio", Better.LOWER)
-def idle_driver(gaps: pd.DataFrame, loaded: pd.DataFrame, driver_intervals: pd.DataFrame) -> float:
+def idle_driver(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which the device waited for the driver of the target."""
-    del driver_intervals  # without it there is no such cause to be seen
-    return _share(gaps, loaded, Cause.DRIVER)
+    return _share(gaps, loaded, causes, Cause.DRIVER)
 
 
 @metric("ratio", Better.LOWER)
-def idle_compile(
-    gaps: pd.DataFrame,
-    loaded: pd.DataFrame,
-    compiler_activity: pd.DataFrame | None,
-    spans: pd.DataFrame | None,
-) -> float:
+def idle_compile(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which nothing was handed over, as a pipeline was compiled."""
-    if compiler_activity is None and not _told(spans, COMPILE):
-        raise Unavailable(
-            "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
-            f"did the workload tell spans “{COMPILE}”."
-        )
-    return _share(gaps, loaded, Cause.COMPILE)
+    return _share(gaps, loaded, causes, Cause.COMPILE)
 
 
 @metric("ratio", Better.LOWER)
-def idle_readback(
-    gaps: pd.DataFrame,
-    loaded: pd.DataFrame,
-    completions: pd.DataFrame | None,
-    spans: pd.DataFrame | None,
-) -> float:
+def idle_readback(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which the host waited for work that had run, or read it back."""
-    if completions is None and not _told(spans, READBACK):
-        raise Unavailable(
-            "neither completions (metal-command-buffer-completed) were exported nor did the "
-            f"workload tell spans “{READBACK}”."
-        )
-    return _share(_explained(gaps), loaded, Cause.READBACK)
+    return _share(_explained(gaps), loaded, causes, Cause.READBACK)
 
 
 @metric("ratio", Better.LOWER)
-def idle_other_process(
-    gaps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame
-) -> float:
+def idle_other_process(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which work was queued while another process ran on the GPU."""
-    on_gpu(gpu_intervals)
-    return _share(_explained(gaps), loaded, Cause.OTHER_PROCESS)
+    return _share(_explained(gaps), loaded, causes, Cause.OTHER_PROCESS)
 
 
 @metric("ratio", Better.LOWER)
-def idle_down_clocked(
-    gaps: pd.DataFrame, loaded: pd.DataFrame, gpu_performance_states: pd.DataFrame
-) -> float:
+def idle_down_clocked(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
     """Share of that window in which work was queued and the GPU had yet to be powered up."""
-    if gpu_performance_states.empty:
-        raise Unavailable("the table gpu_performance_states has no rows.")
-    return _share(gaps, loaded, Cause.DOWN_CLOCKED)
+    return _share(_explained(gaps), loaded, causes, Cause.DOWN_CLOCKED)
 
 
 @metric("ratio", Better.LOWER)
 def idle_unattributed(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     """Share of that window that is idle for reasons that the recording does not tell."""
-    return _share(gaps, loaded, Cause.UNATTRIBUTED)
+    return by_cause(gaps)[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
-def _told(spans: pd.DataFrame | None, name: str) -> bool:
-    return spans is not None and bool((spans["name"] == name).any())
-
-
-def _share(gaps: pd.DataFrame, loaded: pd.DataFrame, cause: Cause) -> float:
+def _share(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame, cause: Cause) -> float:
+    """Return a cause's share; raise Unavailable where the recording does not show the cause."""
+    reason = why_unknown(causes, cause)
+    if reason:
+        raise Unavailable(reason)
     return by_cause(gaps)[cause] / loaded_time(loaded)
 
 

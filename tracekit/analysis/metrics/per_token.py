@@ -7,7 +7,7 @@ from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
 from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_tokens
+from tracekit.analysis.steps import require_seen, steady_steps, steady_tokens
 from tracekit.analysis.target import of_target, on_gpu
 
 
@@ -23,8 +23,9 @@ def gpu_time_per_token(
     The union of its intervals, not their sum: work side by side counts once.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, phases)
-    own = spans(of_target(gpu_intervals, targets))
-    return busy(*clip(*own, window.start, window.end)) / steady_tokens(steps)
+    tokens, own = steady_tokens(steps), of_target(gpu_intervals, targets)
+    require_seen(steady_steps(steps), own)
+    return busy(*clip(*spans(own), window.start, window.end)) / tokens
 
 
 @metric("count", Better.LOWER)
@@ -40,7 +41,9 @@ def encoders_per_token(
     An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
     """
     window = window_of_target(on_gpu(gpu_intervals), targets, phases)
-    begun = of_target(encoders, targets)["start"]
+    own = of_target(encoders, targets)
+    require_seen(steady_steps(steps), own)
+    begun = own["start"]
     inside = int(((begun >= window.start) & (begun < window.end)).sum())
     if inside == 0:
         raise Unavailable(f"no encoder of the target begins in {window.name}.")

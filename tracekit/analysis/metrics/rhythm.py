@@ -8,7 +8,7 @@ from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better
 from tracekit.analysis.rhythm.beats import Beats, beats, spikes
 from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_steps, steady_tokens, variants
+from tracekit.analysis.steps import require_seen, steady_steps, steady_tokens, variants
 from tracekit.analysis.submission.flights import flights
 from tracekit.analysis.submission.launches import Launches, launches
 from tracekit.analysis.submission.readbacks import per_step
@@ -48,7 +48,7 @@ def command_buffers_per_step(
     steps: pd.DataFrame,
 ) -> float:
     """Command buffers of the target with work in the steady window, over its steps."""
-    return _buffers(gpu_intervals, targets, phases) / len(steady_steps(steps))
+    return _buffers(gpu_intervals, targets, phases, steps) / len(steady_steps(steps))
 
 
 @metric("count", Better.LOWER)
@@ -59,7 +59,7 @@ def command_buffers_per_token(
     steps: pd.DataFrame,
 ) -> float:
     """Command buffers of the target with work in the steady window, over its tokens."""
-    return _buffers(gpu_intervals, targets, phases) / steady_tokens(steps)
+    return _buffers(gpu_intervals, targets, phases, steps) / steady_tokens(steps)
 
 
 @metric("count", Better.LOWER)
@@ -70,7 +70,8 @@ def intervals_per_token(
     steps: pd.DataFrame,
 ) -> float:
     """Device intervals of the target that start in the steady window, over its tokens."""
-    return _launches(gpu_intervals, targets, phases).starts.size / steady_tokens(steps)
+    tokens = steady_tokens(steps)
+    return _launches(gpu_intervals, targets, phases, steps).starts.size / tokens
 
 
 @metric("count")
@@ -131,16 +132,24 @@ def _window(
 
 
 def _launches(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame,
 ) -> Launches:
     window = _window(gpu_intervals, targets, phases)
-    return launches(of_target(gpu_intervals, targets), window)
+    own = of_target(gpu_intervals, targets)
+    require_seen(steady_steps(steps), own)
+    return launches(own, window)
 
 
 def _buffers(
-    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame,
 ) -> int:
-    found = _launches(gpu_intervals, targets, phases).buffers
+    found = _launches(gpu_intervals, targets, phases, steps).buffers
     if found == 0:
         raise Unavailable("the trace does not say to which command buffers the work belongs.")
     return found

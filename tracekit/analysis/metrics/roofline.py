@@ -12,8 +12,9 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metric import metric
-from tracekit.analysis.metrics.steps import bytes_moved, steady_steps, step_model, step_times
+from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
+from tracekit.analysis.steps import require_seen, steady_steps
 from tracekit.analysis.target import of_target, on_gpu
 from tracekit.chips import Chip
 from tracekit.roofline import bound, intensity, reached
@@ -69,7 +70,9 @@ def bandwidth_share_busy(
     own = of_target(on_gpu(gpu_intervals), targets)
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    starts, ends = spans(steady_steps(steps))
+    steady = steady_steps(steps)
+    require_seen(steady, own)
+    starts, ends = spans(steady)
     ran = busy(*clip(*spans(own), int(starts.min()), int(ends.max())))
     if ran == 0:
         raise Unavailable("no interval of the target ran during the steady steps.")

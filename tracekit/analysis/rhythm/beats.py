@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, spans
 from tracekit.analysis.pace import reference_work
-from tracekit.analysis.steps import steady_steps
+from tracekit.analysis.steps import of_a_server, steady_steps
 
 FEWEST = 16
 """Fewer steps than this have no rhythm that could be judged."""
@@ -86,7 +86,7 @@ def beats(
     Raises:
         Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
     """
-    if requests is not None and not requests.empty:
+    if of_a_server(steps, requests, told):
         raise Unavailable(
             "the steps are a server's, which differ with the requests that arrive; "
             "the metric tick_spikes counts those that took too long."

@@ -45,7 +45,7 @@ def below_ceiling(
 
     When it abstains:
         When the workload makes no tokens or no steady steps, steps are of several variants, or
-        the target has no device intervals.
+        the target has no device intervals in more than 5 % of them.
     """
     tokens, ran = tokens_and_time(steps, loaded, gpu_intervals, targets)
     starts, ends = spans(loaded)

@@ -16,6 +16,7 @@ from tracekit.analysis.idle import (
     loaded_time,
     longest_gaps,
     most_told,
+    why_unknown,
 )
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
@@ -28,12 +29,13 @@ _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-c
 
 
 @rule
-def bubbles(
+def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
+    causes: pd.DataFrame,
     *,
     limit: float = 0.05,
     shortest: int = SHORTEST,
@@ -49,7 +51,8 @@ def bubbles(
         another process ran, the device was powered down, or none of it (start latency); nothing
         was queued because a pipeline was compiled, the driver worked, the host waited until work
         that had run was reported complete, or did something else (host late). What the recording
-        cannot tell is unattributed. What compiling took is left to pipeline-churn to save, what
+        cannot tell is unattributed; where a table is missing that would show one of these causes,
+        it says so. What compiling took is left to pipeline-churn to save, what
         others took to gpu-contended.
 
     Why it matters:
@@ -77,7 +80,8 @@ def bubbles(
         message=(
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
             f"{_window(phases, own, load)} ({duration(idle)} of {duration(load)}), in "
-            f"{_counted(long)}. By cause: {_listed(shares, idle)}.{_meanwhile(long, idle)}"
+            f"{_counted(long)}. By cause: {_listed(shares, idle)}."
+            f"{_unsure(own, causes)}{_meanwhile(long, idle)}"
         ),
         advice=advice(shares),
         evidence=longest_gaps(long),
@@ -115,6 +119,17 @@ def _listed(shares: dict[Cause, int], idle: int) -> str:
     named = ", ".join(f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in ranked)
     rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
     return f"{named}; {rest}" if named else rest
+
+
+def _unsure(own: pd.DataFrame, causes: pd.DataFrame) -> str:
+    """Say what was not recorded, so that its time counts for other causes."""
+    if (own["clock"] == "host").any():
+        return ""
+    reasons = dict.fromkeys(why_unknown(causes, one).rstrip(".") for one in Cause)
+    told = "; ".join(filter(None, reasons))
+    if not told:
+        return ""
+    return f" These shares are not sure, as time of one cause may count for another: {told}."
 
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:

@@ -21,6 +21,11 @@ _EXPORT_AGAIN = (
     "itself is damaged, record again. Rows before the damage count, the rest is not there."
 )
 
+_NOTHING_TO_COMPARE = (
+    "the workload marked its steps, but the recording has no device interval of the target to "
+    "compare them with."
+)
+
 
 @rule
 def capture_truncated(
@@ -51,24 +56,25 @@ def capture_truncated(
         Record again with room for the whole steady phase, or export again to the end.
 
     When it abstains:
-        When there are neither exports whose readers could tell of damage nor device intervals.
+        When there are neither exports whose readers could tell of damage nor device intervals, and
+        when a workload marked its steps and no device interval of the target is there beside them.
     """
     if remarks is None and gpu_intervals is None:
         raise Unavailable("there are neither exports nor device intervals to look at.")
     row = capture.iloc[0]
-    yield from _unfinished(row)
-    if remarks is not None:
-        yield from _damaged(remarks)
-    if phases is None or phases.empty or gpu_intervals is None:
-        return
-    if not (phases["name"] == "steady").any():
-        yield _finding("The workload did not come to its steady phase while it was recorded.")
-        return
-    own = gpu_intervals[gpu_intervals["target"]]
-    if not own.empty:
-        window = _working(phases, steps)
+    found = [*_unfinished(row), *([] if remarks is None else _damaged(remarks))]
+    window = _working(phases, steps)
+    own = None if gpu_intervals is None else gpu_intervals[gpu_intervals["target"]]
+    if own is not None and window is None and phases is not None and not phases.empty:
+        found.append(
+            _finding("The workload did not come to its steady phase while it was recorded.")
+        )
+    if own is not None and window is not None and not own.empty:
         unsure = least + (0 if pd.isna(row["uncertainty"]) else int(row["uncertainty"]))
-        yield from _uncovered(own, window, max(int(limit * window.length), unsure), row)
+        found += _uncovered(own, window, max(int(limit * window.length), unsure), row)
+    elif window is not None and not found:
+        raise Unavailable(_NOTHING_TO_COMPARE)
+    yield from found
 
 
 def _unfinished(row: "pd.Series[str]") -> Iterator[Finding]:
@@ -88,17 +94,19 @@ def _damaged(remarks: pd.DataFrame) -> Iterator[Finding]:
         yield _finding(f"{what}: {told}", _EXPORT_AGAIN)
 
 
-def _working(phases: pd.DataFrame, steps: pd.DataFrame | None) -> Window:
-    """Return the time from the first steady step to the last that had something to do."""
-    window = steady_window(phases, phases)
-    assert window is not None
-    if steps is None:
-        return window
-    steady = steps[(steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)]
-    if steady.empty:
-        return window
-    starts, ends = spans(steady)
-    return Window(int(starts.min()), int(ends.max()), window.name)
+def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window | None:
+    """Return the time from the first steady step to the last that had something to do.
+
+    Without such steps it is the steady phase; None where there is none either.
+    """
+    if steps is not None:
+        steady = steps[(steps["phase"] == "steady") & (steps["variant"].fillna("") != IDLE)]
+        if not steady.empty:
+            starts, ends = spans(steady)
+            return Window(int(starts.min()), int(ends.max()), "the steady window")
+    if phases is None:
+        return None
+    return steady_window(phases, phases.iloc[:0])
 
 
 def _uncovered(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.idle import Cause, by_cause
+from tracekit.analysis.idle import Cause, by_cause, why_unknown
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Window,
@@ -34,6 +34,7 @@ def gpu_contended(
     targets: pd.DataFrame,
     phases: pd.DataFrame | None,
     gaps: pd.DataFrame | None,
+    causes: pd.DataFrame | None,
     *,
     limit: float = 0.05,
 ) -> Iterator[Finding]:
@@ -77,8 +78,15 @@ def gpu_contended(
         ),
         advice=_ADVICE,
         evidence=longest("gpu_intervals", *union(starts, ends)),
-        saving=None if gaps is None else by_cause(gaps)[Cause.OTHER_PROCESS],
+        saving=_waited(gaps, causes),
     )
+
+
+def _waited(gaps: pd.DataFrame | None, causes: pd.DataFrame | None) -> int | None:
+    """Return how long queued work waited for them; None where that is not known."""
+    if gaps is None or causes is None or why_unknown(causes, Cause.OTHER_PROCESS):
+        return None
+    return by_cause(gaps)[Cause.OTHER_PROCESS]
 
 
 def _who(others: pd.DataFrame, window: Window) -> str:

@@ -21,6 +21,13 @@ _ADVICE = (
     "cache of buffers fits them. Do not clear that cache in the loop, and let its limit be larger "
     "than what a step frees."
 )
+_NO_ALLOCATIONS = (
+    "what was allocated is not known: allocations (metal-resource-allocations) were not recorded."
+)
+_NO_EVENTS = (
+    "how long the driver wired memory is not known: driver events (metal-driver-event-intervals) "
+    "were not recorded."
+)
 _NAMED = 3
 _SHOWN = 20
 
@@ -55,8 +62,9 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
         Preallocate, pool, and keep shapes the same.
 
     When it abstains:
-        When the target is not known or has no device intervals, when neither allocations nor
-        driver events were recorded, or when the names of the events are not known.
+        When the target is not known or has no device intervals, when allocations or driver
+        events were not recorded and the other of both shows nothing, or when the names of the
+        events are not known.
     """
     window = window_of_target(gpu_intervals, targets, phases)
     if resource_allocations is None and driver_events is None:
@@ -65,10 +73,14 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
             "neither allocations (metal-resource-allocations) nor driver events "
             "(metal-driver-event-intervals) were recorded."
         )
+    found: list[Finding] = []
     if driver_events is not None:
-        yield from _wired(driver_events, window, wired)
+        found += _wired(driver_events, window, wired)
     if resource_allocations is not None:
-        yield from _allocated(resource_allocations, window, steps, (per_step, per_second))
+        found += _allocated(resource_allocations, window, steps, (per_step, per_second))
+    if not found and (driver_events is None or resource_allocations is None):
+        raise Unavailable(_NO_EVENTS if driver_events is None else _NO_ALLOCATIONS)
+    yield from found
 
 
 def _allocated(

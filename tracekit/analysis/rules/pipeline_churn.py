@@ -7,15 +7,15 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest_rows
 from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.idle import Cause, by_cause
+from tracekit.analysis.idle import Cause, by_cause, why_unknown
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.late_pipelines import (
     activity_inside,
+    counted,
     first_used_inside,
     of_the_service,
-    require_a_count,
 )
 from tracekit.analysis.rule import rule
 from tracekit.analysis.specialized import reasons
@@ -44,6 +44,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     spans: pd.DataFrame | None,
     shaders: pd.DataFrame | None,
     gaps: pd.DataFrame | None,
+    causes: pd.DataFrame | None,
     *,
     limit: int = 0,
 ) -> Iterator[Finding]:
@@ -70,22 +71,28 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
         When compiler activity was not exported and the workload does not count its pipelines;
         on a CPU, where nothing else can tell, when the workload names none.
     """
-    require_a_count(gpu_intervals, targets, specializations)
+    made = counted(gpu_intervals, targets, specializations)
     new = _new_shaders(shaders, phases)
-    if compiler_activity is None and specializations is None and new.empty:
+    if compiler_activity is None and made is None and new.empty:
         raise Unavailable(
             "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
             "did the workload count its pipelines."
         )
     window = window_of_target(gpu_intervals, targets, phases)
-    named = [*_first_used(specializations, spans, window, limit)] or [*_first_seen(new, limit)]
+    named = [*_first_used(made, spans, window, limit)] or [*_first_seen(new, limit)]
     found = [*_compiled(compiler_activity, window, limit), *named]
     warnings = [one for one in found if one.severity is Severity.WARNING]
     if warnings:
-        cost = None if gaps is None else by_cause(gaps)[Cause.COMPILE]
-        yield _as_one(warnings[0], found, cost)
+        yield _as_one(warnings[0], found, _waited(gaps, causes))
     else:
         yield from found
+
+
+def _waited(gaps: pd.DataFrame | None, causes: pd.DataFrame | None) -> int | None:
+    """Return for how long the device waited for compilations; None where that is not known."""
+    if gaps is None or causes is None or why_unknown(causes, Cause.COMPILE):
+        return None
+    return by_cause(gaps)[Cause.COMPILE]
 
 
 def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Finding:

@@ -8,10 +8,12 @@ import pandas as pd
 from tracekit.analysis.evidence import longest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.analysis.intervals import busy, clip
+from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.roof import ATTAINABLE, Roof, roof
 from tracekit.analysis.rule import rule
+from tracekit.analysis.steps import of_a_server
 from tracekit.analysis.target import of_target
 from tracekit.units import duration, percent
 
@@ -32,6 +34,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
     machine: pd.DataFrame,
     shader_runs: pd.DataFrame | None,
     requests: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
     *,
     limit: float = 0.50,
 ) -> Iterator[Finding]:
@@ -57,7 +60,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
         computes, data came from caches, steps have no work in the trace, or a CPU did the work;
         and for a server, some of whose steps prefill prompts.
     """
-    if requests is not None and not requests.empty:
+    if steps is not None and of_a_server(steps, requests, spans):
         raise Unavailable(
             "the steps are a server's: some prefill prompts, and what a step moves is told only "
             "of those that decode."
@@ -71,7 +74,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
     if not found.by_memory or share >= limit:
         return
     chores = _chores(gpu_intervals, shader_runs, targets, found)
-    starts, ends = spans(of_target(gpu_intervals, targets))
+    starts, ends = bounds(of_target(gpu_intervals, targets))
     yield Finding(
         rule="roofline-distance",
         severity=Severity.WARNING,

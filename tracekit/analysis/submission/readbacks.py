@@ -10,13 +10,17 @@ from tracekit.told import READBACK
 
 
 def told_readbacks(spans: pd.DataFrame | None, window: Window) -> Waits | None:
-    """Return the readbacks in the window that the workload told of; None where it told of none."""
+    """Return the readbacks in the window that the workload told of; None where it told of none.
+
+    A span begins when the program begins to wait, long before the device is through. What the
+    device then lacks is work at the span's end, so that a wait is taken to be there.
+    """
     if spans is None:
         return None
     starts, ends = bounds(spans[spans["name"] == READBACK].sort_values("start", kind="stable"))
     if starts.size == 0:
         return None
-    return Waits(starts, ends).only((starts >= window.start) & (starts < window.end))
+    return Waits(ends - 1, ends).only((starts >= window.start) & (starts < window.end))
 
 
 def per_step(waits: Waits, steps: pd.DataFrame) -> float:

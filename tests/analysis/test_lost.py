@@ -1,0 +1,187 @@
+"""What a recording lacks is said, and never counted as nought.
+
+Each table that metrics and rules read is taken from good recordings: once altogether, once all of
+its rows, once half of its export.
+"""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.analyze import judge, measure, used_tables
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.given import Given, recorded_tables
+from tracekit.analysis.lost import OF_MARKS
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.result import Measurement, Status
+from tracekit.analysis.rules import RULES
+from tracekit.host.mark_tables import MARKS
+from tracekit.pipeline import tables_of
+from tracekit.tables.schemas import SCHEMAS
+from whole_recordings import KINDS, Judged, Whole, faulty, whole
+
+# Tables of events: that one has no row says that nothing of the kind happened. These numbers are
+# then those of a recording in which it did not.
+NONE_HAPPENED = {
+    "driver_events": {"idle_host_late", "idle_driver", "wire_time"},
+    "resource_allocations": {"allocations_per_step"},
+    "spans": {"idle_host_late", "idle_readback"},
+}
+COUNTED_AS_NONE = {"wire_time", "allocations_per_step"}
+# The same for rules, which then find nothing.
+NONE_FOUND = {
+    ("shader-spills", "shader_spills"),
+    ("hot-allocations", "resource_allocations"),
+    ("hot-allocations", "driver_events"),
+    ("pipeline-churn", "compiler_activity"),
+}
+# Findings that say what explains them, as far as was recorded, or tell of the same by other
+# tables: their sentences change, and each stays true.
+RETOLD = {"step-spikes", "irregular-cadence", "pipeline-churn"}
+# Idle time that is told by another name where nothing of that kind happened.
+RENAMED = {("bubbles", "spans"), ("bubbles", "driver_events"), ("bubbles", "compiler_activity")}
+MARKED = "These shares are not sure, as time of one cause may count for another"
+IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idle_ratio"]
+# Each fault with a seed by which it is large enough to be found.
+FOUND = {
+    **dict.fromkeys(RULES, 0),
+    **dict.fromkeys(
+        ("bubbles", "shallow-queue", "gpu-contended", "irregular-cadence"),
+        1,
+    ),
+    "memory-growth": 4,
+    "low-occupancy": 2,
+    "roofline-distance": 2,
+}
+OF_TABLES = sorted(set(RULES) - {"schema-drift", "trace-overhead"})
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A good recording of each kind."""
+    return whole(KINDS[request.param], tmp_path_factory.mktemp("good") / "run")
+
+
+def without(tables: dict[str, pd.DataFrame], name: str, how: str) -> dict[str, pd.DataFrame]:
+    if how == "absent":
+        return {one: frame for one, frame in tables.items() if one != name}
+    return tables | {name: tables[name].iloc[:0]}
+
+
+def reads(metric: str, table: str) -> bool:
+    return table in recorded_tables(METRICS[metric].measure)
+
+
+def check_metrics(
+    before: dict[str, Measurement], after: dict[str, Measurement], allowed: set[str]
+) -> None:
+    for name, new in after.items():
+        old = before[name]
+        assert new.value is not None or new.reason, name
+        if new.value is not None and name not in allowed:
+            assert new.value == old.value, name
+        if name in allowed & COUNTED_AS_NONE:
+            assert new.value in {0, None}, name
+    shares = [after[one].value for one in IDLE_SHARES if one in after]
+    if len(shares) == len(IDLE_SHARES) and None not in shares:
+        assert sum(filter(None, shares)) == pytest.approx(after["idle_ratio"].value)
+
+
+def sentences(findings: list[Finding]) -> set[str]:
+    return {part for one in findings for part in re.split(r"(?<=[.:]) ", one.message)}
+
+
+def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
+    (old, told), (new, said) = before, after
+    place = (old.rule, table)
+    assert new.status is not Status.ABSTAINED or new.reason, old.rule
+    if new.status is Status.ABSTAINED or place == ("capture-empty", "gpu_intervals"):
+        return
+    if how == "empty" and place in NONE_FOUND:
+        return
+    assert new.status is old.status, place
+    marked = any(MARKED in one.message for one in said)
+    if not marked and old.rule not in RETOLD and place not in RENAMED:
+        assert sentences(said) <= sentences(told), place
+        assert {one.saving for one in said} <= {None, *(one.saving for one in told)}, place
+
+
+@pytest.mark.parametrize("how", ["absent", "empty"])
+def test_a_table_that_is_missing_changes_no_number_without_a_reason(good: Whole, how: str) -> None:
+    for table in sorted(used_tables() & good.tables.keys()):
+        if how == "empty" and good.tables[table].empty:
+            continue
+        left = good.given(without(dict(good.tables), table, how))
+        none = NONE_HAPPENED.get(table, set()) if how == "empty" else set[str]()
+        after = {name: measure(METRICS[name], left) for name in METRICS if reads(name, table)}
+        check_metrics(good.metrics, after, none)
+        for name, rule in RULES.items():
+            if table in recorded_tables(rule.judge):
+                check_rule(good.judged[name], judge(rule, left, {}), table, how)
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_no_rule_passes_what_it_found_because_a_table_is_missing(name: str, tmp_path: Path) -> None:
+    recording = faulty(name, FOUND[name])(tmp_path / "run")
+    provenance, rule = recording.provenance(), RULES[name]
+    read = tables_of(recording)
+    tables = {one: read[one] for one in used_tables() if one in read}
+    before = judge(rule, Given(tables, provenance), {})
+    assert before[0].status is Status.FOUND
+    for table in recorded_tables(rule.judge) & tables.keys():
+        for how in ("absent", "empty"):
+            left = Given(without(tables, table, how), provenance)
+            check_rule(before, judge(rule, left, {}), table, how)
+
+
+@contextmanager
+def half_of(export: Path) -> Generator[None]:
+    """Let an export be half as long for a while, as if writing it had been stopped."""
+    content = export.read_bytes()
+    export.write_bytes(content[: len(content) // 2])
+    try:
+        yield
+    finally:
+        export.write_bytes(content)
+
+
+def made_of(schema: str) -> set[str]:
+    return {
+        name for name, one in SCHEMAS.items() if schema in {source.schema for source in one.sources}
+    }
+
+
+@pytest.mark.filterwarnings("ignore::tracekit.tables.DamagedExportWarning")
+@pytest.mark.parametrize("good", ["metal", "host", "host server"], indirect=True)
+def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
+    exports = [one for one in good.recording.exports.glob("*.xml") if one.stem != "toc"]
+    provenance = good.recording.provenance()
+    cut = [one for one in exports if made_of(one.stem) & used_tables()]
+    for export in cut:
+        with half_of(export):
+            left = Given(tables_of(good.recording), provenance, used_tables())
+            for name, metric in METRICS.items():
+                new = measure(metric, left)
+                if made_of(export.stem) & recorded_tables(metric.measure):
+                    assert (new.value, bool(new.reason)) == (None, True), (name, export.stem)
+                elif new.value is not None:
+                    assert new.value == good.metrics[name].value, (name, export.stem)
+            for name, rule in RULES.items():
+                check, found = judge(rule, left, {})
+                if name == "capture-truncated":
+                    assert "missing" in found[0].message, export.stem
+                elif made_of(export.stem) & recorded_tables(rule.judge):
+                    assert check.status in {Status.ABSTAINED, Status.FOUND}, (name, export.stem)
+                    # What it found may be whole; what it would save was read off the damaged table.
+                    assert check.reason or not any(one.saving for one in found)
+                elif check.status is not Status.ABSTAINED and name != "schema-drift":
+                    assert check.status is good.judged[name][0].status, (name, export.stem)
+    assert len(cut) > 10
+
+
+def test_all_tables_of_marks_are_known_to_come_together() -> None:
+    assert {next(iter(made_of(one.schema))) for one in MARKS} == OF_MARKS
