@@ -239,7 +239,7 @@ def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> 
     before = (imported / "recording.json").read_bytes()
     ran = tracekit("capture", "--workload", "paged", "--output", imported)
     assert ran.code == 2
-    assert "not an empty folder" in ran.err
+    assert "is a run: nothing else is written there" in ran.err
     assert (imported / "recording.json").read_bytes() == before
 
 

@@ -126,7 +126,7 @@ def test_all_reports_are_written_whatever_the_outcome(outside: Path, tracekit: C
 def test_a_place_that_takes_no_file_is_told_before_anything_is_judged(
     outside: Path, tracekit: Command
 ) -> None:
-    shown = tracekit("gate", "good", "--junit", outside / "good")
+    shown = tracekit("gate", "good", "--junit", outside)
     assert (shown.code, shown.out) == (3, "")
     assert "is a folder" in shown.err
 

@@ -56,7 +56,7 @@ def test_a_folder_that_cannot_be_written_to_is_said(tracekit: Run, runs: Path) -
     (runs / "index.html").mkdir()
     ran = tracekit("index", runs)
     assert ran.code == 3
-    assert "index.html cannot be written" in ran.err
+    assert "index.html is a folder" in ran.err
 
 
 def test_a_folder_without_runs_is_said_to_have_none(

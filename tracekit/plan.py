@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import RecordingError, UsageError
+from tracekit.outputs import require_apart
 from tracekit.recording import Provenance, Recording, as_json
 from tracekit.workload import Workload
 
@@ -99,14 +100,38 @@ def require_place(plan: Plan) -> None:
         raise UsageError(
             "The folder you stand in is gone.", hint="Go to one that exists, and try again."
         ) from None
-    if plan.output is not None and not _is_free(plan.output):
-        raise _taken(plan.output)
+    if plan.output is not None:
+        require_apart([plan.output])
+        if not _is_free(plan.output):
+            raise _taken(plan.output)
+
+
+def claimed(
+    output: Path | None, name: str, provenance: Provenance, inputs: Iterable[Path] = ()
+) -> Recording:
+    """Make a folder for a run, apart from its inputs; raise UsageError as `claim` does."""
+    if output is not None:
+        require_apart([output], inputs)
+    lent = output is not None and output.is_dir()
+    return Recording(claim(output, name, provenance), lent)
+
+
+def discard(recording: Recording) -> None:
+    """Remove what a run left in its folder; and the folder, unless it was there before."""
+    with suppress(OSError):
+        for one in recording.folder.iterdir():
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one, ignore_errors=True)
+            else:
+                one.unlink()
+        if not recording.lent:
+            recording.folder.rmdir()
 
 
 def new_folder(plan: Plan, provenance: Provenance) -> Recording:
     """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
     require_place(plan)
-    return Recording(claim(plan.output, plan.name, provenance))
+    return claimed(plan.output, plan.name, provenance)
 
 
 def claim(output: Path | None, name: str, provenance: Provenance) -> Path:
@@ -125,7 +150,7 @@ def kept_unless_misused(recording: Recording) -> Generator[None]:
     try:
         yield
     except UsageError:
-        shutil.rmtree(recording.folder, ignore_errors=True)
+        discard(recording)
         raise
 
 

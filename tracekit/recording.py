@@ -105,9 +105,13 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Recording:
-    """The folder of one run and the names of the files in it."""
+    """The folder of one run and the names of the files in it.
+
+    `lent` says that the folder was there before the run: it may be emptied, but not removed.
+    """
 
     folder: Path
+    lent: bool = field(default=False, compare=False)
 
     @property
     def provenance_file(self) -> Path:

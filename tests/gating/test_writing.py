@@ -3,14 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from gate_night import NIGHT
-from tracekit.errors import RecordingError, UsageError
+from tracekit.errors import RecordingError
 from tracekit.gating.writing import (
     Destinations,
     append_summary,
-    require_places,
     write_reports,
 )
 from tracekit.report.gate import markdown, of_night
@@ -22,7 +19,6 @@ REPORT = of_night(NIGHT)
 def test_each_report_is_written_to_its_file(tmp_path: Path) -> None:
     names = ("gate.xml", "gate.sarif", "gate.prom", "gate.md")
     destinations = Destinations(*(tmp_path / "new" / one for one in names))
-    require_places(destinations)
     assert write_reports(REPORT, destinations) == []
     begins = [(tmp_path / "new" / one).read_text()[:9] for one in names]
     assert begins == ["<?xml ver", '{\n  "$sch', "# HELP tr", "## 💥 Fail"]
@@ -53,27 +49,12 @@ def test_a_report_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "gate.md").exists()
 
 
-def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
-    one = tmp_path / "gate"
-    with pytest.raises(UsageError, match="Two reports"):
-        require_places(Destinations(junit=one, sarif=tmp_path / "." / "gate"))
-
-
 def test_a_device_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/null")
-    places = Destinations(junit=tmp_path / "link", sarif=Path("/dev/null"))
-    with pytest.raises(UsageError, match="Two reports are to be written to /dev/null"):
-        require_places(places)
     places = Destinations(junit=tmp_path / "link")
-    require_places(places)
     assert write_reports(REPORT, places) == []
     assert (tmp_path / "link").is_symlink()
     assert not Path("/dev/null").is_file()
-
-
-def test_a_folder_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="is a folder"):
-        require_places(Destinations(junit=tmp_path))
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:

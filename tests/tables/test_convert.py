@@ -134,7 +134,7 @@ from tracekit.cli import main
 limit = int(sys.argv[3])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-main(["convert", sys.argv[1], sys.argv[2]])
+main(["convert", sys.argv[1], sys.argv[2], "--force"])
 """
 
 

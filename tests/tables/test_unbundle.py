@@ -71,5 +71,5 @@ def test_a_schema_cannot_name_another_folder(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "x.trace", TABLES)
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(RecordingError, match="cannot be made"):
+    with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
         unbundle(bundle, tmp_path / "out", ".csv", lambda _: None)

@@ -20,6 +20,7 @@ from tracekit.batch.tally import Tally
 from tracekit.errors import InterruptedRunError, RecordingError, TracekitError, UsageError
 from tracekit.holder import HeldError, opened, taken
 from tracekit.input_file import legible
+from tracekit.outputs import require_apart
 from tracekit.recorder import Progress, quiet
 from tracekit.redaction import nothing, redact_all, redaction
 
@@ -76,6 +77,7 @@ def run_batch(plan: Plan, progress: Progress = quiet) -> Outcome:
         ToolError: The scheduler cannot be used, or is gone.
         InterruptedRunError: Someone asked to stop; what was done is kept.
     """
+    require_apart([plan.output])
     progress("looking for recordings")
     sources = sources_of(plan.words)
     with _claimed(plan.output):

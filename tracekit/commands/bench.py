@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracekit.commands import options
 from tracekit.parameters import (
     ActiveBlocks,
     Batch,
@@ -77,6 +78,7 @@ def bench(
     csv: Csv = None,
     json: Json = False,
     list_: Listed = False,
+    force: options.Force = False,
     budget: Budget = None,
     warmup: Warmup = 3,
     repetitions: Repetitions = 100,
@@ -106,6 +108,7 @@ def bench(
     """
     from tracekit.bench import Settings, Shape, chosen
     from tracekit.bench.measure import Effort
+    from tracekit.outputs import writing
 
     chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
@@ -118,12 +121,13 @@ def bench(
         batch, q_heads, kv_heads, head_dim, block_size, active_blocks, max_blocks, dtype, ragged,
         queries, rows, dims, out_dims, seed,
     )  # fmt: skip
-    if tune:
-        _tune(shape, Effort(warmup, repetitions, budget or 2.0), output, json=json)
-        return
-    effort = Effort(warmup, repetitions, budget or 4.0)
-    settings = Settings(suite, tuple(subject or ()), against, effort)
-    _bench(shape, settings, [one for one in (output, csv) if one is not None], json=json)
+    files = [one for one in (output, csv) if one is not None]
+    with writing(files, force=force):
+        if tune:
+            _tune(shape, Effort(warmup, repetitions, budget or 2.0), output, json=json)
+            return
+        effort = Effort(warmup, repetitions, budget or 4.0)
+        _bench(shape, Settings(suite, tuple(subject or ()), against, effort), files, json=json)
 
 
 def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:

@@ -71,18 +71,20 @@ def compare(
     from tracekit.comparing import compare_runs, redaction, samples, sides
     from tracekit.errors import UsageError
     from tracekit.history import Limits
+    from tracekit.outputs import writing
 
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
     first, second = sides(runs)
-    limits = Limits(threshold, resolution, between, tuple(metric or ()))
-    with console.progress("compare") as progress:
-        progress("reading the runs")
-        before, after = samples(first), samples(second)
-        progress("measuring blocks of them")
-        compared = compare_runs(before, after, limits, force=force)
-    if html is not None:
-        _write(html, compared, (before, after), redaction([*first, *second]))
+    with writing([] if html is None else [html], [*first, *second]):
+        limits = Limits(threshold, resolution, between, tuple(metric or ()))
+        with console.progress("compare") as progress:
+            progress("reading the runs")
+            before, after = samples(first), samples(second)
+            progress("measuring blocks of them")
+            compared = compare_runs(before, after, limits, force=force)
+        if html is not None:
+            _write(html, compared, (before, after), redaction([*first, *second]))
     if json:
         console.show_json(compared)
     else:

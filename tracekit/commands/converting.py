@@ -38,6 +38,7 @@ def convert(
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
     no_redact: options.NoRedact = False,
+    force: options.Force = False,
 ) -> None:
     """Convert an export, bundle or run.
 
@@ -54,6 +55,9 @@ def convert(
     from command buffers over encoders to the GPU, its counters, and what was found; speedscope
     holds the stacks of threads; parquet and csv every table, as it is. Without OUT it stands
     below the run's folder, in convert.
+
+    What is read is never written to, and files that tracekit did not make stay unless --force is
+    given.
     """
     from tracekit.tables.place import Choice
     from tracekit.tables.stored import is_bundle, require_unpacked
@@ -61,19 +65,28 @@ def convert(
     require_unpacked(source)
     choice = Choice(run_number, table)
     if is_bundle(source):
-        convert_bundle(source, output, to, schema, choice)
+        convert_bundle(source, output, to, schema, choice, force=force)
     elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
-        _convert_run(source, output, to, no_redact=no_redact, chosen=schema or choice != Choice())
+        _require_convertible(source, to, chosen=schema or choice != Choice())
+        _convert_run(source, output, to, no_redact=no_redact, force=force)
     else:
-        _convert_export(source, output, schema, choice, to)
+        _convert_export(source, output, schema, choice, to, force=force)
 
 
 def _convert_export(
-    export: Path, output: Path | None, schema: str | None, choice: "Choice", to: str | None
+    export: Path,
+    output: Path | None,
+    schema: str | None,
+    choice: "Choice",
+    to: str | None,
+    *,
+    force: bool,
 ) -> None:
     from tracekit import console, outcome
     from tracekit.errors import UsageError
+    from tracekit.outputs import writing
     from tracekit.tables.convert import convert as write
+    from tracekit.tables.convert import files_of
 
     if to is not None:
         raise UsageError(
@@ -85,7 +98,10 @@ def _convert_export(
             "It is not said where to write the table.",
             hint="Name a file that ends in .parquet, .csv or .feather.",
         )
-    with console.progress("convert"):
+    with (
+        writing(files_of(output), [export], force=force),
+        console.progress("convert"),
+    ):
         converted = write(export, output, schema, choice)
     for file in converted.files:
         console.show_file(file)
@@ -95,12 +111,9 @@ def _convert_export(
     outcome.require_whole(converted.damage)
 
 
-def _convert_run(
-    folder: Path, output: Path | None, to: str | None, *, no_redact: bool, chosen: object
-) -> None:
-    from tracekit import console, pipeline
+def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
     from tracekit.errors import UsageError
-    from tracekit.interop import FORMATS, convert_run
+    from tracekit.interop import FORMATS
 
     if to is None:
         told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
@@ -110,11 +123,22 @@ def _convert_run(
             "--schema, --table and --run choose a table of an export.",
             hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table.",
         )
+
+
+def _convert_run(
+    folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
+) -> None:
+    from tracekit import console, pipeline
+    from tracekit.interop import convert_run
+    from tracekit.outputs import require_apart
+
+    assert to is not None
+    require_apart([] if output is None else [output], [folder])
     recording = Recording(folder)
     tables = pipeline.tables_of(recording)
     redact = str if no_redact else pipeline.redaction_of(recording)
     with console.progress("convert"):
-        written = convert_run(recording, tables, to, output, redact)
+        written = convert_run(recording, tables, to, output, redact, force=force)
     for file in written.files:
         console.show_file(file)
     console.show_warnings(

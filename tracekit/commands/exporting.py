@@ -29,7 +29,7 @@ Better = Annotated[
     typer.Option(help="Which metrics go to github-action-benchmark: a file has one kind."),
 ]
 
-_STDOUT = Path("-")
+STDOUT = Path("-")
 _FLAT = ("csv", "json", "parquet")
 
 
@@ -43,17 +43,14 @@ class Chosen:
 
 
 def require_sense(chosen: Chosen, export: Path | None) -> None:
-    """Raise UsageError where options do not go together; or where the file cannot be written."""
+    """Raise UsageError where options do not go together."""
     from tracekit.errors import UsageError
-    from tracekit.replacing import require_writable
 
     if chosen.samples and (export is None or chosen.kind not in _FLAT):
         raise UsageError(
             "--samples says what --export writes as csv, json or parquet.",
             hint="Add --export FILE --format csv",
         )
-    if export is not None and export != _STDOUT:
-        require_writable(export)
 
 
 def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
@@ -63,7 +60,7 @@ def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> Non
     from tracekit.replacing import replacing
 
     content = _content(store, of, file, chosen, redaction())
-    if file == _STDOUT:
+    if file == STDOUT:
         sys.stdout.flush()
         stdout = sys.stdout.buffer
         content(stdout)
@@ -122,7 +119,7 @@ def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
     if chosen.kind == "github-action-benchmark":
         console.show_hint(f"The action reads it with tool: {TOOLS[chosen.better]}")
         return as_json(benchmarks(series, chosen.better))
-    made = otava(series, "history.csv" if file == _STDOUT else str(file))
+    made = otava(series, "history.csv" if file == STDOUT else str(file))
     if made.left_out:
         nights = "1 night has" if made.left_out == 1 else f"{made.left_out} nights have"
         console.show_warnings([f"{nights} no value of one of these metrics."])

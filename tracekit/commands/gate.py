@@ -61,7 +61,8 @@ def gate(
     """
     from tracekit.errors import UsageError
     from tracekit.gating.telling import command_of
-    from tracekit.gating.writing import Destinations, require_places
+    from tracekit.gating.writing import Destinations
+    from tracekit.outputs import writing
 
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     if json and markdown == _STDOUT:
@@ -75,15 +76,15 @@ def gate(
         json,
         markdown == _STDOUT,
     )
-    require_places(destinations)
     words = what or []
-    if len(words) > 1:
-        _require_none(plan=plan, history=history, max_age=max_age)
-        report = _of_runs(words, metric, threshold, force=force)
-    else:
-        _require_none(metric=metric, threshold=threshold, force=force)
-        report = _of_night(words, plan, history, max_age)
-    _tell(report, destinations, told)
+    with writing(destinations.files, [*words, *([plan] if plan else [])]):
+        if len(words) > 1:
+            _require_none(plan=plan, history=history, max_age=max_age)
+            report = _of_runs(words, metric, threshold, force=force)
+        else:
+            _require_none(metric=metric, threshold=threshold, force=force)
+            report = _of_night(words, plan, history, max_age)
+        _tell(report, destinations, told)
 
 
 def _summary_file(asked: bool | None) -> Path | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tracekit.commands import exporting, histories
+from tracekit.commands import exporting, histories, options
 
 if TYPE_CHECKING:
     from tracekit.history.store import Store
@@ -54,6 +54,7 @@ def history(
     better: exporting.Better = "lower",
     html: Html = None,
     json: histories.Json = False,
+    force: options.Force = False,
 ) -> None:
     """List nights, and metrics over nights.
 
@@ -64,7 +65,9 @@ def history(
     if context.invoked_subcommand is not None:
         return
     from tracekit.history.store import Store
+    from tracekit.history.store.place import file_of
     from tracekit.history.times import time_of
+    from tracekit.outputs import writing
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -76,7 +79,11 @@ def history(
     chosen = exporting.Chosen(kind, better, samples=samples)
     exporting.require_sense(chosen, export)
     url = histories.history_url(history, config)
-    with Store.open(url, migrate=False) as store:
+    files = [one for one in (export, html) if one and one != exporting.STDOUT]
+    with (
+        writing(files, [one for one in (config, file_of(url)) if one], force=force),
+        Store.open(url, migrate=False) as store,
+    ):
         if export is not None:
             exporting.write(store, of | named, export, chosen)
         if html is not None:

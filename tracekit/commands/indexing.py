@@ -14,6 +14,7 @@ def index(
     ] = Path("bench/traces"),
     *,
     open_page: options.OpenPage = False,
+    force: options.Force = False,
 ) -> None:
     """Write a page about all runs of a folder.
 
@@ -21,9 +22,11 @@ def index(
     its kind are followed by, and links to their pages. It is written anew each time.
     """
     from tracekit import console
-    from tracekit.index import write_index
+    from tracekit.index import INDEX, write_index
+    from tracekit.outputs import writing
 
-    page = write_index(folder)
+    with writing([folder / INDEX], force=force):
+        page = write_index(folder)
     console.show_file(page)
     if open_page:
         typer.launch(page.resolve().as_uri())

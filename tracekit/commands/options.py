@@ -76,6 +76,7 @@ NoRedact = Annotated[
     typer.Option("--no-redact", help="Keep names of people and machines in result and page."),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page when it is done.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that tracekit did not make.")]
 TablePlace = Annotated[
     int | None,
     typer.Option("--table", min=1, help="Place in the TOC, where several tables have one schema."),

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracekit.commands import options
+
 if TYPE_CHECKING:
     from tracekit.parity import Parity
 
@@ -36,6 +38,7 @@ def parity(
     output: Output = None,
     json: Json = False,
     list_: Listed = False,
+    force: options.Force = False,
 ) -> None:
     """Check paged against dense attention.
 
@@ -47,6 +50,7 @@ def parity(
     """
     from tracekit import console
     from tracekit.calls import backend
+    from tracekit.outputs import writing
     from tracekit.parity import GRID, available, chosen, document, named, run_parity
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
@@ -54,22 +58,22 @@ def parity(
         console.table(("case", "lengths"), [(one.name, str(one.lens)) for one in cases])
         return
     chosen_ones = chosen(subject or [], emulate=emulate)
-    _check_output(output)
-    with console.progress("parity") as progress:
-        done = run_parity(
-            cases,
-            chosen_ones,
-            backend=backend(),
-            seed=seed,
-            emulate=emulate,
-            progress=progress,
-        )
-    if json:
-        console.show_json(document(done))
-    else:
-        _show(done, kernels=any(one.kernel for one in available(emulate=emulate)))
-    if output is not None:
-        _save(done, output)
+    with writing(_files(output), force=force):
+        with console.progress("parity") as progress:
+            done = run_parity(
+                cases,
+                chosen_ones,
+                backend=backend(),
+                seed=seed,
+                emulate=emulate,
+                progress=progress,
+            )
+        if json:
+            console.show_json(document(done))
+        else:
+            _show(done, kernels=any(one.kernel for one in available(emulate=emulate)))
+        if output is not None:
+            _save(done, output)
     _end(done)
 
 
@@ -88,15 +92,12 @@ def _show(done: "Parity", *, kernels: bool) -> None:
         console.show_hint(f"Nearest to its bound: {repeat(done.worst, done)}")
 
 
-def _check_output(output: Path | None) -> None:
+def _files(output: Path | None) -> list[Path]:
     from tracekit.errors import UsageError
-    from tracekit.replacing import require_writable
 
-    if output is None:
-        return
-    if output.suffix != ".json":
+    if output is not None and output.suffix != ".json":
         raise UsageError(f"--output writes JSON; {output} ends in something else.")
-    require_writable(output)
+    return [] if output is None else [output]
 
 
 def _save(done: "Parity", output: Path) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tracekit.commands import options
+
 if TYPE_CHECKING:
     from tracekit.querying.database import Answer
     from tracekit.querying.writing import Form
@@ -42,6 +44,7 @@ def query(
     list_: Annotated[
         bool, typer.Option("--list", help="List the tables, and how many runs have them.")
     ] = False,
+    force: options.Force = False,
 ) -> None:
     """Ask the tables of all runs in SQL.
 
@@ -64,6 +67,7 @@ def query(
             "It is not said what to ask.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
+    from tracekit.outputs import writing
     from tracekit.querying.ask import asked
     from tracekit.querying.statements import asks_for_tables
     from tracekit.querying.writing import form_of
@@ -74,7 +78,12 @@ def query(
     if asks_for_tables(sql):
         _list(sources or [])
         return
-    with console.progress("query") as progress, asked(sql, sources or [], progress) as found:
+    files = [Path(output)] if output and output != _STDOUT else []
+    with (
+        writing(files, sources or [], force=force),
+        console.progress("query") as progress,
+        asked(sql, sources or [], progress) as found,
+    ):
         progress("asking")
         if schema:
             console.table(("column", "type"), list(found.answer.types.items()))

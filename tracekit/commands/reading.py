@@ -30,31 +30,41 @@ def tables(
     rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
     table: options.TablePlace = None,
     run_number: options.RunNumber = None,
+    force: options.Force = False,
 ) -> None:
     """List, show or write the tables of a run.
 
     A bundle is read where it is, on any system; no run is made of it and nothing is kept.
     """
-    from tracekit import console, pipeline
+    from tracekit import console
     from tracekit.errors import UsageError
+    from tracekit.outputs import writing
     from tracekit.tables import write_table
-    from tracekit.tables.in_place import tables_of_bundle
-    from tracekit.tables.stored import is_bundle, require_unpacked
+    from tracekit.tables.stored import require_unpacked
 
     require_unpacked(run)
-    there = tables_of_bundle(run) if is_bundle(run) else pipeline.tables_of(Recording(run))
-    if name is None and output is not None:
-        raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
-    if name is None:
-        console.show_tables(_entries(there))
-    else:
-        frame = there.chosen(name, table=table, run=run_number)
-        if output is None:
-            console.show_frame(frame, rows)
+    with writing([] if output is None else [output], [run], force=force):
+        there = _tables_in(run)
+        if name is None and output is not None:
+            raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
+        if name is None:
+            console.show_tables(_entries(there))
         else:
-            write_table(frame, output)
-            console.show_file(output)
-    console.show_warnings(there.warnings)
+            frame = there.chosen(name, table=table, run=run_number)
+            if output is None:
+                console.show_frame(frame, rows)
+            else:
+                write_table(frame, output)
+                console.show_file(output)
+        console.show_warnings(there.warnings)
+
+
+def _tables_in(run: Path) -> "Tables":
+    from tracekit import pipeline
+    from tracekit.tables.in_place import tables_of_bundle
+    from tracekit.tables.stored import is_bundle
+
+    return tables_of_bundle(run) if is_bundle(run) else pipeline.tables_of(Recording(run))
 
 
 def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:

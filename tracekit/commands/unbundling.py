@@ -10,7 +10,13 @@ _TABLES = ("parquet", "csv", "feather")
 
 
 def convert_bundle(
-    bundle: Path, output: Path | None, to: str | None, schema: str | None, choice: "Choice"
+    bundle: Path,
+    output: Path | None,
+    to: str | None,
+    schema: str | None,
+    choice: "Choice",
+    *,
+    force: bool,
 ) -> None:
     """Write the tables of a bundle, or the one that is named.
 
@@ -37,40 +43,43 @@ def convert_bundle(
             hint="Name a folder with --to parquet, or a file with --schema.",
         )
     if to is None:
-        _one(bundle, output, schema, choice)
+        _one(bundle, output, schema, choice, force=force)
     else:
-        _all(bundle, output, f".{to}")
+        _all(bundle, output, f".{to}", force=force)
 
 
-def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice") -> None:
+def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
     from tracekit import console
     from tracekit.errors import UsageError
-    from tracekit.tables.convert import convert
+    from tracekit.outputs import writing
+    from tracekit.tables.convert import convert, files_of
     from tracekit.tables.place import Choice
     from tracekit.tables.raw import RawTables
 
-    raw = RawTables(bundle)
     if schema is None:
         raise UsageError(
             f"It is not said which table of {bundle} to write.",
             hint="Name it with --schema, or write all of them: --to parquet.",
         )
-    one = raw.chosen(schema, choice)
-    place = Choice(one.place.run, one.place.index)
-    with console.progress("convert"):
+    with writing(files_of(output), [bundle], force=force), console.progress("convert"):
+        raw = RawTables(bundle)
+        one = raw.chosen(schema, choice)
+        place = Choice(one.place.run, one.place.index)
         converted = convert(one.file, output, schema, place, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
     console.show_warnings((*converted.damage, *converted.drift, *converted.remarks))
 
 
-def _all(bundle: Path, folder: Path, suffix: str) -> None:
+def _all(bundle: Path, folder: Path, suffix: str, *, force: bool) -> None:
     from tracekit import console
     from tracekit.errors import InputError
+    from tracekit.outputs import require_apart
     from tracekit.tables.unbundle import unbundle
 
+    require_apart([folder], [bundle])
     with console.progress("convert") as progress:
-        written = unbundle(bundle, folder, suffix, progress)
+        written = unbundle(bundle, folder, suffix, progress, force=force)
     console.show_file(folder)
     console.show_warnings(written.said)
     if written.lost:

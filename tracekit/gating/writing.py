@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.errors import TracekitError, UsageError
+from tracekit.errors import TracekitError
 from tracekit.recording import write_whole
-from tracekit.replacing import require_writable
 from tracekit.report.gate import GateReport, junit, markdown, openmetrics, sarif
 from tracekit.report.gate.markdown import MOST, summary
 
@@ -25,20 +24,6 @@ class Destinations:
         """Those that are asked for."""
         asked = (self.junit, self.sarif, self.openmetrics, self.markdown)
         return tuple(one for one in asked if one is not None)
-
-
-def require_places(destinations: Destinations) -> None:
-    """Find out, before anything is judged, whether all reports can be written.
-
-    Raises:
-        UsageError: Two of them are to be one file.
-        RecordingError: One cannot be written where it is to be.
-    """
-    places = [one.resolve() for one in destinations.files]
-    for place in places:
-        if places.count(place) > 1:
-            raise UsageError(f"Two reports are to be written to {place}.", hint="Name two files.")
-        require_writable(place)
 
 
 def write_reports(report: GateReport, destinations: Destinations) -> list[TracekitError]:

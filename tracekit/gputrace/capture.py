@@ -1,6 +1,5 @@
 """The stage that captures, in the place of a recording."""
 
-import shutil
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +11,7 @@ from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.journal import WorkloadReport
-from tracekit.plan import Plan, check, new_folder, require_place
+from tracekit.plan import Plan, check, discard, new_folder, require_place
 from tracekit.recorder import Progress, quiet
 from tracekit.recording import Process, Provenance, Recording, now
 from tracekit.stage import stage
@@ -42,7 +41,7 @@ def capture_gpu(plan: Plan, progress: Progress = quiet, patience: Patience = PAT
         with stage(recording, "record"):
             _capture(plan, recording, progress, patience)
     except UsageError:
-        shutil.rmtree(recording.folder, ignore_errors=True)
+        discard(recording)
         raise
     return recording
 

@@ -1,6 +1,5 @@
 """A run out of a bundle: read where it is, or unpacked first; exported only as the last way."""
 
-import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +10,7 @@ from tracekit.choice import choose
 from tracekit.errors import InputError
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import name_of
-from tracekit.plan import claim, kept_unless_misused
+from tracekit.plan import claimed, discard, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.recording import Provenance, Recording, now
 from tracekit.stage import stage
@@ -39,7 +38,7 @@ def bring_bundle(
         RecordingError: The run's folder cannot be written.
     """
     begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
-    recording = Recording(claim(output, name_of(bundle), begun))
+    recording = claimed(output, name_of(bundle), begun, [bundle])
     with (
         kept_unless_misused(recording),
         _kept_unless_refused(recording),
@@ -76,5 +75,5 @@ def _kept_unless_refused(recording: Recording) -> Generator[None]:
     try:
         yield
     except InputError:
-        shutil.rmtree(recording.folder, ignore_errors=True)
+        discard(recording)
         raise

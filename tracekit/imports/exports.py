@@ -9,7 +9,7 @@ from pathlib import Path
 from tracekit.errors import RecordingError
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import Source
-from tracekit.plan import claim, kept_unless_misused
+from tracekit.plan import claimed, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.recording import Provenance, Recording, now
 from tracekit.stage import stage
@@ -29,7 +29,7 @@ def bring_exports(
     """
     toc = read_toc(source.toc) if source.toc else None
     begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
-    recording = Recording(claim(output, source.name, begun))
+    recording = claimed(output, source.name, begun, source.tables)
     with kept_unless_misused(recording), stage(recording, "import"):
         progress(f"copying {len(source.tables)} tables")
         _copy(source, recording)

@@ -1,7 +1,7 @@
 """One run into one of the formats that other programs read."""
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -14,8 +14,9 @@ from tracekit.interop.event_tracks import Redact
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import tracks
+from tracekit.outputs import writing
 from tracekit.recording import Recording
-from tracekit.replacing import replacing, require_writable
+from tracekit.replacing import replacing
 from tracekit.tables import Tables, write_table
 
 
@@ -74,7 +75,13 @@ FORMATS: Mapping[str, Format] = {
 
 
 def convert_run(
-    recording: Recording, tables: Tables, to: str, output: Path | None, redact: Redact
+    recording: Recording,
+    tables: Tables,
+    to: str,
+    output: Path | None,
+    redact: Redact,
+    *,
+    force: bool = False,
 ) -> Written:
     """Write a run in a format of `FORMATS`.
 
@@ -86,9 +93,10 @@ def convert_run(
             `convert/NAME` in the run's folder.
         redact: Takes out of a text what must not be shared. Tables that become files
             are written as they are.
+        force: Whether files are replaced that tracekit did not make.
 
     Raises:
-        UsageError: There is no such format.
+        UsageError: There is no such format, or a file is there that is not to be replaced.
         InputError: The run has nothing that the format could hold.
         RecordingError: The file cannot be written.
     """
@@ -98,28 +106,38 @@ def convert_run(
     name = recording.folder.resolve().name
     if form.write is None:
         folder = output or recording.folder / "convert" / to
-        return _each_table(tables, folder, form.suffix)
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(
+                f"{folder} is no folder.", hint="Each table becomes a file of its own."
+            )
+        files = {one: folder / f"{one}{form.suffix}" for one in tables}
+        with _claimed(files.values(), recording, output, force=force):
+            return _each_table(tables, files)
     path = output or recording.folder / "convert" / f"{name}{form.suffix}"
-    require_writable(path)
     findings: tuple[Finding, ...] = ()
     with suppress(TracekitError):
         findings = load(recording.result_file).findings
-    with replacing(path) as file:
+    with _claimed([path], recording, output, force=force), replacing(path) as file:
         form.write(Source(name, tables, findings, redact), file)
     return Written((path,), {})
 
 
-def _each_table(tables: Tables, folder: Path, suffix: str) -> Written:
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is no folder.", hint="Each table becomes a file of its own.")
+def _claimed(
+    files: Iterable[Path], recording: Recording, output: Path | None, *, force: bool
+) -> AbstractContextManager[None]:
+    """Make sure of the files; those that nobody named stand in the run's own folder."""
+    return nullcontext() if output is None else writing(files, [recording.folder], force=force)
+
+
+def _each_table(tables: Tables, places: Mapping[str, Path]) -> Written:
     files: list[Path] = []
     unreadable: dict[str, str] = {}
-    for name in tables:
+    for name, file in places.items():
         try:
             frame = tables[name]
         except TracekitError as error:
             unreadable[name] = error.message
             continue
-        files.append(folder / f"{name}{suffix}")
-        write_table(frame, files[-1])
+        write_table(frame, file)
+        files.append(file)
     return Written(tuple(files), unreadable)

@@ -15,6 +15,7 @@ from tracekit.history.store.place import folder_of
 from tracekit.nightly.folder import NightFolder, nights_in
 from tracekit.nightly.work import work_of
 from tracekit.nightplan import Capture, NightPlan
+from tracekit.outputs import require_ours
 from tracekit.recording import write_whole
 from tracekit.redaction import redaction
 from tracekit.report.trend import links_from, render_trend
@@ -101,6 +102,7 @@ class Memory:
             redact=redaction(),
             links=links_from(folder.page.parent, self._own_folder or folder.page.parent),
         )
+        require_ours(folder.page, "The nights write theirs once that has another name.")
         write_whole(folder.page, page.encode())
 
     def _left(self, store: Store, machine: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tracekit.errors import UsageError
 from tracekit.nightplan.document import OWN, SHARED, has_plan
+from tracekit.outputs import require_apart
 
 STARTER = """\
 # What `tracekit nightly` measures. Every key: docs/reference/night-plan.md
@@ -53,6 +54,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
             f"{shared} has a plan, or is for others as well: a new one is a file of its own.",
             hint=f"`tracekit nightly --init {OWN}` writes it where there is none.",
         )
+    require_apart([file])
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(STARTER)

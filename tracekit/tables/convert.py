@@ -80,6 +80,16 @@ def convert(
     )
 
 
+def files_of(table: Path) -> tuple[Path, Path, Path]:
+    """Return the files that a table may become: itself, its frames and its stacks.
+
+    Raises:
+        UsageError: The suffix says no format.
+    """
+    suffix_of(table)
+    return table, *symbol_files(table)
+
+
 def write_symbols(symbols: Symbols, table: Path, files: ExitStack) -> tuple[Path, ...]:
     """Write stacks and frames beside a table, if there are any; they appear as `files` ends."""
     if not symbols.stacks.num_rows:

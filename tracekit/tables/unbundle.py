@@ -1,14 +1,15 @@
 """All tables of a bundle as files of another kind."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from tracekit.errors import InputError, RecordingError
+from tracekit.outputs import writing
 from tracekit.tables.bundle.cells.notes import gathered
-from tracekit.tables.convert import convert
-from tracekit.tables.exports import index
+from tracekit.tables.convert import convert, files_of
+from tracekit.tables.exports import ExportIndex, index
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import Choice
 
@@ -28,7 +29,14 @@ class Unbundled:
     lost: tuple[str, ...]
 
 
-def unbundle(bundle: Path, folder: Path, suffix: str, progress: Callable[[str], None]) -> Unbundled:
+def unbundle(
+    bundle: Path,
+    folder: Path,
+    suffix: str,
+    progress: Callable[[str], None],
+    *,
+    force: bool = False,
+) -> Unbundled:
     """Write every table of a bundle as a flat one, under the name of its schema.
 
     Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
@@ -36,23 +44,33 @@ def unbundle(bundle: Path, folder: Path, suffix: str, progress: Callable[[str], 
 
     Args:
         bundle: The bundle.
-        folder: Where to write; it is made. Files of the same names are replaced.
+        folder: Where to write; it is made.
         suffix: The format: .parquet, .csv or .feather.
         progress: Told which table is written.
+        force: Whether files of the same names are replaced that tracekit did not make.
 
     Raises:
+        UsageError: There is such a file.
         InputError: The bundle is damaged, or of a layout that is not known.
         RecordingError: The files cannot be written.
     """
     found = index(bundle)
+    tables = [one for listed in found.tables.values() for one in listed]
+    outputs = [
+        (one, folder / f"{name}{suffix}") for one, name in _named(tables) if not one.unreadable
+    ]
+    every = [file for _, output in outputs for file in files_of(output)]
+    with writing(every, [bundle], force=force):
+        return _written(found, outputs, progress)
+
+
+def _written(
+    found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
+) -> Unbundled:
     files, said = list[Path](), dict.fromkeys(found.said)
     lost = dict.fromkeys(found.lost)
-    tables = [one for listed in found.tables.values() for one in listed]
-    for one, name in _named(tables):
-        if one.unreadable:
-            continue
+    for one, output in outputs:
         progress(f"writing {one.schema}")
-        output = folder / f"{name}{suffix}"
         _make(output.parent)
         choice = Choice(one.place.run, one.place.index)
         try:

@@ -57,7 +57,13 @@ def folder_of(text: str) -> Path | None:
 
     It is None where a server holds it.
     """
+    file = file_of(text)
+    return file.parent if file else None
+
+
+def file_of(text: str) -> Path | None:
+    """Return the file that holds a history; None where a server does."""
     url = place(text)
     if url.get_backend_name() != "sqlite":
         return None
-    return Path(str(url.database)).expanduser().absolute().parent
+    return Path(str(url.database)).expanduser().absolute()

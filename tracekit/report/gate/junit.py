@@ -27,7 +27,10 @@ def junit(report: GateReport) -> bytes:
     root = etree.Element("testsuites", _attributes(name=report.title, **_counts(report.suites)))
     for suite in report.suites:
         root.append(_suite(suite, report))
-    return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
+    root.addprevious(etree.Comment(" made by tracekit "))
+    return etree.tostring(
+        root.getroottree(), encoding="UTF-8", xml_declaration=True, pretty_print=True
+    )
 
 
 def _suite(suite: Suite, report: GateReport) -> Any:

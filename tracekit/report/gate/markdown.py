@@ -57,6 +57,7 @@ def _lines(report: GateReport) -> Iterator[str]:
     if report.links:
         yield ""
         yield from (f"- {escaped(one.words)}: {escaped(one.target)}" for one in report.links)
+    yield from ("", "<!-- made by tracekit -->")
 
 
 def _when(report: GateReport) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.outputs import require_apart
 from tracekit.xctrace.templates.archive import LARGEST, Archive, archive_bytes, read_archive
 from tracekit.xctrace.templates.library import SUFFIX
 from tracekit.xctrace.templates.settings import Changes, Wish, changed, changes
@@ -28,6 +29,7 @@ def draft(source: Path, output: Path, wish: Wish) -> Draft:
         InputError: The source is no template, or not built in the way that is known.
     """
     _check(output, wish)
+    require_apart([output], [source])
     archive = read_template(source)
     wanted = changes(archive, wish)
     content = archive_bytes(changed(archive, wanted))
