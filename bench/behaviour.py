@@ -186,7 +186,10 @@ def _done(job: Job) -> str:
         written = sorted(
             path
             for path in work.rglob("*")
-            if path.is_file() and before.get(path) != path.stat().st_mtime_ns
+            if path.is_file()
+            and before.get(path) != path.stat().st_mtime_ns
+            # What is kept of files names their inodes; its tables are compared.
+            and (path.parent.name, path.suffix) != ("tables", ".json")
         )
         parts += (f"== {path.relative_to(work)}\n{_shown(path)}\n" for path in written)
         return _TODAY.sub("<now>", "\n".join(parts).replace(name, "<work>"))
