@@ -42,7 +42,7 @@ def pieces(rows: Sequence[str | None], size: int, *, coded: bool) -> list[Node]:
 
 def in_memory(parts: Sequence[Node]) -> pd.DataFrame:
     layout = Layout(parts[0])
-    return layout.frame([layout.take(one) for one in parts])
+    return layout.frame(pa.concat_tables([layout.take(one) for one in parts]))
 
 
 def in_file(parts: Sequence[Node], path: Path) -> Path:

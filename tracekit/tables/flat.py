@@ -140,4 +140,4 @@ class _Gathered:
 
     def frame(self) -> pd.DataFrame:
         assert self._layout is not None
-        return self._layout.frame(self._pieces)
+        return self._layout.frame(self._layout.joined(self._pieces))

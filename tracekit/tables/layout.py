@@ -100,18 +100,23 @@ class Layout:
         columns = zip(raw.column_names, raw.columns, self.columns, strict=True)
         return pa.table({name: converted(cells, column.type) for name, cells, column in columns})
 
-    def frame(self, pieces: Sequence[pa.Table]) -> pd.DataFrame:
-        """Turn the cells of all pieces into a frame, one column after the other."""
-        return frame_of(self._joined(pieces), sum(piece.num_rows for piece in pieces))
+    def frame(self, raw: pa.Table) -> pd.DataFrame:
+        """Turn cells as they came into a frame, one column after the other."""
+        return frame_of(self._typed(raw), raw.num_rows)
 
-    def _joined(self, pieces: Sequence[pa.Table]) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        for place, (name, column) in enumerate(zip(self.raw.names, self.columns, strict=True)):
+    def joined(self, pieces: Sequence[pa.Table]) -> pa.Table:
+        """Return the cells of all pieces; texts that some of them number are numbered in all."""
+        columns: list[pa.ChunkedArray] = []
+        for place, kind in enumerate(self.raw.types):
             chunks = [chunk for piece in pieces for chunk in piece.column(place).chunks]
-            kind = self.raw.types[place]
-            texts = any(is_coded(one.type) for one in chunks)
-            cells = alike(chunks) if texts else pa.chunked_array(chunks, kind)
-            kept = is_coded(cells.type) and pa.types.is_string(column.type)
-            yield name, cells if kept else converted(cells, column.type)
+            coded = any(is_coded(one.type) for one in chunks)
+            columns.append(alike(chunks) if coded else pa.chunked_array(chunks, kind))
+        return pa.table(columns, names=self.raw.names)
+
+    def _typed(self, raw: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        for name, cells, column in zip(raw.column_names, raw.columns, self.columns, strict=True):
+            numbered = is_coded(cells.type) and pa.types.is_string(column.type)
+            yield name, cells if numbered else converted(cells, column.type)
 
 
 def frame_of(columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int) -> pd.DataFrame:

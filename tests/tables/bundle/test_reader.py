@@ -171,3 +171,18 @@ def test_a_cell_of_what_is_not_there_is_damage(tmp_path: Path, type_id: str) -> 
     store.write_bytes(zlib.compress(content, 1))
     with pytest.raises(BundleError, match="its column c0 names what the bundle does not hold"):
         list(reader.pieces())
+
+
+def test_rows_that_were_never_written_are_told(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path, ["Duration", "GPUState"], (7, "Idle"), (8, "Idle"))
+    (whole,) = reader.pieces()
+    assert whole.notes == ()
+    place = tmp_path / "x.trace" / CORE / "stores/indexed-store-0/bulkstore"
+    content = bytearray(zlib.decompress(place.read_bytes()))
+    record = 28
+    content[4096 + record : 4096 + 2 * record] = bytes(record)
+    place.write_bytes(zlib.compress(content))
+    run = Bundle(tmp_path / "x.trace").runs[0]
+    (piece,) = BundleReader(run, run.stores[0], "/xpath").pieces()
+    [note] = piece.notes
+    assert note.startswith("made: 1 of its rows hold zeroes alone")

@@ -21,6 +21,7 @@ from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
 
 _PIECE = 1 << 19
+_FEW = 3  # columns, of which a row may well be 0
 _CONNECTION = "connection-uuid64"  # no export shows what all ones are of it
 
 
@@ -52,10 +53,11 @@ class BundleReader:
         else:
             columns = read_records(self._files, store, fields, wide)
             times = np.empty(store.rows, np.uint64)  # takes no memory until it is looked at
+        unwritten = tuple(self._unwritten(columns))
         extents = [self._extent(*one) for one in zip(store.columns, columns, strict=True)]
         for first in range(0, max(store.rows, 1), _PIECE):
             piece = slice(first, first + _PIECE)
-            yield self._piece([one[piece] for one in columns], times[piece], extents)
+            yield self._piece([one[piece] for one in columns], times[piece], extents, unwritten)
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
@@ -81,12 +83,33 @@ class BundleReader:
         if named:
             yield f"{self._store.schema}: cells are left empty that may be -1: {', '.join(named)}"
 
+    def _unwritten(self, columns: Sequence[Raw]) -> Iterator[str]:
+        """Say how many rows look as those do that were allotted and never written."""
+        if len(columns) < _FEW:
+            return
+        pairs = zip(self._store.columns, columns, strict=True)
+        first, *others = [raw for _, raw in sorted(pairs, key=lambda one: one[0].field != TIME)]
+        rows = np.flatnonzero(first == 0)
+        for raw in others:
+            rows = rows[raw.take(rows) == 0]
+        if rows.size:
+            yield (
+                f"{self._store.schema}: {rows.size:,} of its rows hold zeroes alone, as rows do "
+                "that were never written"
+            )
+
     def _extent(self, column: StoreColumn, raw: Raw) -> Extent:
         kind = self._columns.type_of(column)
         width = column.field.width
         return extent_of(kind, raw, width) if kind.encoding in NUMERIC else Extent()
 
-    def _piece(self, columns: Sequence[Raw], times: Raw, extents: Sequence[Extent]) -> Node:
+    def _piece(
+        self,
+        columns: Sequence[Raw],
+        times: Raw,
+        extents: Sequence[Extent],
+        unwritten: tuple[str, ...],
+    ) -> Node:
         store = self._store
         stacks = iter(self._stack_cells(columns, times))
         found: list[ColumnCells] = []
@@ -108,6 +131,7 @@ class BundleReader:
                 *self.notes,
                 *self._unsure(extents),
                 *(f"{store.schema}: {one}" for one in self._columns.remarks),
+                *unwritten,
                 *(one.removesuffix(".") for one in self._places.remarks),
             ),
         )

@@ -62,7 +62,8 @@ def test_no_issues(tmp_path: Path) -> None:
 def test_no_database(tmp_path: Path) -> None:
     bundle = written(tmp_path, MAPPING)
     (bundle / NAME).unlink()
-    assert noted(bundle) == ()
+    (told,) = noted(bundle)
+    assert told.endswith(f"{NAME} is missing.")
 
 
 def test_long_and_many_issues_are_cut(tmp_path: Path) -> None:
@@ -119,7 +120,15 @@ ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELEC
 
 
 def test_a_view_is_no_table_of_issues(tmp_path: Path) -> None:
-    assert noted(replaced(tmp_path, f"CREATE VIEW ZISSUE AS {ENDLESS}")) == ()
+    (told,) = noted(replaced(tmp_path, f"CREATE VIEW ZISSUE AS {ENDLESS}"))
+    assert "is no database that can be read" in told
+
+
+def test_an_empty_file_is_told(tmp_path: Path) -> None:
+    bundle = written(tmp_path, MAPPING)
+    (bundle / NAME).write_bytes(b"")
+    (told,) = noted(bundle)
+    assert "is no database that can be read" in told
 
 
 def test_a_table_of_other_columns_is_told(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from bundle_writer.engineering_types import TYPES
-from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, engineering_type
+from tracekit.tables.bundle.cells.encodings import Encoding, Evidence, engineering_type, odd_tags
 from tracekit.tables.bundle.container.requirements import Requirements
 
 NONE = Requirements()
@@ -63,3 +63,8 @@ def test_every_type_that_is_written_is_listed_with_its_tag() -> None:
     for type_id, written in TYPES.items():
         found = engineering_type(type_id.removesuffix("TypeID"), NONE)
         assert (found.tag, found.evidence is Evidence.RAW) == (written.tag, False)
+
+
+def test_tags_that_differ_from_those_known_are_found() -> None:
+    tags = {"XRStartTime": "start-time", "XRGPUState": "gpu-stat", "XRTomorrow": "tomorrow"}
+    assert odd_tags(Requirements(tags)) == {"XRGPUState": ("gpu-stat", "gpu-state")}

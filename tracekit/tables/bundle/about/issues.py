@@ -19,6 +19,7 @@ _LONGEST = 1 << 16
 _MOST_ISSUES = 20
 _MOST_LETTERS = 200
 _HEALTHY = (2, "Data stream: Time Mapping")
+_WHOLE = "PRAGMA quick_check(1)"
 _TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'ZISSUE'"
 _ISSUES = """
     SELECT ZTYPE, ZMESSAGE, total(ZCOUNT) FROM ZISSUE WHERE typeof(ZMESSAGE) = 'text'
@@ -29,11 +30,9 @@ _ISSUES = """
 def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
     """Return a sentence for each kind of issue that was noted of a run.
 
-    There are none where the database is not there. A damaged one is told in a sentence, too.
+    That the database is not there, or is damaged, is told in a sentence, too.
     """
     name = f"Trace{run.number}.run/RunIssues.storedata"
-    if not bundle.files.exists(name):
-        return ()
     try:
         bundle.files.open(name).close()
         if bundle.files.size(name) > _LARGEST:
@@ -51,8 +50,10 @@ def _read(path: Path) -> Iterator[str]:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
+        if database.execute(_WHOLE).fetchone() != ("ok",):
+            raise sqlite3.DatabaseError
         if database.execute(_TABLE).fetchone()[0] != 1:
-            return
+            raise sqlite3.DatabaseError
         issues = database.execute(_ISSUES, (_MOST_ISSUES + 1,)).fetchall()
     for kind, message, count in issues[:_MOST_ISSUES]:
         yield _sentence(kind, message, max(1, int(count)))

@@ -7,6 +7,8 @@ from tracekit.tables.bundle.about.names import names_of
 from tracekit.tables.bundle.about.run_info import run_info
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.cells.encodings import odd_tags
+from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
 from tracekit.tables.bundle.container.store import Unreadable
 
 VERIFIED_BUILDS = ("17A5295f", "17C529")
@@ -20,7 +22,7 @@ def remarks_of(bundle: Bundle) -> tuple[str, ...]:
         BundleError: A run has no folder of stores.
     """
     said = (one for run in bundle.runs for one in _of_run(run))
-    return tuple(dict.fromkeys((*bundle.missing, *said)))
+    return tuple(dict.fromkeys((*bundle.missing, *_tags(bundle), *said)))
 
 
 def _of_run(run: BundleRun) -> Iterator[str]:
@@ -30,6 +32,14 @@ def _of_run(run: BundleRun) -> Iterator[str]:
     yield from names_of(run).remarks
     yield from run.unchecked
     yield from (one.left_out for one in run.tables if isinstance(one, Unreadable))
+
+
+def _tags(bundle: Bundle) -> Iterator[str]:
+    for type_id, (tag, known) in odd_tags(bundle.required).items():
+        yield (
+            f"{REQUIREMENTS} of {called(bundle.path)} calls {type_id} {tag}, which is {known} in "
+            "all bundles that are known; its columns may be of other types than in an export."
+        )
 
 
 def _build(run: BundleRun, version: str) -> Iterator[str]:

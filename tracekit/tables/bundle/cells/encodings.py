@@ -173,6 +173,15 @@ _KNOWN = {
 }
 
 
+def odd_tags(required: Requirements) -> dict[str, tuple[str, str]]:
+    """Return the tags that a bundle gives to types and that are not those known, and these."""
+    return {
+        type_id: (tag, _KNOWN[type_id][0])
+        for type_id, tag in required.tags.items()
+        if type_id in _KNOWN and _KNOWN[type_id][0] != tag
+    }
+
+
 def engineering_type(type_id: str, required: Requirements) -> EngineeringType:
     """Return what is known of a type, by its id without "TypeID".
 

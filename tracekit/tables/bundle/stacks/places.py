@@ -1,6 +1,6 @@
 """What lies at the addresses of a run's processes: binaries, and symbols in them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tracekit.tables.bundle.stacks.symbols_archive import (
 
 _LARGEST = 1 << 26
 _MOST_ARCHIVES = 1 << 12
+_NAMED = 5  # binaries that a sentence names
 _Process = tuple[ImageMap, Numbers]  # and the number of the binary of each image
 
 
@@ -44,7 +45,7 @@ class RunPlaces:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Why names were not found, in sentences; nothing where none was looked for."""
-        return (*self._loaded.remarks, *self._damage) if self._asked else ()
+        return (*self._loaded.remarks, *self._damage, *self._absent()) if self._asked else ()
 
     def find(self, pids: Numbers, addresses: Addresses, times: Numbers) -> Numbers:
         """Return the numbers of the binaries there at those times (ns), or `NO_BINARY`."""
@@ -75,6 +76,16 @@ class RunPlaces:
             for place, symbol in zip(here.tolist(), symbols, strict=True):
                 found[place] = self._name(binary.uuid, archive, symbol)
         return found
+
+    def _absent(self) -> Iterator[str]:
+        """Say which binaries occur and have no symbols, as none does in a bundle that is whole."""
+        uuids = [uuid for uuid, archive in self._archives.items() if archive is None]
+        absent = [uuid for uuid in uuids if not self._files.exists(symbols_file(uuid))]
+        if absent:
+            names = {one.uuid: one.name for one in self._numbers}
+            listed = ", ".join(names[uuid] for uuid in absent[:_NAMED])
+            more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
+            yield f"symbols/stores has nothing on {listed}{more}: their functions have no names."
 
     def _process(self, pid: int) -> _Process:
         if pid not in self._processes:
