@@ -1,102 +1,280 @@
-"""Many damages to the files of one bundle, one after the other."""
+"""Damages to bundles, one by one: what each does, and what became of it.
+
+How a case ends:
+
+    refused      the bundle is not opened, and an error says why
+    told         what is read differs from the undamaged bundle, and a new sentence names the
+                 damaged file, its table or its run: an error of the table, a remark or a note
+    harmless     tables, symbols, table of contents and notes are those of the undamaged bundle
+    undetectable what is read differs, and nothing could tell it (below)
+    SILENT       what is read differs, or is missing, and no sentence names where
+    ERROR        something else was raised than tracekit's own errors
+
+What protects a bundle: every file below `corespace/runN` is a zlib stream with a checksum, so any
+change to its stored bytes shows; the list of tables names each store with schema and attributes;
+the schema, the descriptor and the records must agree in sizes and numbers of rows. Undetectable
+in principle, and so kept apart, are
+
+    unprotected  a changed value in a file without checksum: the document, `open.creq`, symbols and
+                 the notes. They hold words and no numbers of tables, so it is SILENT all the same
+                 if rows, or any numbers in the tables, differ;
+    rewritten    a change within a stream whose checksum was made right again, as no broken disk and
+                 no cut copy does it;
+    same form    files of two stores, or of two runs, that changed places and have the same form,
+                 where each says no more than its form.
+"""
 
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from bundle_writer import Run
+from bundle_writer.examples import (
+    APP,
+    INFO,
+    MAIN,
+    SERVER,
+    gpu_intervals,
+    messages,
+    profile,
+    small_bundle,
+)
+from bundle_writer.whole import write_runs
 from fuzzing.bundle_damage import (
-    changed,
+    CHANGES,
     changed_inside,
+    copied,
+    exchanged,
     files_of,
     gone,
     is_checked,
     replaced,
+    without,
 )
 from fuzzing.bundles import Key, Told, told
 
+REFUSED, TOLD, HARMLESS, UNDETECTABLE = "refused", "told", "harmless", "undetectable"
+SILENT, ERROR = "SILENT", "ERROR"
+REWRITTEN, EXCHANGED, COPIED = "rewritten", "files exchanged", "file of another"
 _INSTEAD = ("nothing", "link", "folder")
-_TOO_LONG = 10.0
+_OFTEN = 6  # each way to change the bytes of a file, of 100 cases
+REAL = 25  # of so many seeds, one is of a real bundle
+_FEW = 4  # tables of a real bundle that are read where all of them may be affected
+_XML = 8  # of so many seeds, one is written as XML, too
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A damage: of which kind, to which files or folders, and what does and undoes it."""
+
+    kind: str
+    names: tuple[str, ...]
+    done: AbstractContextManager[None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended, and in words why it had to end so or must not."""
+
+    seed: int
+    kind: str
+    names: tuple[str, ...]
+    ending: str
+    words: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it must not be."""
+        return self.ending in {SILENT, ERROR}
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        names = ", ".join(self.names)
+        return f"seed {self.seed}: {self.ending}: {self.kind}: {names}: {self.words}"
 
 
 @dataclass
 class Tally:
-    """What became of the damages; `findings` are those that must not be."""
+    """What became of cases: how many ended how, by kind of damage; `findings` must not be.
 
-    only: Key | None = None
-    counts: Counter[str] = field(default_factory=Counter[str])
+    `unseen` counts the damages that nothing could tell, by the names of the damaged files.
+    """
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    unseen: Counter[str] = field(default_factory=Counter[str])
     findings: list[str] = field(default_factory=list[str])
     slowest: float = 0.0
 
+    def take(self, outcome: Outcome) -> None:
+        """Count a case."""
+        self.counts[outcome.kind, outcome.ending] += 1
+        self.slowest = max(self.slowest, outcome.seconds)
+        if outcome.ending == UNDETECTABLE:
+            self.unseen.update({one.rpartition("/")[2] for one in outcome.names})
+        if outcome.is_finding:
+            self.findings.append(str(outcome))
 
-def run(
-    bundle: Path, seeds: range, only: Key | None = None, names: list[str] | None = None
-) -> Tally:
-    """Try the seeds on a bundle, which is whole again afterwards.
+    def ended(self, ending: str) -> int:
+        """Count the cases that ended so."""
+        return sum(count for (_, one), count in self.counts.items() if one == ending)
 
-    Args:
-        bundle: The bundle.
-        seeds: One for each damage.
-        only: Which table to read; all of them where it is None.
-        names: Which files to damage; any of them where it is None.
-    """
-    tally, whole, names = Tally(only), told(bundle, only), names or files_of(bundle)
-    if whole.refused or whole.unread:
-        tally.findings.append(f"the whole bundle: {whole.refused} {dict(whole.unread)}")
-    for seed in seeds:
-        random = Random(seed)
-        name = random.choice(names)
-        kind = random.choices(["changed", "inside", "gone"], [5, 5, 1])[0]
-        _try(
-            tally,
-            bundle,
-            whole,
-            f"seed {seed}: {kind}: {name}",
-            _damage(random, bundle, name, kind),
+
+class Subject:
+    """A bundle that is damaged again and again, and what it says undamaged."""
+
+    def __init__(self, bundle: Path, only: Sequence[Key] | None = None) -> None:
+        """Take a bundle whose files may be changed, and which tables to read of it."""
+        self.bundle = bundle
+        self.names = files_of(bundle)
+        self.folders = sorted(
+            str(one.relative_to(bundle)) for one in bundle.rglob("*") if one.is_dir()
         )
-    return tally
+        self._only = only
+        self.whole = told(bundle, only)
+        if self.whole.refused or self.whole.unread:
+            raise AssertionError(f"{bundle}: {self.whole.refused} {dict(self.whole.unread)}")
+
+    def case(self, seed: int, names: Sequence[str] | None = None) -> Outcome:
+        """Do the damage of a seed, read the bundle, and undo the damage."""
+        random = Random(seed)
+        return self.tried(seed, self._damage(random, names or self.names))
+
+    def tried(self, seed: int, damage: Damage) -> Outcome:
+        """Do a damage, read the bundle, and undo the damage."""
+        begun = time.monotonic()
+        only = None if self._only is None else self._affected(damage)
+        try:
+            whole = self.whole if only in (None, self._only) else told(self.bundle, only)
+            with damage.done:
+                found = told(self.bundle, only, xml=seed % _XML == 0)
+        except Exception as error:  # noqa: BLE001  whatever it is, no reader may raise it
+            ending, words = ERROR, f"{type(error).__name__}: {error}"
+        else:
+            ending, words = _ending(damage, whole, found)
+        seconds = time.monotonic() - begun
+        return Outcome(seed, damage.kind, damage.names, ending, words, seconds)
+
+    def _affected(self, damage: Damage) -> Sequence[Key]:
+        assert self._only is not None
+        parts = [name.split("/") for name in damage.names]
+        stores = [(int(one[1][3:]), int(one[4][14:])) for one in parts if "stores" in one[3:4]
+                  and len(one) > 4]  # fmt: skip
+        return stores if len(stores) == len(parts) else self._only
+
+    def _damage(self, random: Random, names: Sequence[str]) -> Damage:
+        kinds = [*CHANGES, REWRITTEN, "file gone", "folder gone", EXCHANGED, COPIED]
+        weights = [_OFTEN] * len(CHANGES) + [20, 10, 4, 6, 6]
+        kind = random.choices(kinds, weights)[0]
+        name = random.choice(names)
+        if kind == "folder gone":
+            folder = random.choice(self.folders)
+            return Damage(kind, (folder,), without(self.bundle, folder))
+        if kind in {EXCHANGED, COPIED}:
+            return self._moved(random, kind, name)
+        if kind == "file gone":
+            instead = random.choice(_INSTEAD)
+            words = {"nothing": kind, "link": "file a link", "folder": "file a folder"}[instead]
+            return Damage(words, (name,), gone(self.bundle, name, instead))
+        content = (self.bundle / name).read_bytes()
+        change = changed_inside if kind == REWRITTEN else CHANGES[kind]
+        return Damage(kind, (name,), replaced(self.bundle, name, change(random, content)))
+
+    def _moved(self, random: Random, kind: str, name: str) -> Damage:
+        """Exchange a file, or the folder of a store, with another, or put the other there."""
+        names = self.names
+        if kind == EXCHANGED and random.random() < 0.5:
+            kind, names = "folders exchanged", self.folders
+            stores = [one for one in names if "indexed-store-" in one]
+            name = random.choice(stores)
+        ending = name.rpartition("/")[2].rstrip("0123456789")
+        others = [one for one in names if one != name and "/" in one and
+                  one.rpartition("/")[2].rstrip("0123456789") == ending]  # fmt: skip
+        if not others:
+            return Damage("file gone", (name,), gone(self.bundle, name, "nothing"))
+        other = random.choice(others)
+        if kind == COPIED:
+            content = (self.bundle / other).read_bytes()
+            return Damage(kind, (name,), replaced(self.bundle, name, content))
+        return Damage(kind, (name, other), exchanged(self.bundle, name, other))
+
+
+def _ending(damage: Damage, whole: Told, found: Told) -> tuple[str, str]:
+    if found.refused:
+        return REFUSED, found.refused
+    differing = list(found.differing(whole))
+    if not differing:
+        return HARMLESS, ""
+    new = found.said - whole.said
+    words = f"{', '.join(differing)[:300]}; said: {' '.join(sorted(new))[:300]}"
+    protected = all(is_checked(name) for name in damage.names)
+    moved = damage.kind in {EXCHANGED, COPIED}
+    rewritten = damage.kind == REWRITTEN and protected
+    wrong = found.wrong_numbers(whole)
+    if wrong and not found.speaks_of(wrong, new, damage.names):
+        excused = rewritten or (moved and protected)
+        return (UNDETECTABLE if excused else SILENT), f"other numbers in {wrong}; {words}"
+    if any(_names(damage, one) for one in new) or found.unread.keys() - whole.unread.keys():
+        return TOLD, words
+    return (UNDETECTABLE if rewritten or moved or not protected else SILENT), words
+
+
+def _names(damage: Damage, sentence: str) -> bool:
+    """Tell whether a sentence says where the damage is."""
+    return any(
+        name.rpartition("/")[2] in sentence or name in sentence or "/".join(name.split("/")[:-1]) in
+        sentence for name in damage.names
+    )  # fmt: skip
+
+
+def made_subjects(folder: Path) -> Iterator[Subject]:
+    """Make small bundles with all kinds of values: one run, two runs, and one without document."""
+    yield Subject(small_bundle(folder / "one" / "small.trace"))
+    runs = {
+        1: Run([gpu_intervals(), messages()], info=INFO),
+        2: Run([profile(), gpu_intervals()], info=INFO, names=[APP, SERVER, MAIN]),
+    }
+    yield Subject(write_runs(folder / "two" / "runs.trace", runs))
+    path = folder / "bare" / "bare.trace"
+    yield Subject(small_bundle(path, with_document=False, names=[APP, SERVER, MAIN]))
+
+
+def real_subjects(folder: Path, corpus: Path) -> Iterator[Subject]:
+    """Copy real bundles, of which few tables are read at a time."""
+    place = corpus / "Oichkatzelesfrettschen+steinmarder" / "_history_8227983"
+    for name, stores in (("gpu_baseline", (45, 77, 89)), ("cpu_time_profiler", (0, 1, 2))):
+        if (place / f"{name}.trace").is_dir():
+            bundle = copied(place / f"{name}.trace", folder / name / f"{name}.trace")
+            yield Subject(bundle, [(1, number) for number in stores[:_FEW]])
+
+
+def subject_of(seed: int, made: Sequence[Subject], real: Sequence[Subject]) -> Subject:
+    """Return the bundle that a seed damages."""
+    if seed % REAL == 0 and real:
+        return real[seed // REAL % len(real)]
+    return made[seed % len(made)]
 
 
 def each(bundle: Path) -> Tally:
     """Take every file away in every way, and cut it in two."""
-    tally, whole = Tally(), told(bundle)
-    for name in files_of(bundle):
+    tally, subject = Tally(), Subject(bundle)
+    for name in subject.names:
         for instead in _INSTEAD:
-            _try(tally, bundle, whole, f"{instead}: {name}", gone(bundle, name, instead))
+            tally.take(subject.tried(1, Damage(instead, (name,), gone(bundle, name, instead))))
         content = (bundle / name).read_bytes()
         for part in (len(content) // 2, len(content) - 1):
-            cut = replaced(bundle, name, content[:part])
-            _try(tally, bundle, whole, f"changed: cut at {part}: {name}", cut)
+            cut = Damage("cut", (name,), replaced(bundle, name, content[:part]))
+            tally.take(subject.tried(1, cut))
     return tally
 
 
-def _damage(random: Random, bundle: Path, name: str, kind: str) -> AbstractContextManager[None]:
-    if kind == "gone":
-        return gone(bundle, name, random.choice(_INSTEAD))
-    content = (bundle / name).read_bytes()
-    change = changed if kind == "changed" else changed_inside
-    return replaced(bundle, name, change(random, content))
-
-
-def _try(
-    tally: Tally, bundle: Path, whole: Told, words: str, damage: AbstractContextManager[None]
-) -> None:
-    begun = time.monotonic()
-    with damage:
-        try:
-            found = told(bundle, tally.only)
-        except Exception as error:  # noqa: BLE001  # whatever it is, no reader may raise it
-            tally.findings.append(f"{words}: {type(error).__name__}: {error}")
-            return
-    seconds = time.monotonic() - begun
-    tally.slowest = max(tally.slowest, seconds)
-    if seconds > _TOO_LONG:
-        tally.findings.append(f"{words}: took {seconds:.1f} s")
-    untrue = found.untrue_of(whole)
-    checked = is_checked(words.rpartition(": ")[2]) and ": inside: " not in words
-    if untrue and checked:
-        tally.findings.append(f"{words}: other values in {untrue}")
-    outcome = "refused" if found.refused else "in part" if found.unread else "read"
-    tally.counts[f"{outcome}, but otherwise" if untrue else outcome] += 1
+def run(subject: Subject, seeds: Sequence[int], names: list[str] | None = None) -> Tally:
+    """Try seeds on one bundle, in this process; of `names` only, if they are given."""
+    tally = Tally()
+    for seed in seeds:
+        tally.take(subject.case(seed, names))
+    return tally

@@ -54,18 +54,32 @@ def gone(bundle: Path, name: str, instead: str) -> Generator[None]:
         aside.rename(path)
 
 
-def changed(random: Random, content: bytes) -> bytes:
-    """Return a content with a damage to its bytes as they are stored."""
-    return random.choice(_OUTSIDE)(random, content)
-
-
-def changed_inside(random: Random, content: bytes) -> bytes:
-    """Return a zlib stream with a damage to what it holds, and a right checksum."""
+@contextmanager
+def without(bundle: Path, folder: str) -> Generator[None]:
+    """Take a folder away for a while, with all that is in it."""
+    aside = bundle.parent / "aside"
+    (bundle / folder).rename(aside)
     try:
-        inner = zlib.decompress(content)
-    except zlib.error:
-        return changed(random, content)
-    return zlib.compress(random.choice(_INSIDE)(random, inner), 1)
+        yield
+    finally:
+        aside.rename(bundle / folder)
+
+
+@contextmanager
+def exchanged(bundle: Path, one: str, other: str) -> Generator[None]:
+    """Let two files or folders change places for a while."""
+    _exchange(bundle, one, other)
+    try:
+        yield
+    finally:
+        _exchange(bundle, one, other)
+
+
+def _exchange(bundle: Path, one: str, other: str) -> None:
+    aside = bundle.parent / "aside"
+    (bundle / one).rename(aside)
+    (bundle / other).rename(bundle / one)
+    aside.rename(bundle / other)
 
 
 def _flip(random: Random, content: bytes) -> bytes:
@@ -116,8 +130,42 @@ def _nothing(_random: Random, _content: bytes) -> bytes:
     return b""
 
 
-_OUTSIDE: list[Change] = [_flip, _flip, _flip_early, _cut, _cut_end, _lose, _zero, _nothing]
-_INSIDE: list[Change] = [_flip, _flip_early, _flip_early, _cut, _lose, _zero, _fill, _repeat]
+def _byte_behind(random: Random, content: bytes) -> bytes:
+    return content + bytes([random.randrange(256)])
+
+
+def _block_behind(random: Random, content: bytes) -> bytes:
+    return content + random.randbytes(random.choice([512, 4096, 70_000]))
+
+
+CHANGES: dict[str, Change] = {
+    "bits flipped": _flip,
+    "bits flipped early": _flip_early,
+    "cut": _cut,
+    "end cut off": _cut_end,
+    "bytes lost": _lose,
+    "bytes zeroed": _zero,
+    "emptied": _nothing,
+    "a byte appended": _byte_behind,
+    "a block appended": _block_behind,
+}
+"""What may become of a file's bytes as they are stored."""
+_INSIDE: list[Change] = [
+    _flip, _flip_early, _flip_early, _cut, _lose, _zero, _fill, _repeat, _byte_behind
+]  # fmt: skip
+
+
+def changed_inside(random: Random, content: bytes) -> bytes:
+    """Return a zlib stream with a damage to what it holds, and a right checksum.
+
+    What is no stream has no checksum, and its bytes are changed as they stand.
+    """
+    change = random.choice(_INSIDE)
+    try:
+        inner = zlib.decompress(content)
+    except zlib.error:
+        return change(random, content)
+    return zlib.compress(change(random, inner), 1)
 
 
 def copied(bundle: Path, place: Path) -> Path:
