@@ -1,13 +1,16 @@
 """`tracekit batch`: from the command line to the data set and the page."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fsspec
+import psutil
 import pytest
 
 from many_recordings import GPU, exports, run
@@ -17,6 +20,7 @@ from tracekit.batch.results import Results
 from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.holder import opened, taken
 from tracekit.input_file import legible
+from tracekit.process_group import sweep
 
 Run = Callable[..., Any]
 # As Python calls a file whose name is not UTF-8; a Mac has none.
@@ -128,6 +132,49 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     assert list(states(tmp_path / "out").values()) == ["ok"] * 5
     assert (tmp_path / "out" / "index.html").exists()
     assert not list((tmp_path / "out").glob(".work-*"))
+
+
+# A worker that never comes up, as far as a batch can wait for it: it tells its number, and sleeps.
+SLOW_START = """
+import os, sys, time
+if any("spawn_main" in word for word in sys.orig_argv):
+    with open(os.environ["STARTING"], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_batch_whose_workers_still_start_is_ended_at_once(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    run(tmp_path / "traces" / "1", 1, {GPU})
+    out, starting = tmp_path / "out", tmp_path / "starting"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SLOW_START)
+    paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
+    slow = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "STARTING": str(starting)}
+    argv = (sys.executable, "-m", "tracekit", "batch", str(tmp_path / "traces"), "--output")
+    argv = (*argv, str(out), "--workers", "2")
+    with subprocess.Popen(
+        argv, env=slow, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as batch:
+        try:
+            while not starting.exists() or len(starting.read_text().splitlines()) < 2:
+                assert batch.poll() is None, batch.stderr
+                time.sleep(0.02)
+            batch.send_signal(number)
+            _, told = batch.communicate(timeout=30)
+        finally:
+            sweep(batch)
+    assert batch.returncode == 130, told
+    assert told.startswith("error: Interrupted: 0 of 1")
+    assert "Traceback" not in told
+    workers = {int(one) for one in starting.read_text().split()}
+    assert not [one for one in workers if psutil.pid_exists(one)]
+    assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html"]
+    again = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (again.returncode, states(out)) == (0, {"1": "ok"}), again.stderr
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])

@@ -1,17 +1,20 @@
 """The workers of a batch: processes of this machine, or a cluster that is there already."""
 
 import logging
+import os
+import signal
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import Any, cast
 
 from dask import config
 from dask.system import CPU_COUNT
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status
 from distributed.system import MEMORY_LIMIT
 
 from tracekit.errors import ToolError, UsageError
@@ -20,6 +23,9 @@ from tracekit.uninterrupted import uninterrupted
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer
 _LOST = 30.0  # s after which a worker that does not come back is given up
+_START = 60.0  # s in which all workers should have started
+_HASTE = 1.5  # s that an interrupted batch takes at most to end them
+_POLL = 0.02
 _LOOK = 5.0  # s after which given up workers are replaced
 _TALKERS = ("distributed", "distributed.client", "tornado", "tornado.application")
 _SETTINGS = {
@@ -81,7 +87,7 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
         with uninterrupted():  # a cluster that is half there cannot be closed
             made: Any = stack.enter_context(
                 LocalCluster(
-                    n_workers=number,
+                    n_workers=0,  # they take seconds to start, and that may be interrupted
                     threads_per_worker=1,
                     processes=True,
                     host="127.0.0.1",
@@ -93,8 +99,62 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
                 )
             )
             client = stack.enter_context(Client(made))
+            stack.enter_context(_ended_at_once(made))
+        made.scale(number)
         stack.enter_context(_replaced(made, number))
+        _await_workers(client, number)
         yield Workers(client, local=True)
+
+
+def _await_workers(client: Client, number: int) -> None:
+    """Wait until all workers are there; after a while those that are must do.
+
+    Raises:
+        ToolError: There is none.
+    """
+    with suppress(TimeoutError):
+        client.wait_for_workers(number, timeout=_START)
+    if not client.nthreads():
+        raise ToolError(
+            f"No worker process came up within {_START:g} s.",
+            hint="Try again when the machine has less to do, or with --workers 1.",
+        )
+
+
+@contextmanager
+def _ended_at_once(cluster: Any) -> Generator[None]:
+    """Where the context is left by an interrupt, kill the workers, so that none is waited for.
+
+    One that starts hears nothing for seconds, and one that works only after its task. What they
+    were at is theirs alone: rows and tables are written by whoever runs the batch, or whole.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        with uninterrupted():
+            closing = Thread(target=_close, args=(cluster,), daemon=True)
+            closing.start()
+            until = monotonic() + _HASTE
+            while closing.is_alive() and monotonic() < until:
+                _kill(cluster)
+                closing.join(_POLL)
+            cluster.status = Status.closed  # whatever is left, nobody waits for it once more
+        raise
+
+
+def _close(cluster: Any) -> None:
+    with suppress(Exception):  # it may be in any state; its processes are gone
+        cluster.close(timeout=_HASTE)
+
+
+def _kill(cluster: Any) -> None:
+    """Kill the processes of all workers, those that start too, and let nobody replace them."""
+    for nanny in tuple(cluster._created):  # noqa: SLF001  those that start have no other name
+        if nanny.status not in {Status.closing, Status.closed}:
+            cluster.loop.add_callback(nanny.close_gracefully)
+        if pid := nanny.pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
