@@ -47,7 +47,7 @@ _OUR_BUG = 70
 _JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
 _PLACES = {
     *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
-    *(errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),
 }
 
 

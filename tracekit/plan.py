@@ -187,12 +187,13 @@ def _claimed(folder: Path, provenance: Provenance) -> bool:
     """
     if not _is_free(folder):
         return False
-    draft = folder / f"{_UNFINISHED}{secrets.token_hex(4)}"
+    draft, made = folder / f"{_UNFINISHED}{secrets.token_hex(4)}", not folder.exists()
+    published = False
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with draft.open("xb") as file:
             file.write(as_json(provenance))
-        return _published(draft, Recording(folder).provenance_file)
+        published = _published(draft, Recording(folder).provenance_file)
     except FileExistsError:
         return False
     except OSError as error:
@@ -200,6 +201,10 @@ def _claimed(folder: Path, provenance: Provenance) -> bool:
     finally:
         with suppress(OSError):
             draft.unlink()
+        if made and not published:
+            with suppress(OSError):  # another one may have taken it
+                folder.rmdir()
+    return published
 
 
 def _published(draft: Path, path: Path) -> bool:

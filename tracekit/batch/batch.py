@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,13 @@ from tracekit.batch.row import Row
 from tracekit.batch.source import Source
 from tracekit.batch.tables import forget_tables
 from tracekit.batch.tally import Tally
-from tracekit.errors import InterruptedRunError, RecordingError, TracekitError, UsageError
+from tracekit.errors import (
+    InterruptedRunError,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+)
 from tracekit.holder import HeldError, opened, taken
 from tracekit.input_file import legible
 from tracekit.outputs import require_apart
@@ -165,12 +171,20 @@ def _workers(plan: Plan, number: int) -> Generator["Workers"]:
         with workers_of(plan.scheduler) as workers:
             yield workers
         return
-    with (
-        tempfile.TemporaryDirectory(
-            prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
-        ) as scratch,
-        local_workers(plan.workers or fitting(number), Path(scratch)) as workers,
-    ):
+    with ExitStack() as stack:
+        scratch = stack.enter_context(
+            tempfile.TemporaryDirectory(
+                prefix=_SCRATCH, dir=plan.output, ignore_cleanup_errors=True
+            )
+        )
+        own = local_workers(plan.workers or fitting(number), Path(scratch))
+        try:
+            workers = stack.enter_context(own)
+        except RuntimeError as error:  # dask's word for whatever a process met as it started
+            raise ToolError(
+                f"The processes of the batch cannot be started: {error}",
+                hint=f"They need room in {plan.output}, and loopback.",
+            ) from error
         yield workers
 
 

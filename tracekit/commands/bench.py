@@ -211,7 +211,9 @@ def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
     if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
         raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
     if csv is not None and csv.suffix != ".csv":
-        raise UsageError(f"--csv writes a file that ends in .csv, not {csv}.")
+        raise UsageError(
+            f"--csv writes a file that ends in .csv, not {csv}.", hint="Name one that does."
+        )
     for file in (output, csv):
         if file is not None:
             check_writable(file)

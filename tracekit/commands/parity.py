@@ -96,7 +96,10 @@ def _files(output: Path | None) -> list[Path]:
     from tracekit.errors import UsageError
 
     if output is not None and output.suffix != ".json":
-        raise UsageError(f"--output writes JSON; {output} ends in something else.")
+        raise UsageError(
+            f"--output writes JSON; {output} ends in something else.",
+            hint="Name a file that ends in .json.",
+        )
     return [] if output is None else [output]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tracekit.doctor.fact import Fact, failed, ok
 from tracekit.doctor.probe import DOSE, WORK, Dose
-from tracekit.errors import TracekitError
+from tracekit.errors import InterruptedRunError, TracekitError
 from tracekit.host.recorder import HostRecorder
 from tracekit.plan import Plan
 from tracekit.recorder import Progress, quiet
@@ -29,6 +29,8 @@ def probe_host(progress: Progress = quiet, dose: Dose = DOSE) -> Fact:
     ) as folder:
         try:
             return _recorded(Recording(Path(folder) / "run"), progress, dose)
+        except InterruptedRunError:
+            raise
         except TracekitError as error:
             return failed(NAME, error.message, error.hint or _FIX)
 

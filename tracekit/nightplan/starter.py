@@ -1,8 +1,9 @@
 """A plan to begin with: it says what is usual, and in comments what else there is."""
 
 from pathlib import Path
+from typing import TextIO
 
-from tracekit.errors import UsageError
+from tracekit.errors import RecordingError, UsageError
 from tracekit.nightplan.document import OWN, SHARED, has_plan
 from tracekit.outputs import require_apart
 
@@ -47,6 +48,7 @@ def write_starter(file: Path = Path(OWN)) -> Path:
 
     Raises:
         UsageError: There is a plan already, for nothing is written over; or no folder to write to.
+        RecordingError: It cannot be written.
     """
     shared = file.parent / SHARED
     if file.name == SHARED or has_plan(shared):
@@ -57,9 +59,24 @@ def write_starter(file: Path = Path(OWN)) -> Path:
     require_apart([file])
     try:
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(STARTER)
+            _write(stream, file)
     except FileExistsError:
         raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.") from None
+    except OSError as error:
+        raise RecordingError(
+            f"{file} cannot be written: {error.strerror}.",
+            hint="Make room, or name another place that you may write to.",
+        ) from error
     return file
+
+
+def _write(stream: TextIO, file: Path) -> None:
+    """Write the plan; leave no part of it where that fails."""
+    try:
+        stream.write(STARTER)
+        stream.flush()
+    except BaseException:
+        file.unlink()
+        raise

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import InputError, TracekitError
+from tracekit.errors import InputError, InterruptedRunError, TracekitError
 from tracekit.input_file import is_text
 from tracekit.pipeline import import_
 from tracekit.querying.sources import Run
@@ -40,5 +40,7 @@ class Opener:
         folder = self.workshop / "imported" / f"{len(self._imported)}-{bundle.stem}"
         try:
             return import_([bundle], folder)[0]
+        except InterruptedRunError as stop:
+            raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:
             return error

@@ -1,8 +1,8 @@
 """A history as one table: a row for each point of each series, or for each value of each turn."""
 
+import codecs
 import csv
 import dataclasses
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -105,11 +105,9 @@ def _write(file: BinaryIO, kind: type[Any], rows: Iterable[Any], as_format: Flat
 
 
 def _write_csv(file: BinaryIO, names: Sequence[str], rows: Iterable[Any]) -> None:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
     writer.writerow(names)
     writer.writerows([getattr(row, name) for name in names] for row in rows)
-    text.detach()
 
 
 def _write_json(file: BinaryIO, rows: Iterable[Any]) -> None:

@@ -57,7 +57,10 @@ def write(one: Draft) -> Path:
         if made:
             with suppress(OSError):
                 one.output.unlink()
-        raise RecordingError(f"{one.output} cannot be written: {error.strerror}.") from error
+        raise RecordingError(
+            f"{one.output} cannot be written: {error.strerror}.",
+            hint="Make room, or name another place that you may write to.",
+        ) from error
     return one.output
 
 

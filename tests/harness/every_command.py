@@ -1,0 +1,237 @@
+"""Every command on small inputs, and the events upon which a test may stop it."""
+
+import os
+import plistlib
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundle_writer import RunInfo, write_bundle
+from command_line import run
+from gate_night import FINE, NIGHT
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from stored_nights import entry_of, judged_of, night_of, pair_of
+from tracekit.history.night import Outcome
+from tracekit.history.store import Store
+from tracekit.nightplan.starter import STARTER
+from tracekit.recording import save
+from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle_xml import write_exports
+
+# Words in capitals are places of `World`; OUT is what is written, a file where it has an ending.
+LINES = {
+    "capture": "capture --recorder host --time-limit 50ms --output OUT -- sleep 5",
+    "record": "record --recorder host --time-limit 50ms --output OUT -- sleep 5",
+    "export": "export BUNDLE OUT",
+    "analyze": "analyze RUN",
+    "report": "report RUN",
+    "import of exports": "import EXPORTS --output OUT",
+    "import of a bundle": "import BUNDLE --output OUT",
+    "tables of a run": "tables RUN gpu_intervals --output OUT.csv",
+    "tables of a bundle": "tables BUNDLE gpu_intervals --output OUT.parquet",
+    "tables, shown": "tables BUNDLE gpu_intervals",
+    "tables, listed": "tables RUN",
+    "convert of an export": "convert EXPORTS/tick.xml OUT.csv",
+    "convert of a bundle": "convert BUNDLE OUT --to csv",
+    "convert of a table in a bundle": "convert BUNDLE OUT.feather --schema tick",
+    "convert of a run": "convert RUN OUT.json --to chrome",
+    "convert of a run's tables": "convert RUN OUT --to parquet",
+    "query of a run": "query select+*+from+gpu_intervals RUN --output OUT.parquet",
+    "query of a bundle": "query select+*+from+gpu_intervals BUNDLE --output OUT.csv",
+    "query, shown": "query select+*+from+gpu_intervals RUN",
+    "query, as a document": "query select+*+from+gpu_intervals RUN --format json",
+    "query, listed": "query --list RUN",
+    "batch of a run": "batch RUN --output OUT --workers 1",
+    "batch of exports": "batch EXPORTS --output OUT --workers 1",
+    "batch of a bundle": "batch BUNDLE --output OUT --workers 1",
+    "compare": "compare RUN TWIN --html OUT.html",
+    "compare, as a document": "compare RUN TWIN --json",
+    "gate of runs": "gate RUN TWIN --junit OUT.xml",
+    "gate of a night": "gate NIGHT --openmetrics OUT.prom",
+    "gate, as a document": "gate NIGHT --json",
+    "gate, as Markdown": "gate NIGHT --markdown -",
+    "index": "index FOLDER",
+    "prune": "prune FOLDER --keep 1d --dry-run",
+    "workloads": "workloads",
+    "rules": "rules",
+    "chip": "chip",
+    "doctor": "doctor",
+    "open": "open RUN --page --print",
+    "bench": "bench --subject append --batch 1 --budget 0.001 --repeats 1 --warmup 1 "
+    "--active-blocks 1 --output OUT.json",
+    "bench, listed": "bench --list",
+    "parity": "parity --case float16-d64-b16-q8-kv2-ragged --subject paged --output OUT.json",
+    "parity, listed": "parity --list",
+    "verify-kernel": "verify-kernel nowhere.metal",
+    "templates": "templates",
+    "templates make": "templates make OUT.tracetemplate --from TEMPLATE --counter-profile 1 "
+    "--write",
+    "nightly": "nightly PLAN --dry-run",
+    "nightly --init": "nightly --init OUT.toml",
+    "nightly install": "nightly install PLAN --at 02:30 --method cron --dry-run",
+    "nightly status": "nightly status PLAN",
+    "nightly uninstall": "nightly uninstall PLAN",
+    "history": "history --history HISTORY",
+    "history --export": "history --history HISTORY --export OUT.csv",
+    "history --export -": "history --history HISTORY --export -",
+    "history --html": "history --history HISTORY --html OUT.html",
+    "history pin": "history pin 2026-03-01T02-30-00-abcd --reason good --history HISTORY",
+    "history unpin": "history unpin 2026-03-01T02-30-00-abcd --history HISTORY",
+    "baseline list": "baseline list --history HISTORY",
+    "baseline accept": "baseline accept 2026-03-02 --reason known --history HISTORY",
+}
+NO_TOOL = {"templates", "doctor", "verify-kernel", "nightly", "history unpin", "baseline accept"}
+"""Commands whose own code, in this small world, is an error."""
+IN_RUN = {"analyze", "report", "index", "history pin", "history unpin", "baseline accept"}
+"""Commands that change what they are given, as they should."""
+
+
+def output_of(name: str) -> str:
+    """Return what a command writes: OUT for a folder, OUT.x for a file, nothing for none."""
+    return next((word for word in LINES[name].split() if word.startswith("OUT")), "")
+
+
+_NEVER_EMPTY = {".json", ".xml", ".csv", ".parquet", ".feather", ".html", ".toml"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder with an input of each kind, and an empty one for outputs."""
+
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        """Where outputs go."""
+        return self.folder / "out"
+
+    def places(self) -> dict[str, Path]:
+        """Return the inputs by the words for them."""
+        inputs = self.folder / "in"
+        return {
+            "RUN": inputs / "run",
+            "TWIN": inputs / "twin",
+            "FOLDER": inputs,
+            "BUNDLE": inputs / "b.trace",
+            "EXPORTS": inputs / "exports",
+            "NIGHT": inputs / "night",
+            "HISTORY": inputs / "history.db",
+            "PLAN": inputs / "plan.toml",
+            "TEMPLATE": inputs / "stock.tracetemplate",
+        }
+
+    def words(self, name: str, output: Path | None = None) -> list[str]:
+        """Return a command's words, with `output` for what it writes."""
+        known = self.places()
+        found: list[str] = []
+        for word in LINES[name].split():
+            head, slash, tail = word.partition("/")
+            if word.startswith("OUT"):
+                found.append(str(output or self.out / word.lower()))
+            elif head in known:
+                found.append(f"{known[head]}{slash}{tail}")
+            else:
+                found.append(word.replace("+", " "))
+        return found
+
+    def contents(self) -> dict[str, bytes]:
+        """Return every input, but what reading keeps for the next time."""
+        found = ((one, one.relative_to(self.folder / "in")) for one in self.folder.rglob("in/**/*"))
+        return {
+            str(name): one.read_bytes()
+            for one, name in found
+            if one.is_file() and "tables" not in name.parts and not name.name.startswith("history.")
+        }
+
+    def leftovers(self) -> list[str]:
+        """Return files that are half written, or were to take the place of others."""
+        found = (one for one in self.folder.rglob("*") if one.is_file() and not one.is_symlink())
+        return [
+            str(one)
+            for one in found
+            if ".unfinished-" in one.name or (one.suffix in _NEVER_EMPTY and not one.stat().st_size)
+        ]
+
+
+def make_world(folder: Path) -> World:
+    """Make one of each kind of input."""
+    world = World(folder)
+    world.out.mkdir(parents=True)
+    place = world.places()
+    place["FOLDER"].mkdir()
+    tables = [ticks([1]), intervals((0, 10, PYTHON), (5, 10, PYTHON), (40, 10, SERVER))]
+    write_bundle(place["BUNDLE"], tables, info=RunInfo())
+    write_exports(Bundle(place["BUNDLE"]), place["EXPORTS"], lambda there: there, lambda _: None)
+    for name in ("RUN", "TWIN"):
+        assert run("import", place["EXPORTS"], "--output", place[name]) == 0
+        assert run("analyze", place[name]) == 0
+        assert run("report", place[name]) == 0
+    place["NIGHT"].mkdir()
+    night = {"id": "night", "entries": (FINE,), "outcome": Outcome.OK, "reason": "", "warnings": ()}
+    save(place["NIGHT"] / "night.json", type(NIGHT)(**(vars(NIGHT) | night)))
+    with Store.open(str(place["HISTORY"])) as store:
+        pairs = [pair_of(number) for number in range(1, 8)]
+        fine = judged_of(outcome=Outcome.OK, change=0.01, low=-0.01, high=0.02)
+        entry = entry_of(pairs=pairs, judged=[fine], outcome=Outcome.OK)
+        store.append(night_of(1, [entry], outcome=Outcome.OK, reason=""))
+        store.append(night_of(2, [entry_of(pairs=pairs)]))
+    place["PLAN"].write_text(STARTER)
+    place["TEMPLATE"].write_bytes(_template())
+    return world
+
+
+def copied(world: World, folder: Path) -> World:
+    """Return a copy of a world."""
+    shutil.copytree(world.folder, folder, symlinks=True)
+    return World(folder)
+
+
+def _template() -> bytes:
+    uid = plistlib.UID
+    root = {"NS.keys": [uid(2), uid(3)], "NS.objects": [uid(4), uid(5)]}
+    names = ["counterprofile", "counterprofileinternal"]
+    plist = {"$archiver": "NSKeyedArchiver", "$version": 100000, "$top": {"root": uid(1)}}
+    objects = {"$objects": ["$null", root, *names, 0, 0]}
+    return plistlib.dumps(plist | objects, fmt=plistlib.FMT_BINARY)
+
+
+_TOLD = {"open", "os.mkdir", "subprocess.Popen", "sqlite3.connect"}
+
+
+class _Events:
+    """Calls what a test asks for as something is opened, made or started."""
+
+    def __init__(self) -> None:
+        self.told: Callable[[str, str], None] | None = None
+        sys.addaudithook(self)
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.told is not None and event in _TOLD:
+            self.told(event, str(arguments[0]) if arguments else "")
+
+
+_events: list[_Events] = []  # an audit hook stays for good: there is one
+
+
+@contextmanager
+def signalled(number: signal.Signals, when: Callable[[str, str], bool]) -> Iterator[list[str]]:
+    """Send this process a signal upon the first event that is `when`; yield which it was."""
+    if not _events:
+        _events.append(_Events())
+    came: list[str] = []
+
+    def told(event: str, name: str) -> None:
+        if not came and when(event, name):
+            came.append(f"{event} {name}")
+            os.kill(os.getpid(), number)
+
+    _events[0].told = told
+    try:
+        yield came
+    finally:
+        _events[0].told = None
