@@ -10,7 +10,7 @@ from tracekit.choice import choose
 from tracekit.errors import InputError
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import name_of
-from tracekit.plan import begin, claimed, discard, kept_unless_misused
+from tracekit.plan import claimed, discard, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.recording import Provenance, Recording, now
 from tracekit.stage import stage

@@ -9,7 +9,7 @@ from pathlib import Path
 from tracekit.errors import RecordingError
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import Source
-from tracekit.plan import begin, claimed, kept_unless_misused
+from tracekit.plan import claimed, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.recording import Provenance, Recording, now
 from tracekit.stage import stage
