@@ -222,7 +222,7 @@ def _published(draft: Path, path: Path) -> bool:
 
 
 def _unusable(folder: Path, error: OSError) -> UsageError | RecordingError:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
     return (RecordingError if full else UsageError)(
         f"The folder {folder} cannot be made: {error.strerror}.",
         hint="Name a folder that you may write to with --output.",
