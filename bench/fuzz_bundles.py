@@ -9,7 +9,7 @@ Every case is read in a process that may have 4 GiB of address space, and no mor
 for a case; the process goes on with the next case as long as it is well. Three small bundles are
 made, and each 25th seed damages a copy of one of the real bundles, where the corpus is there.
 
-It prints how the cases ended, by kind of damage; `bench/fuzzing/bundle_campaign.py` defines each
+It prints how the cases ended, by kind of damage; `bench/fuzzing/bundle_endings.py` defines each
 ending. HUNG, KILLED (for memory, or by a signal), ERROR and SILENT are findings, and there must be
 none. Their seeds are added to the file that `--keep` names; those that once were findings are in
 `bench/fuzzing/bundle_seeds.txt`, and a test replays them.
@@ -29,12 +29,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "harness"))
 
 from fuzzing.bundle_campaign import (
-    Outcome,
-    Tally,
     made_subjects,
     real_subjects,
     subject_of,
 )
+from fuzzing.bundle_endings import Outcome, Tally
 
 HUNG, KILLED = "HUNG", "KILLED"
 SEEDS = Path(__file__).with_name("fuzzing") / "bundle_seeds.txt"

@@ -1,34 +1,7 @@
-"""Damages to bundles, one by one: what each does, and what became of it.
-
-How a case ends:
-
-    refused      the bundle is not opened, and an error says why
-    told         what is read differs from the undamaged bundle, and a new sentence names the
-                 damaged file, its table or its run: an error of the table, a remark or a note
-    harmless     tables, symbols, table of contents and notes are those of the undamaged bundle
-    undetectable what is read differs, and nothing could tell it (below)
-    SILENT       what is read differs, or is missing, and no sentence names where
-    ERROR        something else was raised than tracekit's own errors
-
-What protects a bundle: every file below `corespace/runN` is a zlib stream with a checksum, so any
-change to its stored bytes shows; the list of tables names each store with schema and attributes;
-the schema, the descriptor and the records must agree in sizes and numbers of rows. Undetectable
-in principle, and so kept apart, are
-
-    unprotected  a changed value in a file without checksum: the document, `open.creq`, symbols and
-                 the notes. They hold words and no numbers of tables, so it is SILENT all the same
-                 if rows, or any numbers in the tables, differ;
-    rewritten    a change within a stream whose checksum was made right again, as no broken disk and
-                 no cut copy does it;
-    same form    files of two stores, or of two runs, that changed places and have the same form,
-                 where each says no more than its form.
-"""
+"""Damages to bundles, one by one: which bundles, which damages, and what became of them."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -51,78 +24,27 @@ from fuzzing.bundle_damage import (
     exchanged,
     files_of,
     gone,
-    is_checked,
     replaced,
     without,
 )
+from fuzzing.bundle_endings import (
+    COPIED,
+    ERROR,
+    EXCHANGED,
+    REWRITTEN,
+    Damage,
+    Outcome,
+    Tally,
+    ending_of,
+)
 from fuzzing.bundles import Key, Told, told
 
-REFUSED, TOLD, HARMLESS, UNDETECTABLE = "refused", "told", "harmless", "undetectable"
-SILENT, ERROR = "SILENT", "ERROR"
-REWRITTEN, EXCHANGED, COPIED = "rewritten", "files exchanged", "file of another"
 _INSTEAD = ("nothing", "link", "folder")
 _OFTEN = 6  # each way to change the bytes of a file, of 100 cases
 REAL = 25  # of so many seeds, one is of a real bundle
 _FEW = 4  # tables of a real bundle that are read where all of them may be affected
 _XML = 16  # of so many seeds, one is written as XML, too
 _ALL = 4  # of so many seeds, one reads tables too whose own files are whole
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A damage: of which kind, to which files or folders, and what does and undoes it."""
-
-    kind: str
-    names: tuple[str, ...]
-    done: AbstractContextManager[None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a case ended, and in words why it had to end so or must not."""
-
-    seed: int
-    kind: str
-    names: tuple[str, ...]
-    ending: str
-    words: str = ""
-    seconds: float = 0.0
-
-    @property
-    def is_finding(self) -> bool:
-        """Whether it must not be."""
-        return self.ending in {SILENT, ERROR}
-
-    def __str__(self) -> str:
-        """Say it in a line."""
-        names = ", ".join(self.names)
-        return f"seed {self.seed}: {self.ending}: {self.kind}: {names}: {self.words}"
-
-
-@dataclass
-class Tally:
-    """What became of cases: how many ended how, by kind of damage; `findings` must not be.
-
-    `unseen` counts the damages that nothing could tell, by the names of the damaged files.
-    """
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    unseen: Counter[str] = field(default_factory=Counter[str])
-    findings: list[str] = field(default_factory=list[str])
-    slowest: float = 0.0
-
-    def take(self, outcome: Outcome) -> None:
-        """Count a case."""
-        self.counts[outcome.kind, outcome.ending] += 1
-        self.slowest = max(self.slowest, outcome.seconds)
-        if outcome.ending == UNDETECTABLE:
-            self.unseen.update({one.rpartition("/")[2] for one in outcome.names})
-        if outcome.is_finding:
-            self.findings.append(str(outcome))
-
-    def ended(self, ending: str) -> int:
-        """Count the cases that ended so."""
-        return sum(count for (_, one), count in self.counts.items() if one == ending)
 
 
 class Subject:
@@ -157,7 +79,7 @@ class Subject:
         except Exception as error:  # noqa: BLE001  whatever it is, no reader may raise it
             ending, words = ERROR, f"{type(error).__name__}: {error}"
         else:
-            ending, words = _ending(damage, whole, found)
+            ending, words = ending_of(damage, whole, found)
         seconds = time.monotonic() - begun
         return Outcome(seed, damage.kind, damage.names, ending, words, seconds)
 
@@ -212,34 +134,6 @@ class Subject:
             content = (self.bundle / other).read_bytes()
             return Damage(kind, (name,), replaced(self.bundle, name, content))
         return Damage(kind, (name, other), exchanged(self.bundle, name, other))
-
-
-def _ending(damage: Damage, whole: Told, found: Told) -> tuple[str, str]:
-    if found.refused:
-        return REFUSED, found.refused
-    differing = list(found.differing(whole))
-    if not differing:
-        return HARMLESS, ""
-    new = found.said - whole.said
-    words = f"{', '.join(differing)[:300]}; said: {' '.join(sorted(new))[:300]}"
-    protected = all(is_checked(name) for name in damage.names)
-    moved = damage.kind in {EXCHANGED, COPIED}
-    rewritten = damage.kind == REWRITTEN and protected
-    wrong = found.wrong_numbers(whole)
-    if wrong and not found.speaks_of(wrong, new, damage.names):
-        excused = rewritten or (moved and protected)
-        return (UNDETECTABLE if excused else SILENT), f"other numbers in {wrong}; {words}"
-    if any(_names(damage, one) for one in new) or found.unread.keys() - whole.unread.keys():
-        return TOLD, words
-    return (UNDETECTABLE if rewritten or moved or not protected else SILENT), words
-
-
-def _names(damage: Damage, sentence: str) -> bool:
-    """Tell whether a sentence says where the damage is."""
-    return any(
-        name.rpartition("/")[2] in sentence or name in sentence or "/".join(name.split("/")[:-1]) in
-        sentence for name in damage.names
-    )  # fmt: skip
 
 
 def made_subjects(folder: Path) -> Iterator[Subject]:

@@ -1,7 +1,7 @@
 """Every file of a bundle removed, cut and changed: what is read is right, the rest is refused.
 
 The cases are the same in every run; `bench/fuzz_bundles.py` tries as many as are asked for.
-`fuzzing.bundle_campaign` says how a case may end.
+`fuzzing.bundle_endings` says how a case may end.
 """
 
 import shutil
@@ -14,10 +14,6 @@ import pytest
 
 from bundle_writer.examples import small_bundle
 from fuzzing.bundle_campaign import (
-    REFUSED,
-    SILENT,
-    TOLD,
-    Damage,
     Subject,
     each,
     made_subjects,
@@ -25,6 +21,7 @@ from fuzzing.bundle_campaign import (
     subject_of,
 )
 from fuzzing.bundle_damage import copied, files_of, replaced
+from fuzzing.bundle_endings import REFUSED, SILENT, TOLD, Damage
 from fuzzing.bundles import told
 
 RANDOM = range(100)
