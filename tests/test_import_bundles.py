@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bundle_writer import Encoder, Process, RunInfo, write_bundle, write_runs
+from bundle_writer import Encoder, Issue, Process, RunInfo, write_bundle, write_runs
 from bundle_writer import Run as Run_
 from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
 from tracekit import pipeline
@@ -169,17 +169,42 @@ def test_where_there_is_an_xctrace_it_exports_what_is_not_known(
     assert direct(run.recording.exports) is None
 
 
-def test_of_several_runs_the_first_says_whose_it_is(tmp_path: Path) -> None:
+def test_of_several_runs_the_last_is_imported_unless_another_is_named(tmp_path: Path) -> None:
     runs = {
         number: Run_([intervals((number, 10, PYTHON))], Encoder(), RunInfo(pid=4711 + number))
         for number in (1, 2)
     }
     write_runs(tmp_path / "x.trace", runs)
     run = imported(tmp_path / "x.trace", tmp_path / "run")
-    assert [one.pid for one in run.provenance.targets] == [4712]
-    assert "The TOC lists 2 runs; machine and target are those of run 1." in run.provenance.warnings
-    chosen = run.tables.chosen("gpu_intervals", run=2)
-    assert chosen["start"].tolist() == [2]
+    assert [one.pid for one in run.provenance.targets] == [4713]
+    assert (run.provenance.run, run.tables["gpu_intervals"]["start"].tolist()) == (2, [2])
+    assert run.provenance.warnings[0] == (
+        "x has 2 runs: run 1 (python3 4712, 2026-03-30T13:51:18.749-07:00, 0.891 s); "
+        "run 2 (python3 4713, 2026-03-30T13:51:18.749-07:00, 0.891 s). "
+        "Run 2, the last one, is read; --run chooses another."
+    )
+    [recording] = pipeline.import_([tmp_path / "x.trace"], tmp_path / "first", run=1)
+    first = Run(recording)
+    assert [one.pid for one in first.provenance.targets] == [4712]
+    assert (first.provenance.run, first.tables["gpu_intervals"]["start"].tolist()) == (1, [1])
+    assert not any("runs" in one for one in first.provenance.warnings)
+
+
+def test_a_run_that_a_bundle_does_not_have_leaves_nothing_behind(
+    bundle: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=r"mine has no run 2\.") as raised:
+        pipeline.import_([bundle], tmp_path / "run", run=2)
+    assert raised.value.hint.startswith("It has run 1 (python3 4711, ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_was_noted_of_other_runs_is_not_said(tmp_path: Path) -> None:
+    noted = {1: Issue("Recording was cut"), 2: Issue("Buffers were full")}
+    runs = {number: Run_([ticks([number])], issues=[one]) for number, one in noted.items()}
+    write_runs(tmp_path / "x.trace", runs)
+    said = " ".join(imported(tmp_path / "x.trace", tmp_path / "run").provenance.warnings)
+    assert ("Buffers were full" in said, "Recording was cut" in said) == (True, False)
 
 
 def test_without_its_document_the_target_is_that_of_the_analysis(tmp_path: Path) -> None:

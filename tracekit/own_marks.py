@@ -10,6 +10,7 @@ from tracekit.host.marks import export_marks
 from tracekit.journal import WorkloadReport
 from tracekit.recording import Recording
 from tracekit.tables import Tables
+from tracekit.tables.place import Choice
 from tracekit.toc import TocRun, read_toc
 from tracekit.xctrace.clock import TimeInfo, align, time_info
 
@@ -50,12 +51,13 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
 
 def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
     """Return how the trace's time lies on the worker's clock, by `time-info` if it can be read."""
-    return align(run.start_date, account(recording).anchors, _time_info(recording))
+    return align(run.start_date, account(recording).anchors, _time_info(recording, run))
 
 
-def _time_info(recording: Recording) -> TimeInfo | None:
+def _time_info(recording: Recording, run: TocRun) -> TimeInfo | None:
     try:
-        rows = Tables(recording.exports, frozenset()).get("time_infos")
+        tables = Tables(recording.exports, frozenset(), only=Choice(run.number))
+        rows = tables.get("time_infos")
     except TracekitError as error:
         log.info("time-info is not read: %s", error)
         return None

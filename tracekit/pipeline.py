@@ -23,7 +23,7 @@ from tracekit.direct_reading import Asked, Xml, rows_of_target
 from tracekit.direct_reading import export as export_or_read
 from tracekit.doctor.advised import advised, known_of
 from tracekit.errors import ToolError
-from tracekit.imports import bring
+from tracekit.imports import bring, run_and_targets
 from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder, require_place
@@ -34,7 +34,9 @@ from tracekit.requests import request_for, unheeded
 from tracekit.shipped import shipped
 from tracekit.stage import resume, stage
 from tracekit.tables import Tables
+from tracekit.tables.place import OPEN, Choice
 from tracekit.toc import read_toc
+from tracekit.toc.several import own
 from tracekit.workload import Workload
 from tracekit.xctrace.counters import without_repeats
 from tracekit.xctrace.recorder import XctraceRecorder
@@ -134,15 +136,16 @@ def import_(
     output: Path | None = None,
     target: str | None = None,
     progress: Progress = quiet,
+    run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder of each recording that someone else made; see `tracekit.imports`."""
-    return bring(paths, output, target, progress)
+    return bring(paths, output, target, progress, run)
 
 
-def tables_of(recording: Recording) -> Tables:
-    """Return the run's normalized tables, with the target's rows marked."""
-    targets = frozenset(one.pid for one in recording.provenance().targets)
-    return Tables(recording.exports, targets, cache=recording.tables)
+def tables_of(recording: Recording, only: Choice = OPEN) -> Tables:
+    """Return the normalized tables of the run, or of `only` one of its trace, with its target."""
+    run, targets = run_and_targets(recording, only.run)
+    return Tables(recording.exports, targets, recording.tables, replace(only, run=run))
 
 
 def redaction_of(recording: Recording) -> redaction.Redaction:
@@ -172,14 +175,11 @@ def _own_folder(workload: Workload | None) -> str:
 
 def _complete(recording: Recording) -> None:
     """Take from the TOC what a recording that was cut short could not say of itself."""
-    provenance = recording.provenance()
-    runs = read_toc(recording.toc_file).runs
-    if not runs:
+    provenance, run = recording.provenance(), own(recording)
+    if run is None:
         return
-    run = runs[-1]
-    clock = provenance.clock
-    if recording.bundle.exists() or not clock:
-        clock = trace_clock(recording, run)
+    anew = recording.bundle.exists() or not provenance.clock
+    clock = trace_clock(recording, run) if anew else provenance.clock
     recording.save_provenance(
         replace(
             provenance,

@@ -54,7 +54,8 @@ class Provenance:
 
     Saved as `recording.json`. It may name people and machines; `redaction` makes the
     version that results and pages show. Times are ISO 8601, durations seconds. `target_rows`
-    tells whether GPU work of the targets was recorded; null where nobody looked.
+    tells whether GPU work of the targets was recorded; null where nobody looked. `run` is the
+    one that it is about, of a trace that someone else recorded and that may hold several.
     """
 
     format: int = FORMAT
@@ -67,6 +68,7 @@ class Provenance:
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     command: tuple[str, ...] = ()
     command_lines: tuple[tuple[str, ...], ...] = ()
+    run: int | None = None
     targets: tuple[Process, ...] = ()
     target_reason: str = ""
     templates: tuple[str, ...] = ()

@@ -132,17 +132,21 @@ def test_a_normalized_table_is_chosen_too(
     schema = "metal-gpu-state-intervals"
     document(
         node(columns, row.format(10), schema=schema),
-        node(columns, row.format(20), schema=schema).replace("run[1]", "run[2]"),
+        node(columns, row.format(20), schema=schema, table=2),
+        node(columns, row.format(30), schema=schema).replace("run[1]", "run[2]"),
     )
-    tables = Tables(tmp_path, frozenset())
+    tables = Tables(tmp_path, frozenset(), only=Choice(1))
     assert [str(one.place) for one in tables.repeated("gpu_states")] == [
         "run 1 table 1",
-        "run 2 table 1",
+        "run 1 table 2",
     ]
     with pytest.raises(InputError, match="2 tables of metal-gpu-state-intervals"):
         tables["gpu_states"]
-    assert tables.chosen("gpu_states", run=2)["start"].tolist() == [20]
+    assert tables.chosen("gpu_states", table=2)["start"].tolist() == [20]
     assert tables.chosen("gpu_states", run=1, table=1)["start"].tolist() == [10]
+    with pytest.raises(InputError, match="that is run 2; it has run 1 table 1"):
+        tables.chosen("gpu_states", run=2)
+    assert Tables(tmp_path, frozenset())["gpu_states"]["start"].tolist() == [30]
     assert tables.repeated("gpu_intervals") == ()
     with pytest.raises(MissingTableError):
         tables.repeated("gpu_state")

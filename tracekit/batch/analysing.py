@@ -17,7 +17,7 @@ from tracekit.batch.row import Row, judged
 from tracekit.batch.source import Form, Source
 from tracekit.batch.tables import keep_tables
 from tracekit.errors import TracekitError
-from tracekit.imports import recordings_of
+from tracekit.imports import choose_run, recordings_of
 from tracekit.recording import Recording
 from tracekit.tables.put_away import NOTE
 
@@ -37,16 +37,19 @@ class Choices:
         target: The process whose rows count, by pid or name, where a recording is imported.
         tables: The tables to keep; `all` among them stands for every one there is.
         redacted: Whether names of people and machines are left out.
+        run: The run of each trace that is analysed; None for the last, and for what it is about.
     """
 
     target: str | None = None
     tables: tuple[str, ...] = ()
     redacted: bool = True
+    run: int | None = None
 
     @property
     def settings(self) -> str:
         """What changes when results would; recordings are analysed anew then."""
-        return f"{version('tracekit')}\0{self.target}\0{','.join(self.tables)}\0{self.redacted}"
+        asked = (self.target, ",".join(self.tables), self.redacted, self.run)
+        return "\0".join(map(str, (version("tracekit"), *asked)))
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,10 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
     source = task.source
     place = Path(source.place.path) if source.place.local else fetched(source, folder)
     if source.form is Form.RUN:
-        yield "", _borrowed(place, folder / "run")
+        recording = _borrowed(place, folder / "run")
+        if task.choices.run is not None:
+            choose_run(recording, task.choices.run)
+        yield "", recording
         return
     files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
     if source.form is not Form.EXPORTS:
@@ -113,7 +119,7 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
 
 
 def _imported(task: Task, paths: list[Path], output: Path) -> list[Recording]:
-    return pipeline.import_(paths, output, task.choices.target)
+    return pipeline.import_(paths, output, task.choices.target, run=task.choices.run)
 
 
 def _borrowed(theirs: Path, folder: Path) -> Recording:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Measurement, Result
 from tracekit.recording import Recording, now
-from tracekit.toc import read_toc
+from tracekit.toc.several import own
 
 _NS_PER_MS = 1e6
 
@@ -158,8 +158,8 @@ def _found(one: Finding) -> Found:
 def _instruments(recording: Recording) -> str:
     if not recording.toc_file.exists():
         return ""
-    runs = read_toc(recording.toc_file).runs
-    return runs[-1].instruments_version if runs else ""
+    run = own(recording)
+    return "" if run is None else run.instruments_version
 
 
 def _recorder(result: Result) -> str:

@@ -35,6 +35,7 @@ def batch(
         str | None,
         typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
     ] = None,
+    run_number: options.RunNumber = None,
     tables: Annotated[
         str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")
     ] = "none",
@@ -52,7 +53,8 @@ def batch(
     A SOURCE is a run's folder, a .trace, a .trace.zip, exports, a folder that is looked through
     for all of these, a pattern such as 'traces/**/*.trace', or a URL of an object store or archive
     that fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. No source is
-    written to. --target is for what has yet to be imported; a run keeps its own.
+    written to. --target is for what has yet to be imported; a run keeps its own. Of a trace with
+    several runs the last one is analysed, or the one that --run names.
 
     DIR/results is a Parquet data set with one row for each recording, DIR/index.html the page
     about them. A recording that cannot be analysed is a row that says why, and the exit code is 3.
@@ -70,7 +72,7 @@ def batch(
             "--workers starts processes here, and --scheduler works on a cluster.",
             hint="Give one of them.",
         )
-    choices = Choices(target, wanted_tables(tables), not no_redact)
+    choices = Choices(target, wanted_tables(tables), not no_redact, run_number)
     most = seconds(time_limit)
     plan = Plan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:

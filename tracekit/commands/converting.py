@@ -49,7 +49,9 @@ def convert(
     hundred MB of memory.
 
     A bundle becomes a folder of all of its tables with --to parquet, csv or feather, or one table
-    with --schema. Tables that are damaged are left out by name, and the exit code is 3.
+    with --schema, of the last run unless --run names another. All runs become folders `run1`,
+    `run2` of their own, unless --run names one. Tables that are damaged are left out by name, and
+    the exit code is 3.
 
     A run becomes what --to says: perfetto and chrome hold its intervals on tracks, with arrows
     from command buffers over encoders to the GPU, its counters, and what was found; speedscope
@@ -121,7 +123,8 @@ def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> Non
     if chosen:
         raise UsageError(
             "--schema, --table and --run choose a table of an export.",
-            hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table.",
+            hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table, and "
+            "`tracekit analyze --run` makes an import be about another run.",
         )
 
 

@@ -41,6 +41,7 @@ def query(
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the answer's columns and types, not its rows.")
     ] = False,
+    run_number: options.RunNumber = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the tables, and how many runs have them.")
     ] = False,
@@ -51,7 +52,8 @@ def query(
     Every table of `tracekit tables` is there, of all runs that have it, with the columns `run` and
     `run_path` first; besides `runs`, `metrics` and `findings`, and `batch_results` of batches.
     Times are int64 nanoseconds. A table is made when a question names it, and kept for the next
-    one. Runs that lack it or cannot be read are left out, and named in a warning.
+    one. Runs that lack it or cannot be read are left out, and named in a warning. A bundle that is
+    asked without an import counts with the last of its runs, or with the one that --run names.
 
     A question reads, and nothing else: it cannot write, change settings, load extensions or open
     files other than the tables of the runs that are named.
@@ -60,7 +62,7 @@ def query(
     from tracekit.errors import UsageError
 
     if list_:
-        _list([*([Path(sql)] if sql else []), *(sources or [])])
+        _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
         return
     if sql is None:
         raise UsageError(
@@ -76,13 +78,13 @@ def query(
     if form is not None and output is None:
         output, written = _STDOUT, form
     if asks_for_tables(sql):
-        _list(sources or [])
+        _list(sources or [], run_number)
         return
     files = [Path(output)] if output and output != _STDOUT else []
     with (
         writing(files, sources or [], force=force),
         console.progress("query") as progress,
-        asked(sql, sources or [], progress) as found,
+        asked(sql, sources or [], progress, run_number) as found,
     ):
         progress("asking")
         if schema:
@@ -94,12 +96,12 @@ def query(
         console.show_warnings(found.warnings)
 
 
-def _list(sources: list[Path]) -> None:
+def _list(sources: list[Path], run_number: int | None) -> None:
     from tracekit import console
     from tracekit.querying.listing import listing
 
     with console.progress("list") as progress:
-        found = listing(sources, progress)
+        found = listing(sources, progress, run_number)
     listed = [(one.name, f"{one.runs:,}", ", ".join(one.columns)) for one in found.views]
     console.table(("table", "runs", "columns"), listed)
     console.show_warnings(found.warnings)

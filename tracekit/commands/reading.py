@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tracekit.tables import Tables
+    from tracekit.tables.place import Choice
 
 
 def tables(
@@ -34,23 +35,26 @@ def tables(
 ) -> None:
     """List, show or write the tables of a run.
 
-    A bundle is read where it is, on any system; no run is made of it and nothing is kept.
+    A bundle is read where it is, on any system; no run is made of it and nothing is kept. Of
+    several runs in it the last one is read, or the one that --run names.
     """
     from tracekit import console
     from tracekit.errors import UsageError
     from tracekit.outputs import writing
     from tracekit.tables import write_table
+    from tracekit.tables.place import Choice
     from tracekit.tables.stored import require_unpacked
 
     require_unpacked(run)
+    only = Choice(run_number, table if name is None else None)
     with writing([] if output is None else [output], [run], force=force):
-        there = _tables_in(run)
+        there = _tables_in(run, only)
         if name is None and output is not None:
             raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
         if name is None:
             console.show_tables(_entries(there))
         else:
-            frame = there.chosen(name, table=table, run=run_number)
+            frame = there.chosen(name, table=table)
             if output is None:
                 console.show_frame(frame, rows)
             else:
@@ -59,12 +63,14 @@ def tables(
         console.show_warnings(there.warnings)
 
 
-def _tables_in(run: Path) -> "Tables":
+def _tables_in(run: Path, only: "Choice") -> "Tables":
     from tracekit import pipeline
     from tracekit.tables.in_place import tables_of_bundle
     from tracekit.tables.stored import is_bundle
 
-    return tables_of_bundle(run) if is_bundle(run) else pipeline.tables_of(Recording(run))
+    if is_bundle(run):
+        return tables_of_bundle(run, only)
+    return pipeline.tables_of(Recording(run), only)
 
 
 def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:

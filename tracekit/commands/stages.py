@@ -109,6 +109,7 @@ def export(
     A bundle is read directly, on any system: toc.xml and a file for each table are what xctrace
     would write, so that any program for its XML can read them. A table of which it is not known
     how the bundle stores a column is left out, and named; of a damaged one, the exit code is 3.
+    Of several runs the last one is written, or the one that --run names.
     """
     from tracekit import console, outcome, pipeline
     from tracekit.errors import UsageError
@@ -147,16 +148,24 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
 
 
 def analyze(
-    run: options.RunFolder, *, json: options.Json = False, no_redact: options.NoRedact = False
+    run: options.RunFolder,
+    *,
+    run_number: options.RunNumber = None,
+    json: options.Json = False,
+    no_redact: options.NoRedact = False,
 ) -> None:
     """Measure and judge a run's tables.
 
-    The result is written to result.json in the run's folder.
+    The result is written to result.json in the run's folder. An import of a trace with several
+    runs is about one of them; --run makes it be about another, here and for later commands.
     """
     from tracekit import console, outcome, pipeline
+    from tracekit.imports import choose_run
 
     recording = Recording(run)
     with console.progress("analyze") as progress:
+        if run_number is not None:
+            choose_run(recording, run_number)
         result = pipeline.analyze(recording, progress, redacted=not no_redact)
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
@@ -190,6 +199,7 @@ def import_(
         str | None,
         typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
     ] = None,
+    run_number: options.RunNumber = None,
 ) -> None:
     """Make a run out of someone's recording.
 
@@ -197,9 +207,13 @@ def import_(
     A .trace bundle needs neither an export nor a Mac: its tables are read where they are, and the
     run's folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of a
     layout that is not known is refused, or exported where there is an xctrace to do it.
+
+    Of a trace with several runs one is imported: the last one, or the one that --run names.
     """
     from tracekit import console, pipeline
 
     with console.progress("import") as progress:
-        recordings = pipeline.import_(paths, output, target, progress)
+        recordings = pipeline.import_(paths, output, target, progress, run_number)
     console.show_folders(recordings, "analyze")
+    for one in recordings:
+        console.show_warnings(one.provenance().warnings)

@@ -25,16 +25,15 @@ def convert_bundle(
         InputError: The bundle cannot be read, or not all of its tables.
     """
     from tracekit.errors import UsageError
-    from tracekit.tables.place import OPEN
 
     if to is not None and to not in _TABLES:
         raise UsageError(
             f"--to {to} converts a run, and {bundle} is a bundle.",
             hint=f"`tracekit import {bundle}` makes a run of it, without copying it.",
         )
-    if to is not None and (schema is not None or choice != OPEN):
+    if to is not None and (schema is not None or choice.table is not None):
         raise UsageError(
-            "--to writes all tables of a bundle; --schema, --table and --run choose one.",
+            "--to writes all tables of a bundle; --schema and --table choose one.",
             hint="For one table, name the file to write instead of --to.",
         )
     if output is None:
@@ -45,7 +44,7 @@ def convert_bundle(
     if to is None:
         _one(bundle, output, schema, choice, force=force)
     else:
-        _all(bundle, output, f".{to}", force=force)
+        _all(bundle, output, f".{to}", choice.run, force=force)
 
 
 def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
@@ -62,16 +61,16 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
             hint="Name it with --schema, or write all of them: --to parquet.",
         )
     with writing(files_of(output), [bundle], force=force), console.progress("convert"):
-        raw = RawTables(bundle)
+        raw = RawTables(bundle, only=Choice(choice.run))
         one = raw.chosen(schema, choice)
         place = Choice(one.place.run, one.place.index)
         converted = convert(one.file, output, schema, place, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
-    console.show_warnings((*converted.damage, *converted.drift, *converted.remarks))
+    console.show_warnings((*raw.of_runs, *converted.damage, *converted.drift, *converted.remarks))
 
 
-def _all(bundle: Path, folder: Path, suffix: str, *, force: bool) -> None:
+def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
     from tracekit import console
     from tracekit.errors import InputError
     from tracekit.outputs import require_apart
@@ -79,7 +78,7 @@ def _all(bundle: Path, folder: Path, suffix: str, *, force: bool) -> None:
 
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
-        written = unbundle(bundle, folder, suffix, progress, force=force)
+        written = unbundle(bundle, folder, suffix, progress, run, force=force)
     console.show_file(folder)
     console.show_warnings(written.said)
     if written.lost:

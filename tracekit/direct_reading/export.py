@@ -19,7 +19,8 @@ from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
-from tracekit.toc import TocRun, read_toc, wanted
+from tracekit.toc import TocRun, wanted
+from tracekit.toc.several import own
 from tracekit.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 
@@ -77,10 +78,10 @@ class _Export:
         self._recorder = recorder
         self._recording = recording
         self._bundle = bundle
-        self._run: BundleRun = bundle.runs[-1]
         self._asked = asked
-        runs = read_toc(recording.toc_file).runs
-        self._toc_run = runs[-1] if runs else TocRun(self._run.number)
+        self._toc_run = own(recording) or TocRun(bundle.runs[-1].number)
+        same = (one for one in bundle.runs if one.number == self._toc_run.number)
+        self._run: BundleRun = next(same, bundle.runs[-1])
         self._memory = recall(build_of(self._toc_run.instruments_version), notes_folder())
 
     def done(self, progress: Progress) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from tracekit.recording import Recording
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.stored import opened
-from tracekit.toc import TocRun, read_toc
+from tracekit.toc import TocRun
+from tracekit.toc.several import own
 from tracekit.xctrace.exporting import GPU_INTERVALS
 from tracekit.xctrace.rows import target_has_rows, without_rows
 
@@ -21,18 +22,19 @@ def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> fro
     """Return the processes with GPU intervals; None where that is not surely known.
 
     Args:
-        bundle: The bundle; its last run is looked at.
-        run: What the table of contents says of that run; its build of Instruments counts.
+        bundle: The bundle.
+        run: The run to look at, as the table of contents has it; its build of Instruments counts.
         unchecked: Whether a table may be read that was never compared with an export.
     """
     memory = recall(build_of(run.instruments_version), notes_folder())
     trusted = {"equal", "unchecked"} if unchecked else {"equal"}
     try:
-        last = opened(bundle).runs[-1]
-        stores = [one for one in last.stores if one.schema == GPU_INTERVALS]
+        runs = opened(bundle).runs
+        same = next((one for one in runs if one.number == run.number), runs[-1])
+        stores = [one for one in same.stores if one.schema == GPU_INTERVALS]
         if not stores or any(memory.standing(one) not in trusted for one in stores):
             return None
-        return frozenset(pid for store in stores for pid in _pids(last, store))
+        return frozenset(pid for store in stores for pid in _pids(same, store))
     except InputError:
         return None
 
@@ -45,9 +47,9 @@ def rows_of_target(
     None where that is not known: there is no target, or no such table.
     """
     found, named = target_has_rows(recording, pids), None
-    runs = read_toc(recording.toc_file).runs
-    if found is None and pids and runs:
-        named = named_directly(recording.bundle, runs[-1], unchecked=True)
+    run = own(recording)
+    if found is None and pids and run is not None:
+        named = named_directly(recording.bundle, run, unchecked=True)
         found = None if named is None else not named.isdisjoint(pids)
     told = (without_rows(recording, pids, named),) if found is False else ()
     return found, told

@@ -6,6 +6,7 @@ there is one. A zip file of a bundle is unpacked first. Nothing is moved or chan
 """
 
 from tracekit.imports.bring import bring
+from tracekit.imports.described import choose_run, run_and_targets
 from tracekit.imports.sources import Source, recordings_of
 
-__all__ = ["Source", "bring", "recordings_of"]
+__all__ = ["Source", "bring", "choose_run", "recordings_of", "run_and_targets"]

@@ -12,9 +12,15 @@ from tracekit.recording import Recording
 
 
 def bring(
-    paths: Sequence[Path], output: Path | None, target: str | None, progress: Progress
+    paths: Sequence[Path],
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
+
+    `run` is the number of the run that each is to be of, where they have several.
 
     Raises:
         UsageError: A path does not exist, or `output` is given for several recordings.
@@ -32,8 +38,8 @@ def bring(
             f"{', '.join([one.name for one in sources] + [name_of(one) for one in bundles])}.",
             hint="Leave --output out, or name the files of one recording.",
         )
-    made = [bring_exports(one, output, target, progress) for one in sources]
-    return made + [bring_bundle(one, output, target, progress) for one in bundles]
+    made = [bring_exports(one, output, target, progress, run) for one in sources]
+    return made + [bring_bundle(one, output, target, progress, run) for one in bundles]
 
 
 def _hint(paths: Sequence[Path]) -> str:

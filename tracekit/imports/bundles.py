@@ -15,13 +15,16 @@ from tracekit.recorder import Progress
 from tracekit.recording import Provenance, Recording, now
 from tracekit.stage import stage
 from tracekit.tables.in_place import leave_in_place
-from tracekit.toc import read_toc
 from tracekit.unpacking import unpack_bundle
 from tracekit.xctrace.tool import find_xctrace
 
 
 def bring_bundle(
-    bundle: Path, output: Path | None, target: str | None, progress: Progress
+    bundle: Path,
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
 ) -> Recording:
     """Make a run of a bundle, or of a zip file that holds one.
 
@@ -30,14 +33,16 @@ def bring_bundle(
         output: The run's folder; None for a new one.
         target: Whose rows count; None for the target of the recording.
         progress: Told what is being done.
+        run: Which run of the bundle, where it has several; None for the last one.
 
     Raises:
-        UsageError: The target is none of the processes, or the output is taken.
+        UsageError: The target is none of the processes, there is no such run, or the output is
+            taken.
         InputError: The bundle is damaged, or of a layout that is not known, and there is no
             xctrace to export it. Of a run nothing is left then.
         RecordingError: The run's folder cannot be written.
     """
-    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
+    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=run)
     recording = claimed(output, name_of(bundle), begun, [bundle])
     with (
         kept_unless_misused(recording),
@@ -51,8 +56,7 @@ def bring_bundle(
             unpack_bundle(bundle, recording.bundle)
         progress("opening the bundle")
         warnings = _opened(recording, progress)
-        toc = read_toc(recording.toc_file)
-        provenance = described(recording.provenance(), toc, name_of(bundle))
+        provenance = described(recording.provenance(), recording, name_of(bundle), run)
         provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
         recording.save_provenance(with_target(provenance, recording, target))
     return recording
@@ -61,12 +65,13 @@ def bring_bundle(
 def _opened(recording: Recording, progress: Progress) -> tuple[str, ...]:
     """Let the tables be read directly; where they cannot be, let xctrace export them."""
     try:
-        return leave_in_place(recording.bundle, recording.exports)
+        leave_in_place(recording.bundle, recording.exports)
     except InputError as error:
         if find_xctrace() is None:
             raise
         exported = choose("xctrace").export(recording, progress)
         return (f"{error.message} Its tables were exported by xctrace.", *exported)
+    return ()
 
 
 @contextmanager

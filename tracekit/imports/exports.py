@@ -18,22 +18,35 @@ from tracekit.toc import read_toc
 
 
 def bring_exports(
-    source: Source, output: Path | None, target: str | None, progress: Progress
+    source: Source,
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
 ) -> Recording:
     """Copy exports into a run's folder.
 
+    Args:
+        source: The exports.
+        output: The run's folder; None for a new one.
+        target: Whose rows count; None for the target of the recording.
+        progress: Told what is being done.
+        run: Which run of the trace, where it has several; None for the last one.
+
     Raises:
-        UsageError: The target is none of the processes, or the output is taken.
+        UsageError: The target is none of the processes, there is no such run, or the output is
+            taken.
         RecordingError: The exports cannot be copied.
         InputError: The TOC cannot be read.
     """
-    toc = read_toc(source.toc) if source.toc else None
+    if source.toc is not None:
+        read_toc(source.toc)
     begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
     recording = claimed(output, source.name, begun, source.tables)
     with kept_unless_misused(recording), stage(recording, "import"):
         progress(f"copying {len(source.tables)} tables")
         _copy(source, recording)
-        provenance = described(recording.provenance(), toc, source.name)
+        provenance = described(recording.provenance(), recording, source.name, run)
         recording.save_provenance(with_target(provenance, recording, target))
     return recording
 

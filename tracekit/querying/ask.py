@@ -28,7 +28,9 @@ class Asked:
 
 
 @contextmanager
-def asked(sql: str, paths: Sequence[Path], progress: Progress = quiet) -> Generator[Asked]:
+def asked(
+    sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
+) -> Generator[Asked]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
     The answer's rows can be read for as long as the context lasts. Tables that the question
@@ -38,6 +40,7 @@ def asked(sql: str, paths: Sequence[Path], progress: Progress = quiet) -> Genera
         sql: One statement that reads, in DuckDB's SQL.
         paths: What is asked; see `tracekit.querying.sources`.
         progress: Is told which table of which run is made.
+        number: Which run of a bundle that has several; None for the last.
 
     Raises:
         UsageError: It is no question, or names what there is not.
@@ -51,8 +54,10 @@ def asked(sql: str, paths: Sequence[Path], progress: Progress = quiet) -> Genera
         database = Database(folders(found), workshop)
         try:
             left_out = LeftOut()
-            views = Views(database, found, Opener(workshop), workshop, left_out, progress)
-            yield Asked(_answer(sql, database, views), left_out.warnings)
+            opener = Opener(workshop, number)
+            views = Views(database, found, opener, workshop, left_out, progress)
+            answer = _answer(sql, database, views)
+            yield Asked(answer, (*opener.notes, *left_out.warnings))
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:

@@ -129,8 +129,9 @@ def _digest(recording: Recording, name: str) -> str | None:
         if lasts is None:
             return None
         stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
-    targets = sorted(one.pid for one in recording.provenance().targets)
-    told = (_way_of_reading(name), targets, stamps)
+    provenance = recording.provenance()
+    targets = sorted(one.pid for one in provenance.targets)
+    told = (_way_of_reading(name), targets, provenance.run, stamps)
     return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
 
 

@@ -33,8 +33,12 @@ class Listing:
     warnings: tuple[str, ...]
 
 
-def listing(paths: Sequence[Path], progress: Progress = quiet) -> Listing:
+def listing(
+    paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
+) -> Listing:
     """List what can be asked of all runs, bundles and batches below paths; nothing is made.
+
+    Of a bundle with several runs `number` says which; None for the last.
 
     Raises:
         UsageError: As `tracekit.querying.sources`.
@@ -43,8 +47,9 @@ def listing(paths: Sequence[Path], progress: Progress = quiet) -> Listing:
     found = sources(paths)
     left_out = LeftOut()
     with TemporaryDirectory(prefix="tracekit-query-") as workshop:
-        counts = _counts(found, Opener(Path(workshop)), left_out, progress)
-    return Listing(tuple(_views(found, counts)), left_out.warnings)
+        opener = Opener(Path(workshop), number)
+        counts = _counts(found, opener, left_out, progress)
+    return Listing(tuple(_views(found, counts)), (*opener.notes, *left_out.warnings))
 
 
 def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progress) -> Counter[str]:

@@ -8,13 +8,21 @@ from tracekit.input_file import is_text
 from tracekit.pipeline import import_
 from tracekit.querying.sources import Run
 from tracekit.recording import Recording
+from tracekit.tables.exports import index
+from tracekit.tables.one_run import meant
 
 
 @dataclass(frozen=True)
 class Opener:
-    """Opens runs; bundles are imported into a private folder, each once."""
+    """Opens runs; bundles are imported into a private folder, each once.
+
+    `number` says which run of a bundle that has several; None for the last. `notes` grows with
+    sentences on bundles of which the last was taken.
+    """
 
     workshop: Path
+    number: int | None = None
+    notes: list[str] = field(default_factory=list[str])
     _imported: dict[Path, Recording | TracekitError] = field(
         default_factory=dict[Path, Recording | TracekitError]
     )
@@ -39,8 +47,11 @@ class Opener:
     def _import(self, bundle: Path) -> Recording | TracekitError:
         folder = self.workshop / "imported" / f"{len(self._imported)}-{bundle.stem}"
         try:
-            return import_([bundle], folder)[0]
+            found = import_([bundle], folder, run=self.number)[0]
+            _, several = meant(index(found.exports), found.exports, self.number, bundle.name)
         except InterruptedRunError as stop:
             raise KeyboardInterrupt from stop  # no fault of the bundle, which would be left out
         except TracekitError as error:
             return error
+        self.notes.extend(several)
+        return found

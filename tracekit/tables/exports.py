@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +41,8 @@ class ExportIndex:
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
     are those of each export, as they stand in it. `lost` says, in sentences, what a bundle must
     hold besides that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
-    `said`, why tables may be missing that nobody knows of.
+    `said`, why tables may be missing that nobody knows of. `of_runs` has those of `lost` and `said`
+    that are about one run, by its number.
     """
 
     tables: dict[str, tuple[Listed, ...]] = field(default_factory=dict[str, tuple[Listed, ...]])
@@ -51,6 +53,7 @@ class ExportIndex:
     lost: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    of_runs: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
 
     @property
     def schemas(self) -> dict[str, tuple[Path, ...]]:
@@ -100,7 +103,7 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
         bundle = opened(folder)
         toc = toc_of(bundle)
         tables = _by_schema(tables_in(bundle, toc))
-        return ExportIndex(tables, toc=toc, lost=_left_out(bundle), said=_unchecked(bundle))
+        return _with_lost(ExportIndex(tables, toc=toc), bundle)
     found = _exports(folder, memory)
     note = direct(folder)
     if note is None:
@@ -114,35 +117,36 @@ def index(folder: Path, memory: Path | None = None) -> ExportIndex:
             if not covered(one, there, found.toc)
         ]
         wanted = {one.file for one in new}
-        return replace(
-            found,
-            tables=_by_schema([*there, *new]),
-            lost=_left_out(bundle, wanted),
-            said=_unchecked(bundle),
-        )
+        return _with_lost(replace(found, tables=_by_schema([*there, *new])), bundle, wanted)
     except InputError as error:
         why = f"Tables of {called(note.path(folder))} are not read: {error.message}"
         return replace(found, unread=(why,))
 
 
-def _left_out(bundle: Bundle, wanted: Container[Path] | None = None) -> tuple[str, ...]:
-    """Return what is missing of a bundle, of those tables whose names are known if `wanted`."""
-    tables = (
-        one.left_out
-        for run in bundle.runs
-        for one in run.tables
-        if isinstance(one, Unreadable)
-        and (
-            wanted is None
-            or not one.schema
-            or Stored(bundle.path, one.run, one.number).file in wanted
+def _with_lost(
+    found: ExportIndex, bundle: Bundle, wanted: Container[Path] | None = None
+) -> ExportIndex:
+    """Add what is missing of a bundle, of those tables whose names are known if `wanted`."""
+    lost = {
+        run.number: tuple(
+            one.left_out
+            for one in run.tables
+            if isinstance(one, Unreadable)
+            and (
+                wanted is None
+                or not one.schema
+                or Stored(bundle.path, one.run, one.number).file in wanted
+            )
         )
+        for run in bundle.runs
+    }
+    said = {run.number: run.unchecked for run in bundle.runs}
+    return replace(
+        found,
+        lost=(*bundle.missing, *chain.from_iterable(lost.values())),
+        said=tuple(chain.from_iterable(said.values())),
+        of_runs={number: (*lost[number], *said[number]) for number in lost},
     )
-    return (*bundle.missing, *tables)
-
-
-def _unchecked(bundle: Bundle) -> tuple[str, ...]:
-    return tuple(one for run in bundle.runs for one in run.unchecked)
 
 
 def _exports(folder: Path, memory: Path | None) -> ExportIndex:

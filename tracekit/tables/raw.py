@@ -10,6 +10,7 @@ from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.exports import ExportIndex, Listed, index, refusal
 from tracekit.tables.flat import Flat
 from tracekit.tables.kept import Kept
+from tracekit.tables.one_run import of_one_run
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.stored import is_bundle
 from tracekit.toc import Toc
@@ -27,17 +28,31 @@ class MissingTableError(TracekitError, KeyError):
 
 
 class RawTables:
-    """The flat tables of a folder of exports; `warnings` grows with what readers say."""
+    """The flat tables of one run in a folder of exports; `warnings` grows with what readers say."""
 
-    def __init__(self, folder: Path, cache: Path | None = None) -> None:
-        """Look at the exports, without reading them; `cache` is where to keep what was read."""
+    def __init__(self, folder: Path, cache: Path | None = None, only: Choice = OPEN) -> None:
+        """Look at the exports, without reading them.
+
+        Args:
+            folder: The exports of one trace, or a bundle.
+            cache: Where to keep what was read.
+            only: The run to look at, the last one if it is not named, and a place in it.
+
+        Raises:
+            UsageError: There is no such run.
+            InputError: There is no table at such a place, or the exports cannot be listed.
+        """
         self.folder = folder
         self._cache = Cache(cache)
-        self._index: ExportIndex = index(folder, cache)
+        self._every = index(folder, cache)
+        one = of_one_run(self._every, folder, only)
+        self.run, self.of_runs = one.run, one.said
+        self._index: ExportIndex = one.index
         self._read: dict[tuple[Path, str, int | None, int | None], Kept | Flat] = {}
         left_out = [_left_out(path) for path in self._index.strange]
         found = self._index
-        self.warnings = dict.fromkeys([*left_out, *found.unread, *found.lost, *found.said])
+        said = [*self.of_runs, *left_out, *found.unread, *found.lost, *found.said]
+        self.warnings = dict.fromkeys(said)
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -56,6 +71,7 @@ class RawTables:
         return tuple(
             (instrument, line)
             for run in runs
+            if self.run in {None, run.number}
             for instrument, lines in run.settings.items()
             for line in lines
         )
@@ -94,7 +110,7 @@ class RawTables:
             InputError: The export cannot be read, or it is not clear which table is meant.
         """
         one = self.chosen(schema, choice)
-        place = kept_as(one, self._index.tables[schema])
+        place = kept_as(one, self._every.tables[schema])
         key = (one.file, schema, place.run, place.table)
         if key not in self._read:
             self._read[key] = self._cache.table(one.file, schema, place, self._index.toc)

@@ -1,7 +1,7 @@
 """The tables of a run: read when asked for, kept for the next time."""
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -22,24 +22,38 @@ _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # 
 
 
 class Tables(Mapping[str, pd.DataFrame]):
-    """The normalized tables of a folder of exports, by name.
+    """The normalized tables of one run in a folder of exports, by name.
 
     Each is read at its first use. A frame belongs to its caller: changing it changes no other.
     `warnings` grows with what readers have to say: damage, drift, rows left out.
     """
 
-    def __init__(self, exports: Path, targets: frozenset[int], cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        exports: Path,
+        targets: frozenset[int],
+        cache: Path | None = None,
+        only: Choice = OPEN,
+        said: Iterable[str] = (),
+    ) -> None:
         """Look at the exports, without reading them yet.
 
         Args:
             exports: The folder with the exports of one trace.
             targets: The pids of the recorded processes; their rows have `target` set.
             cache: Where to keep what was read, as Parquet; None keeps nothing.
+            only: The run, where the trace has several; without it the last one, which is said in
+                a warning. With a place, the tables there alone.
+            said: What is known of the exports beforehand, for the warnings.
+
+        Raises:
+            UsageError: There is no such run.
+            InputError: There is no table at such a place, or the exports cannot be listed.
         """
-        self._raw = RawTables(exports, cache)
+        self._raw = RawTables(exports, cache, only)
         self._targets = targets
         self._tables: dict[str, pd.DataFrame] = {}
-        self._warnings = dict.fromkeys(unknown(self._raw.schemas))
+        self._warnings = dict.fromkeys((*said, *unknown(self._raw.schemas)))
         self._remarks: dict[Remark, None] = {}
 
     @property
@@ -75,7 +89,7 @@ class Tables(Mapping[str, pd.DataFrame]):
         Args:
             schema: The schema, such as "metal-gpu-intervals".
             table: The table's place in the table of contents, where a schema occurs repeatedly.
-            run: Its run, where there are several.
+            run: Its run, which is the one that these tables are of.
             attributes: Some of its attributes there, such as {"counter-profile": "3"}.
 
         Raises:

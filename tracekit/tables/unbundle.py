@@ -11,6 +11,7 @@ from tracekit.tables.bundle.cells.notes import gathered
 from tracekit.tables.convert import convert, files_of
 from tracekit.tables.exports import ExportIndex, index
 from tracekit.tables.listed import Listed
+from tracekit.tables.one_run import of_one_run
 from tracekit.tables.place import Choice
 
 
@@ -34,27 +35,32 @@ def unbundle(
     folder: Path,
     suffix: str,
     progress: Callable[[str], None],
+    run: int | None = None,
     *,
     force: bool = False,
 ) -> Unbundled:
     """Write every table of a bundle as a flat one, under the name of its schema.
 
     Where a schema occurs again, its tables are called NAME-2, NAME-3 and so on, in the order of the
-    table of contents. Of several runs, each has a folder `run1`, `run2` of its own.
+    table of contents. Of several runs, each has a folder `run1`, `run2` of its own, unless one of
+    them is named.
 
     Args:
         bundle: The bundle.
         folder: Where to write; it is made.
         suffix: The format: .parquet, .csv or .feather.
         progress: Told which table is written.
+        run: The only run to write; None for all.
         force: Whether files of the same names are replaced that tracekit did not make.
 
     Raises:
-        UsageError: There is such a file.
+        UsageError: There is such a file, or no such run.
         InputError: The bundle is damaged, or of a layout that is not known.
         RecordingError: The files cannot be written.
     """
     found = index(bundle)
+    if run is not None:
+        found = of_one_run(found, bundle, Choice(run)).index
     tables = [one for listed in found.tables.values() for one in listed]
     outputs = [
         (one, folder / f"{name}{suffix}") for one, name in _named(tables) if not one.unreadable

@@ -8,7 +8,8 @@ from pathlib import Path
 from tracekit.errors import ToolError
 from tracekit.recorder import Progress
 from tracekit.recording import Recording
-from tracekit.toc import TocRun, Wanted, read_toc, wanted
+from tracekit.toc import TocRun, Wanted, wanted
+from tracekit.toc.several import own
 from tracekit.xctrace.counters import counter_set, no_counters, without_repeats
 from tracekit.xctrace.tool import Xctrace
 
@@ -61,7 +62,7 @@ def export(
     progress: Progress,
     seen: Seen = Seen(),
 ) -> tuple[str, ...]:
-    """Export the TOC and those tables of the last run that are chosen.
+    """Export the TOC and those tables of the recording's run that are chosen.
 
     The table of the trace's clock is exported besides. A table that fails leaves the others
     alone; what is to be said of it is in the warnings that are returned. What is `seen` in
@@ -72,10 +73,9 @@ def export(
     """
     progress("table of contents")
     tool.toc(recording.bundle, recording.toc_file)
-    runs = read_toc(recording.toc_file).runs
-    if not runs:
+    run, account = own(recording), _Account(set(seen.filled), set(seen.empty))
+    if run is None:
         raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
-    run, account = runs[-1], _Account(set(seen.filled), set(seen.empty))
     there = frozenset(table.schema for table in run.tables)
     absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
     while fresh := ({*choose(there - account.empty), TIME_INFO} & there) - account.asked:

@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
-from tracekit.errors import InputError
+from tracekit.errors import InputError, UsageError
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.flat import read_flat
@@ -102,5 +102,5 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     write_exports(bundle, tmp_path / "out", everything, QUIET)
     with pytest.raises(InputError, match="is there already"):
         write_exports(bundle, tmp_path / "out", everything, QUIET)
-    with pytest.raises(InputError, match="has no run 2"):
+    with pytest.raises(UsageError, match="has no run 2"):
         write_exports(bundle, tmp_path / "other", everything, QUIET, number=2)

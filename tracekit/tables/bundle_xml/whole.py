@@ -14,6 +14,7 @@ from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import inferred, write_table
 from tracekit.toc import TocRun, Wanted, wanted
+from tracekit.toc.several import assumed, required
 
 TOC_FILE = "toc.xml"
 _SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)
@@ -50,7 +51,8 @@ def write_exports(
         number: Which run, the last one if it is not said.
 
     Raises:
-        InputError: The folder holds something, there is no such run, or the bundle is damaged.
+        UsageError: There is no such run.
+        InputError: The folder holds something, or the bundle is damaged.
         RecordingError: Nothing can be written there.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -68,17 +70,14 @@ def write_exports(
     absent = sorted(schemas.difference(one.schema for one in listed(run)))
     lacking = [f"The recording has no table {name}." for name in absent]
     told = (*lacking, *done.warnings, *_unsure(run, schemas, meanings))
+    if number is None:
+        told = (*assumed(toc_of(bundle).runs, toc_run, called(bundle.path)), *told)
     return replace(done, warnings=tuple(dict.fromkeys(told)))
 
 
 def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:
-    toc = toc_of(bundle)
-    runs = {run.number: run for run in bundle.runs}
-    wanted_number = bundle.runs[-1].number if number is None else number
-    if wanted_number not in runs:
-        known = ", ".join(map(str, runs))
-        raise InputError(f"{called(bundle.path)} has no run {number}.", hint=f"It has {known}.")
-    return runs[wanted_number], next(one for one in toc.runs if one.number == wanted_number)
+    toc_run = required(toc_of(bundle).runs, number, called(bundle.path))
+    return next(run for run in bundle.runs if run.number == toc_run.number), toc_run
 
 
 def _chosen(run: BundleRun, choose: Choose) -> frozenset[str]:

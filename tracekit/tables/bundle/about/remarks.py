@@ -15,13 +15,18 @@ VERIFIED_BUILDS = ("17A5295f", "17C529")
 _BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
 
 
-def remarks_of(bundle: Bundle) -> tuple[str, ...]:
+def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
     """Return sentences on what is missing, unreadable or not verified, each once.
+
+    Args:
+        bundle: The bundle.
+        number: The run that they are about; None for all runs.
 
     Raises:
         BundleError: A run has no folder of stores.
     """
-    said = (one for run in bundle.runs for one in _of_run(run))
+    runs = (run for run in bundle.runs if number in {None, run.number})
+    said = (one for run in runs for one in _of_run(run))
     return tuple(dict.fromkeys((*bundle.missing, *_tags(bundle), *said)))
 
 
