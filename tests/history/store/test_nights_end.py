@@ -1,6 +1,7 @@
 """A history that is gone, full or locked when a night ends: nothing measured is lost."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tracekit.history.night import Outcome
 from tracekit.history.store import Store
 from tracekit.nightly import run_night
 from tracekit.nightplan import read_plan
+from tracekit.recording import save
 
 _SMALL = 64 << 10  # bytes: more than a night's document has, less than a history
 _LITTLE = 12 << 10  # bytes: less than a night's document of many pairs has
@@ -93,7 +95,7 @@ def test_a_history_that_may_not_grow_at_a_nights_end(nights: Nights) -> None:
 
 
 def test_a_disk_that_is_full_while_a_night_runs(nights: Nights) -> None:
-    """What was written last stays whole, and the next night takes it up."""
+    """What was written last stays whole, and the next night takes it up if it is to be kept."""
     nights.plan(capture="pairs = 12")
     limit = (_LITTLE, resource.RLIM_INFINITY)
     code, shown, said = nights.run(
@@ -108,6 +110,11 @@ def test_a_disk_that_is_full_while_a_night_runs(nights: Nights) -> None:
     assert [one.name for one in nights.output.rglob("*unfinished*")] == []
 
     nights.plan()
+    assert not cut.kept
+    run_night(read_plan(nights.top / "tracekit.toml"))
+    assert cut.id not in ids(str(nights.output / "history.db"))
+
+    save(nights.output / cut.id / "night.json", replace(cut, kept=True))
     run_night(read_plan(nights.top / "tracekit.toml"))
     with Store.open(str(nights.output / "history.db"), migrate=False) as store:
         recovered = store.night(cut.id)
