@@ -208,9 +208,10 @@ def _shown(path: Path) -> str:
         return "\n".join(_columns(pq.read_table(path)))
     if path.suffix == ".html":
         page = html.fromstring(path.read_bytes())
-        for hidden in page.xpath("//script|//style"):
+        for hidden in [*page.iter("script", "style")]:
             hidden.drop_tree()
-        return "\n".join(" ".join(line.split()) for line in page.itertext() if line.strip())
+        lines = (" ".join(str(line).split()) for line in page.itertext())
+        return "\n".join(line for line in lines if line)
     if path.suffix == ".json":
         return json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True)
     if path.suffix in _TEXT and path.stat().st_size < 1 << 20:

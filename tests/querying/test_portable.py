@@ -76,7 +76,7 @@ def test_words_are_those_of_duckdb(column: str, database: Database) -> None:
     read = pd.read_csv(io.BytesIO(file.getvalue()), dtype="string", skip_blank_lines=False)
     assert [None if pd.isna(one) else str(one) for one in read[column][:3]] == expected
     shown, _ = first(database.answer(sql), 9, short=True)
-    assert [one.replace("\\x00", "\0") for (one,) in shown] == [one or "" for one in expected]
+    assert [one.replace("\\u0000", "\0") for (one,) in shown] == [one or "" for one in expected]
 
 
 @pytest.mark.parametrize("sql", ["hugeint as big", "[hugeint] as big"])

@@ -88,7 +88,7 @@ def test_the_first_rows_are_shown_and_all_are_counted(database: Database) -> Non
 def test_cells_are_plain_words(database: Database) -> None:
     sql = "select null a, true b, 1/3 c, ['x'] d, chr(27) || '[31m' || chr(10) e"
     assert first(database.answer(sql), 9, short=True)[0] == [
-        ("", "true", "0.333333", '["x"]', "\\x1b[31m\\n")
+        ("", "true", "0.333333", '["x"]', "\\u001b[31m\\n")
     ]
     assert first(database.answer(sql), 9, short=False)[0][0][2] == "0.3333333333333333"
 

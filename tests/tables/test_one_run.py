@@ -24,7 +24,7 @@ FOUND = ExportIndex(
     {"tick": (listed(1, 1), listed(2, 1), listed(2, 2), listed(None, None))},
     toc=TOC,
     lost=("of one", "of two", "of all"),
-    left_out={1: ("of one",), 2: ("of two",)},
+    of_runs={1: ("of one",), 2: ("of two",)},
 )
 
 
