@@ -124,9 +124,10 @@ def test_a_view_is_no_table_of_issues(tmp_path: Path) -> None:
     assert "is no database that can be read" in told
 
 
-def test_an_empty_file_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [0, -1, -4096])
+def test_a_cut_file_is_told(tmp_path: Path, kept: int) -> None:
     bundle = written(tmp_path, MAPPING)
-    (bundle / NAME).write_bytes(b"")
+    (bundle / NAME).write_bytes((bundle / NAME).read_bytes()[:kept])
     (told,) = noted(bundle)
     assert "is no database that can be read" in told
 

@@ -19,6 +19,7 @@ _LONGEST = 1 << 16
 _MOST_ISSUES = 20
 _MOST_LETTERS = 200
 _HEALTHY = (2, "Data stream: Time Mapping")
+_PAGE = "PRAGMA page_size"
 _WHOLE = "PRAGMA quick_check(1)"
 _TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'ZISSUE'"
 _ISSUES = """
@@ -50,7 +51,9 @@ def _read(path: Path) -> Iterator[str]:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: 1, _STEPS)
         database.execute("PRAGMA trusted_schema = OFF")
-        if database.execute(_WHOLE).fetchone() != ("ok",):
+        [page] = database.execute(_PAGE).fetchone()
+        # Of a last page that is cut, the rest would be read as zeroes.
+        if path.stat().st_size % page or database.execute(_WHOLE).fetchone() != ("ok",):
             raise sqlite3.DatabaseError
         if database.execute(_TABLE).fetchone()[0] != 1:
             raise sqlite3.DatabaseError
