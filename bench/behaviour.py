@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from lxml import html
+from lxml import etree, html
 
 from labelled.drawn import clean
 from labelled.faults import FAULTS
@@ -208,8 +208,7 @@ def _shown(path: Path) -> str:
         return "\n".join(_columns(pq.read_table(path)))
     if path.suffix == ".html":
         page = html.fromstring(path.read_bytes())
-        for hidden in [*page.iter("script", "style")]:
-            hidden.drop_tree()
+        etree.strip_elements(page, "script", "style", with_tail=False)
         lines = (" ".join(str(line).split()) for line in page.itertext())
         return "\n".join(line for line in lines if line)
     if path.suffix == ".json":
