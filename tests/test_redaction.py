@@ -2,7 +2,8 @@
 
 import pytest
 
-from tracekit.recording import Process, Provenance
+from tracekit.capabilities import Capabilities, Combination, Identity
+from tracekit.recording import Overhead, Process, Provenance, Stage
 from tracekit.redaction import Redaction, redact_provenance, redaction
 
 PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>"))
@@ -88,3 +89,74 @@ def test_words_that_name_nobody_are_never_left_out() -> None:
 def test_longer_names_go_first() -> None:
     found = redaction([("grace-mini", "<host>"), ("grace", "<user>")])
     assert found("grace-mini of grace") == "<host> of <user>"
+
+
+@pytest.mark.parametrize(
+    "name", ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
+)
+def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", name)
+    monkeypatch.setattr("socket.gethostname", lambda: f"{name}.local")
+    shown = redaction()
+    for words in (
+        f"The {name} was {name}.",
+        f"--{name} {name}",
+        f"a {name}/other",
+        f"the {name}'s clock",
+    ):
+        assert shown(words) == words
+    for path in (
+        f"/Users/{name}/x",
+        f"/home/{name}",
+        f"/data/{name}/x",
+        f"{name}/x",
+        f"a/{name}/b",
+    ):
+        assert name not in shown(path)
+    assert shown(f"{name}@there, me@{name}") == "<user>@there, me@<user>"
+    assert shown(f"on {name}.local now") == "on <host> now"
+    assert name not in shown(f"{name}\u2019s Mac")
+
+
+def test_a_name_that_is_no_word_is_left_out_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "zwetschge")
+    assert redaction()("by zwetschge in a/zwetschge-x") == "by <user> in a/<user>-x"
+
+
+def test_what_a_program_acts_on_stays_as_it_is() -> None:
+    everything = Redaction(tuple((one, "<user>") for one in "done auto paged xctrace now".split()))
+    provenance = Provenance(
+        recorder="xctrace",
+        workload="paged",
+        stages={"record": Stage("done", "now", "done by paged")},
+        warnings=("paged is done",),
+    )
+    shown = redact_provenance(provenance, everything)
+    assert (shown.recorder, shown.workload, shown.method) == ("xctrace", "paged", "auto")
+    assert shown.stages == {"record": Stage("done", "now", "<user> by <user>")}
+    assert shown.warnings == ("<user> is <user>",)
+
+
+def test_no_text_of_any_field_keeps_a_name() -> None:
+    said = "/Users/ada/x by ada on ada-mac"
+    combination = Combination("launch", counters=False, failure=said, warnings=(said,))
+    provenance = Provenance(
+        workloads=said,
+        parameters={"weights": said, "all": [said, {"more": said}]},
+        command=("env", f"HOME={said}", said),
+        command_lines=((said,),),
+        targets=(Process(7, said),),
+        target_reason=said,
+        templates=(said,),
+        instruments=(said,),
+        end_reason=said,
+        machine={"model": said},
+        capabilities=Capabilities(Identity(), "now", (combination,)),
+        clock={"source": said},
+        overhead=Overhead(reason=said),
+        stages={"export": Stage("failed", "now", said)},
+        warnings=(said,),
+    )
+    assert "ada" not in repr(redact_provenance(provenance, redact))

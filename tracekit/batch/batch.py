@@ -13,7 +13,7 @@ from tracekit.batch.analysing import Choices, Task
 from tracekit.batch.finding import sources_of
 from tracekit.batch.page import write_page
 from tracekit.batch.results import RESULTS, Known, Results
-from tracekit.batch.row import Row
+from tracekit.batch.row import Row, worded
 from tracekit.batch.source import Source
 from tracekit.batch.tables import forget_tables
 from tracekit.batch.tally import Tally
@@ -28,7 +28,7 @@ from tracekit.holder import HeldError, opened, taken
 from tracekit.input_file import legible
 from tracekit.outputs import require_apart
 from tracekit.recorder import Progress, quiet
-from tracekit.redaction import nothing, redact_all, redaction
+from tracekit.redaction import nothing, redaction
 
 if TYPE_CHECKING:
     from tracekit.batch.workers import Workers
@@ -140,7 +140,7 @@ class _Writer:
 
     def write(self, rows: tuple[Row, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
-        rows = tuple(redact_all(row, self._worded) for row in rows)
+        rows = tuple(worded(row, self._worded) for row in rows)
         for row in rows:
             forget_tables(self._plan.output, row.key, row.tables)
         self._results.write(rows)

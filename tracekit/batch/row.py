@@ -1,5 +1,6 @@
 """What a batch keeps of a recording: one row of its data set."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -109,6 +110,17 @@ _TYPES: dict[str, pa.DataType] = {
     "tables": pa.list_(pa.string()),
 }
 ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Row.__annotations__])
+
+
+def worded(row: Row, say: Callable[[str], str]) -> Row:
+    """Return the row with what it says in words, and where it lies, as results have it.
+
+    Names of rules, metrics, tables and states stay as they are.
+    """
+    found = (replace(one, message=say(one.message), advice=say(one.advice)) for one in row.findings)
+    words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
+    told: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
+    return replace(row, **told, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
 
 
 def judged(row: Row, recording: Recording, result: Result) -> Row:
