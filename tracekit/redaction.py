@@ -161,12 +161,16 @@ def _where_a_name(text: str, name: str, substitute: str) -> str:
     )
 
 
-@cache
 def _is_a_word(name: str) -> bool:
     """Tell whether tracekit itself uses a name as a word, in what it says or lets choose from."""
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return any(
-        word.search(file.read_text(encoding="utf-8", errors="replace"))
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", _spoken()) is not None
+
+
+@cache
+def _spoken() -> str:
+    """Return all that tracekit could say, and more: its own files."""
+    return "\n".join(
+        file.read_text(encoding="utf-8", errors="replace")
         for suffix, place in _SPOKEN
         for file in (shipped(place) if place else Path(__file__).parent).rglob(f"*{suffix}")
     )
