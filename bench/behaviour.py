@@ -187,6 +187,7 @@ def _done(job: Job) -> str:
             path
             for path in work.rglob("*")
             if path.is_file()
+            and ".home" not in path.parts
             and before.get(path) != path.stat().st_mtime_ns
             # What is kept of files names their inodes; its tables are compared.
             and (path.parent.name, path.suffix) != ("tables", ".json")
