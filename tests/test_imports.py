@@ -199,9 +199,7 @@ def test_imported_files_are_left_as_they_were(exports: Path, tmp_path: Path) -> 
     assert {one.name: one.read_bytes() for one in exports.iterdir()} == before
 
 
-def test_an_export_cut_in_half_is_analyzed_with_a_warning_and_gives_no_numbers(
-    exports: Path, tmp_path: Path
-) -> None:
+def test_of_an_export_that_was_cut_no_number_is_made(exports: Path, tmp_path: Path) -> None:
     table = exports / "mine_intervals.xml"
     text = table.read_text()
     table.write_text(text[: text.rindex("<row>") + 40])
@@ -211,7 +209,8 @@ def test_an_export_cut_in_half_is_analyzed_with_a_warning_and_gives_no_numbers(
     count = result.metric("gpu_interval_count")
     assert count is not None
     assert count.value is None
-    assert count.reason.startswith("rows of the table gpu_intervals are missing: ")
+    assert "rows of the table gpu_intervals are missing" in count.reason
+    assert [one.rule for one in result.findings if one.severity == "error"] == ["capture-truncated"]
 
 
 RECORDINGS = (
