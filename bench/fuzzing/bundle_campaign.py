@@ -175,11 +175,11 @@ def each(bundle: Path) -> Tally:
     tally, subject = Tally(), Subject(bundle)
     for name in subject.names:
         for instead in _INSTEAD:
-            tally.take(subject.tried(1, Damage(instead, (name,), gone(bundle, name, instead))))
+            tally.take(subject.tried(_ALL, Damage(instead, (name,), gone(bundle, name, instead))))
         content = (bundle / name).read_bytes()
         for part in (len(content) // 2, len(content) - 1):
             cut = Damage("cut", (name,), replaced(bundle, name, content[:part]))
-            tally.take(subject.tried(1, cut))
+            tally.take(subject.tried(_ALL, cut))
     return tally
 
 

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
+from small_bundle import PYTHON, intervals
+from tracekit.analysis.families import families
 from tracekit.errors import InputError
+from tracekit.tables import Tables
 from tracekit.tables.cache import Cache
 from tracekit.tables.convert import convert
 from tracekit.tables.flat import read_flat
@@ -80,6 +83,18 @@ def test_a_kept_table_shares_texts_too(xml: Path, tmp_path: Path) -> None:
         assert isinstance(found, expected)
         require_repeated(found.part(), LETTERS, ROWS)
         assert len(set(map(id, found.part()["text"]))) <= 5  # one for each part of the file
+
+
+def test_a_normalized_table_shares_texts_too(tmp_path: Path) -> None:
+    short = intervals(*[(place, 1, PYTHON) for place in range(ROWS)])
+    columns = [*short.columns, Col("event-label", "L", "XRMetalObjectLabelTypeID")]
+    table = Table(short.schema, columns, [(*row, LETTERS) for row in short.rows])
+    bundle = write_bundle(tmp_path / "x.trace", [table])
+    labels = Tables(bundle, frozenset())["gpu_intervals"]["label"]
+    assert (labels == LETTERS).tolist() == [True] * ROWS
+    assert len(set(map(id, labels))) == 1
+    codes, names = families(labels)
+    assert (codes.tolist(), names) == ([0] * ROWS, (LETTERS,))
 
 
 _CHILD = """

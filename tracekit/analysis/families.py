@@ -21,7 +21,9 @@ def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
 
     A family is a label without the process and the instance that it names at its end.
     """
-    texts = labels.fillna("").astype("string")
+    texts = labels.fillna("")
+    if not isinstance(texts.dtype, pd.StringDtype):
+        texts = texts.astype("string")
     if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
         codes, names = _named(texts)
     else:

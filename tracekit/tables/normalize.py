@@ -182,7 +182,8 @@ def _flag(values: pd.Series) -> pd.Series:
 
 
 def _text(values: pd.Series) -> pd.Series:
-    return values.astype("string")
+    # Texts that their cells share would not be shared in another storage.
+    return values if isinstance(values.dtype, pd.StringDtype) else values.astype("string")
 
 
 def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:

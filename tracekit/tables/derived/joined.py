@@ -33,7 +33,7 @@ def conformed(joined: Joined, schema: Schema) -> pd.DataFrame:
         columns[column.name] = (
             pd.Series(pd.NA, index=index, dtype=dtype)
             if values is None
-            else values.astype(dtype).set_axis(index)
+            else (values if values.dtype == "string" else values.astype(dtype)).set_axis(index)
         )
     if schema.more:
         names = [name for name in joined.columns if name not in columns]
