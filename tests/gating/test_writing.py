@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from devices import device
 from gate_night import NIGHT
 from tracekit.errors import RecordingError
 from tracekit.gating.writing import (
@@ -50,11 +51,12 @@ def test_a_report_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 def test_a_device_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/dev/null")
+    null = device(tmp_path, "null")
+    (tmp_path / "link").symlink_to(null)
     places = Destinations(junit=tmp_path / "link")
     assert write_reports(REPORT, places) == []
     assert (tmp_path / "link").is_symlink()
-    assert not Path("/dev/null").is_file()
+    assert null.is_char_device()
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:
