@@ -53,6 +53,14 @@ def test_the_second_axis_is_whether_the_queue_was_drained(bare: Any, tables: Any
     assert [words.split()[0] for words, _ in drained] == ["followed", "came", "is"]
 
 
+def test_shares_that_a_missing_table_could_change_are_marked(bare: Any, tables: Any) -> None:
+    assert bubbles.context(bare.result, tables)["unsure"] == ""
+    tables["causes"] = pd.DataFrame({"cause": ["driver", "host-late"], "reason": ["no x.", None]})
+    assert bubbles.context(bare.result, tables)["unsure"] == (
+        "These shares are not sure, as time of one cause may count for another: no x."
+    )
+
+
 def test_what_is_unattributed_is_said_where_it_is_nought(bare: Any, tables: Any) -> None:
     tables["gaps"] = tables["gaps"].iloc[:3]
     last = bubbles.context(bare.result, tables)["causes"][-1]

@@ -3,7 +3,7 @@
 from tracekit.analysis.idle.advice import advice
 from tracekit.analysis.idle.cause import CAUSES, Cause, Drained
 from tracekit.analysis.idle.gaps import SHORTEST, gaps_table, loaded_table
-from tracekit.analysis.idle.known import causes_table, why_unknown
+from tracekit.analysis.idle.known import causes_table, unsure, why_unknown
 from tracekit.analysis.idle.shares import (
     by_cause,
     drained_time,
@@ -28,5 +28,6 @@ __all__ = [
     "loaded_time",
     "longest_gaps",
     "most_told",
+    "unsure",
     "why_unknown",
 ]

@@ -110,6 +110,18 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
     return "" if pd.isna(reason) else str(reason)
 
 
+def unsure(causes: pd.DataFrame) -> str:
+    """Say what was not recorded, so that its time counts for other causes; "" where all was.
+
+    Of work on a CPU nothing is said: its causes are those that the workload tells.
+    """
+    reasons = dict.fromkeys(causes["reason"].dropna())
+    if not reasons or ON_THE_CPU in reasons:
+        return ""
+    listed = "; ".join(one.rstrip(".") for one in reasons)
+    return f"These shares are not sure, as time of one cause may count for another: {listed}."
+
+
 def _told(spans: pd.DataFrame | None, name: str) -> bool:
     return spans is not None and bool((spans["name"] == name).any())
 

@@ -16,7 +16,7 @@ from tracekit.analysis.idle import (
     loaded_time,
     longest_gaps,
     most_told,
-    why_unknown,
+    unsure,
 )
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
@@ -73,7 +73,7 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     if idle <= limit * load:
         return
     own = of_target(gpu_intervals, targets)
-    shares = by_cause(long)
+    shares, doubt = by_cause(long), unsure(causes)
     yield Finding(
         rule="bubbles",
         severity=Severity.WARNING,
@@ -81,7 +81,7 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
             f"{_window(phases, own, load)} ({duration(idle)} of {duration(load)}), in "
             f"{_counted(long)}. By cause: {_listed(shares, idle)}."
-            f"{_unsure(own, causes)}{_meanwhile(long, idle)}"
+            f"{doubt and f' {doubt}'}{_meanwhile(long, idle)}"
         ),
         advice=advice(shares),
         evidence=longest_gaps(long),
@@ -119,17 +119,6 @@ def _listed(shares: dict[Cause, int], idle: int) -> str:
     named = ", ".join(f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in ranked)
     rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
     return f"{named}; {rest}" if named else rest
-
-
-def _unsure(own: pd.DataFrame, causes: pd.DataFrame) -> str:
-    """Say what was not recorded, so that its time counts for other causes."""
-    if (own["clock"] == "host").any():
-        return ""
-    reasons = dict.fromkeys(why_unknown(causes, one).rstrip(".") for one in Cause)
-    told = "; ".join(filter(None, reasons))
-    if not told:
-        return ""
-    return f" These shares are not sure, as time of one cause may count for another: {told}."
 
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:

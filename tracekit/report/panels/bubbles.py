@@ -13,6 +13,7 @@ from tracekit.analysis.idle import (
     by_cause,
     idle_time,
     loaded_time,
+    unsure,
 )
 from tracekit.analysis.result import Result
 from tracekit.report.panel import Context, Panel, Tables
@@ -54,6 +55,7 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
         "loaded": 0 if loaded.absence else loaded_time(loaded.frame),
         "gaps": gaps["gap"].nunique() if idle else 0,
         "causes": list(_causes(gaps, idle)) if idle else [],
+        "unsure": _unsure(tables) if idle else "",
         "drained": _drained(gaps, idle) if idle else [],
         "shortest": SHORTEST,
         "window": _window(tables),
@@ -65,6 +67,11 @@ def _window(tables: Tables) -> str:
     """Return what the time is called in which idle time was looked for."""
     window = steady_or_busy_window(tables)
     return window.name if window else "the steady window"
+
+
+def _unsure(tables: Tables) -> str:
+    known = rows(tables, "causes")
+    return "" if known.absence else unsure(known.frame)
 
 
 def _causes(gaps: pd.DataFrame, idle: int) -> Iterator[CauseRow]:
