@@ -21,7 +21,6 @@ from tracekit.cli import application
 
 FILES = [name for name in LINES if "." in output_of(name)]
 FOLDERS = [name for name in LINES if output_of(name) == "OUT"]
-RECORDERS = {"capture", "record"}  # what they know of a run they save as it begins
 # Names of users that states, workloads and other fields have as well.
 WORDS = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
 READ_ONLY = Path("/sys")  # where not even root can write
@@ -50,8 +49,7 @@ def unharmed(name: str, world: World) -> Iterator[None]:
     children = set(psutil.Process().children(recursive=True))
     yield
     assert world.contents() == before
-    begun = {str(world.out / "out" / "recording.json")} if name in RECORDERS else set[str]()
-    assert set(world.leftovers()) <= begun
+    assert world.leftovers() == []
     left = set(psutil.Process().children(recursive=True)) - children
     # multiprocessing's own, which serves this process as long as it lives
     assert [one for one in left if "resource_tracker" not in " ".join(one.cmdline())] == []
