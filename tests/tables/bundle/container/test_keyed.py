@@ -21,6 +21,9 @@ OBJECTS: list[Any] = [
 ]
 
 
+UNREADABLE = b'<?xml version="1.0" encoding="UPF-8"?><plist/>'
+
+
 def archived(objects: list[Any] = OBJECTS, root: int = 1) -> bytes:
     plain = {"$objects": objects, "$top": {"root": UID(root)}}
     return plistlib.dumps(plain, fmt=plistlib.FMT_BINARY)
@@ -54,7 +57,7 @@ def test_a_dictionary_by_numbers_that_counts_too_few_is_told() -> None:
         list(archive.by_number(archive.root))
 
 
-@pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100])
+@pytest.mark.parametrize("content", [b"", b"bplist00", b"<plist", b"\x00" * 100, UNREADABLE])
 def test_what_is_no_property_list_is_told(content: bytes) -> None:
     with pytest.raises(ArchiveError, match="is no property list"):
         plist(content)

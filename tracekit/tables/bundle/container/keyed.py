@@ -19,8 +19,7 @@ _FAILURES = (
     plistlib.InvalidFileException,
     ExpatError,
     ValueError,
-    KeyError,
-    IndexError,
+    LookupError,  # a key, a place, or the name of an encoding
     TypeError,
     AttributeError,
     OverflowError,
