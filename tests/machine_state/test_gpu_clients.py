@@ -69,6 +69,7 @@ def test_an_entry_that_is_strange_costs_no_other() -> None:
         (b"\n", "there are no entries that name"),
         (b"+-o AGXDeviceUserClient", "ioreg prints no property list"),
         (b"<?xml version='1.0'?><plist><arr", "ioreg prints no property list"),
+        (b"<?xml version='1.0' encoding='UPF-8'?><plist/>", "ioreg prints no property list"),
         (plistlib.dumps({"a": 1}), "ioreg prints no list of entries"),
     ],
 )

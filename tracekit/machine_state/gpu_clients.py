@@ -43,7 +43,7 @@ def read(printed: bytes, at: float) -> Clients:
     """Read the property list that `COMMAND` prints."""
     try:
         found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
-    except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
+    except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return Clients(at, why=f"ioreg prints no property list: {error}.")
     if not isinstance(found, list):
         return Clients(at, why="ioreg prints no list of entries.")

@@ -138,7 +138,7 @@ def property_list(job: Job) -> dict[str, Any]:
 
 def _read(file: Path) -> Installed | None:
     """Read an agent of ours; None where the file is none."""
-    with suppress(OSError, ValueError, KeyError, TypeError, ExpatError, AttributeError):
+    with suppress(OSError, ValueError, LookupError, TypeError, ExpatError, AttributeError):
         found = plistlib.loads(file.read_bytes())
         due = found["StartCalendarInterval"]
         return Installed(

@@ -42,7 +42,7 @@ def read(document: bytes) -> Taken:
     """Read one property list, whole, with NULs around it or not."""
     try:
         sample: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
-    except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
+    except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
         return Taken((), (f"{NAME}: a document is no property list: {error}.",))
     if not isinstance(sample, dict):
         return Taken((), (f"{NAME}: a document holds no dictionary.",))
