@@ -86,6 +86,7 @@ def test_a_last_night_is_told_with_its_outcome(
     folder.mkdir(parents=True)
     document = {
         "id": folder.name,
+        "plan": plan.name,
         "started": "2026-11-21T02:30:00+00:00",
         "ended": "2026-11-21T03:00:00+00:00",
         "outcome": "inconclusive",
@@ -102,6 +103,7 @@ def test_an_outcome_is_not_said_twice(launchd: Fakes, plan: NightPlan, tracekit:
     folder.mkdir(parents=True)
     document = {
         "id": folder.name,
+        "plan": plan.name,
         "started": "2026-11-21T02:30:00+00:00",
         "outcome": "regression",
         "reason": "Regression: decode is slower.",

@@ -55,13 +55,13 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
     from tracekit.tables.place import Choice
     from tracekit.tables.raw import RawTables
 
-    if schema is None:
-        raise UsageError(
-            f"It is not said which table of {bundle} to write.",
-            hint="Name it with --schema, or write all of them: --to parquet.",
-        )
     with writing(files_of(output), [bundle], force=force), console.progress("convert"):
         raw = RawTables(bundle, only=Choice(choice.run))
+        if schema is None:
+            raise UsageError(
+                f"It is not said which table of {bundle} to write.",
+                hint="Name it with --schema, or write all of them: --to parquet.",
+            )
         one = raw.chosen(schema, choice)
         place = Choice(one.place.run, one.place.index)
         converted = convert(one.file, output, schema, place, toc=raw.toc)
