@@ -54,6 +54,13 @@ def test_a_full_machine_spoils_times_of_either_direction(
     assert len(conditions([full], [full])) == 2
 
 
+def test_a_run_without_samples_in_its_window_shows_no_crowd(sample: Make, tables: Make) -> None:
+    late = pd.DataFrame({"time": [10**12], "cpu": [1.0], "machine": [2.0]}).convert_dtypes()
+    own = tables([9] * 40) | {"process_samples": late}
+    one = sample([9] * 40, "short", tables=own, machine={"chip": "a chip", "cores": 2})
+    assert conditions([one], [one]) == ()
+
+
 def test_room_that_is_left_spoils_nothing(sample: Make, tables: Make, noisy: Make) -> None:
     times = noisy(1_000_000)
     assert conditions([sample(times)], [crowded(sample, tables, times, others=0.5)]) == ()

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import pandas as pd
+
 from tracekit.analysis.intervals import steady_window
 from tracekit.errors import TracekitError
 from tracekit.history.sample import Sample
@@ -75,6 +77,8 @@ def _crowded(sample: Sample) -> Iterator[tuple[str, str]]:
         return
     inside = samples[samples["time"].between(window.start, window.end)]
     used, own = inside["machine"].median(), inside["cpu"].median()
+    if pd.isna(used) or pd.isna(own):
+        return  # no sample fell into the window, or the system gave none
     if used >= _FULL * cores and used - own >= _NOTABLE:
         yield (
             CROWDED,
