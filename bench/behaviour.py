@@ -15,7 +15,6 @@ Large changes that are to change nothing are made between two recordings of this
 import argparse
 import filecmp
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -45,7 +44,6 @@ from stored_nights import entry_of, judged_of, night_of, pair_of  # noqa: E402
 
 CORPUS = Path(os.environ.get("TRACEKIT_CORPUS", ROOT.parent / "shared" / "corpus"))
 NIGHTS = 30
-_TEXT = {".json", ".md", ".xml", ".csv", ".prom", ".sarif", ".txt", ".toml"}
 _TODAY = re.compile(rf"{datetime.now(UTC):%Y-%m-%d}[T ][0-9:.-]+(Z|[+-]\d\d:\d\d)?")
 _READ = """
 import sys, warnings, tracekit
@@ -81,17 +79,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     match chosen.what, chosen.folders:
         case "inputs", [folder]:
-            make_inputs(folder.resolve())
+            return make_inputs(folder.resolve())
         case "record", [inputs, out]:
-            record(inputs.resolve(), out.resolve(), chosen.only, chosen.jobs)
+            return record(inputs.resolve(), out.resolve(), chosen.only, chosen.jobs)
         case "compare", [before, after]:
             return compare(before, after)
         case _:
-            parser.error("inputs FOLDER, record INPUTS OUT, or compare BEFORE AFTER")
-    return 0
+            return parser.error("inputs FOLDER, record INPUTS OUT, or compare BEFORE AFTER")
 
 
-def make_inputs(folder: Path) -> None:
+def make_inputs(folder: Path) -> int:
     """Write made runs with each fault and without, two host captures and a history of nights."""
     folder.mkdir(parents=True)
     for number, fault in enumerate(("clean", *FAULTS)):
@@ -105,6 +102,7 @@ def make_inputs(folder: Path) -> None:
         if done.returncode:
             raise SystemExit(done.stderr)
     _write_history(folder / "history.db")
+    return 0
 
 
 def _write_history(file: Path) -> None:
@@ -160,7 +158,7 @@ def jobs(inputs: Path) -> Iterator[Job]:
 _TOOL = (sys.executable, "-m", "tracekit")
 
 
-def record(inputs: Path, out: Path, only: str = "", at_once: int = 2) -> None:
+def record(inputs: Path, out: Path, only: str = "", at_once: int = 2) -> int:
     """Run all jobs, and write what came of each into `out`."""
     chosen = [one for one in jobs(inputs) if one.name.startswith(only)]
     with ThreadPoolExecutor(at_once) as threads:
@@ -169,6 +167,7 @@ def record(inputs: Path, out: Path, only: str = "", at_once: int = 2) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(said)
             print(job.name)
+    return 0
 
 
 def _done(job: Job) -> str:
@@ -212,11 +211,9 @@ def _shown(path: Path) -> str:
         etree.strip_elements(page, "script", "style", with_tail=False)
         lines = (" ".join(str(line).split()) for line in page.itertext())
         return "\n".join(line for line in lines if line)
-    if path.suffix == ".json":
-        return json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True)
-    if path.suffix in _TEXT and path.stat().st_size < 1 << 20:
-        return path.read_text(errors="replace")
-    return f"{path.stat().st_size} bytes {_digest(path.read_bytes())}"
+    content = path.read_bytes()
+    plain = b"\0" not in content and len(content) < 1 << 20
+    return content.decode(errors="replace") if plain else f"{len(content)} {_digest(content)}"
 
 
 def _columns(table: pa.Table) -> Iterator[str]:
@@ -238,14 +235,10 @@ def compare(before: Path, after: Path) -> int:
     differing = 0
     for name in names:
         pair = (before / name, after / name)
-        if not all(one.exists() for one in pair):
-            there = "before" if pair[0].exists() else "after"
-            print(f"{name}: only {there}")
-        elif filecmp.cmp(*pair, shallow=False):
+        if all(one.exists() for one in pair) and filecmp.cmp(*pair, shallow=False):
             continue
-        else:
-            print(f"{name}:")
-            subprocess.run(("diff", "--unified=0", *map(str, pair)), check=False)
+        print(f"{name}:", flush=True)
+        subprocess.run(("diff", "--unified=0", "--new-file", *map(str, pair)), check=False)
         differing += 1
     print(f"{differing} of {len(names)} differ")
     return int(differing > 0)

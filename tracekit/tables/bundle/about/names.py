@@ -101,8 +101,8 @@ def short_name(execname: str) -> str:
 
 
 def process_names(document: RunDocument) -> dict[int, ProcessNames]:
-    """Return what the document calls each process, by pid; raise ArchiveError if damaged."""
-    return _process_names(document)[0]
+    """Return what the document calls each process, by pid; nothing where it is damaged."""
+    return _documented_processes(document)[0]
 
 
 def _process_names(document: RunDocument) -> tuple[dict[int, ProcessNames], int]:

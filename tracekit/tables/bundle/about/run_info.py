@@ -96,7 +96,7 @@ class _Info:
 
 def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     info = _Info(document)
-    names = _process_names(document)
+    names = process_names(document)
     zone = _zone(document, info.text("_targetUUID"))
     settings = _settings(info)
     processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
@@ -126,13 +126,6 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         paths={process.pid: path for process, path in processes if path},
     )
     return RunInfo(told, settings, (*unnamed, *unsure, *_missing(run, told)))
-
-
-def _process_names(document: RunDocument) -> dict[int, ProcessNames]:
-    try:
-        return process_names(document)
-    except ArchiveError:
-        return {}  # the names of the run have a remark of it
 
 
 def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
