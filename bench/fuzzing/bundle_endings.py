@@ -8,7 +8,7 @@
     SILENT       what is read differs, or is missing, and no sentence names where
     ERROR        something else was raised than tracekit's own errors
 
-What protects a bundle: every file below `corespace/runN` is a zlib stream with a checksum, so any
+What protects a bundle: every file of a run in `corespace` is a zlib stream with a checksum, so any
 change to its stored bytes shows; the list of tables names each store with schema and attributes;
 the schema, the descriptor and the records must agree in sizes and numbers of rows. Undetectable
 in principle, and so kept apart, are
