@@ -83,7 +83,7 @@ def _requests(frame: pd.DataFrame | None, tables: _Recorded) -> str:
 
 
 def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
-    """Look for reference work and for steps without load: of each there is a span besides."""
+    """Look for the spans of reference work and of steps without load."""
     known = frozenset[str]() if frame is None else frozenset(frame["name"].dropna())
     gauges, steps = _frame(tables, "gauges"), _frame(tables, "steps")
     if REFERENCE not in known and gauges is not None:

@@ -23,7 +23,7 @@ def described(
     """Say where a run comes from, as far as its table of contents does.
 
     Args:
-        provenance: What is known besides.
+        provenance: What else is known of the run.
         recording: The recording, with its exports.
         name: What the trace is called.
         number: Which run of the trace it is about; None for the last one that has tables.

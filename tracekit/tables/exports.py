@@ -40,7 +40,7 @@ class ExportIndex:
 
     `toc` is the table of contents if there is exactly one. `strange` files are neither. `headers`
     are those of each export, as they stand in it. `lost` says, in sentences, what a bundle must
-    hold besides that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
+    hold that is missing or cannot be read; `unread`, why nothing of a bundle is read; and
     `said`, why tables may be missing that nobody knows of. `of_runs` has those of `lost` and `said`
     that are about one run, by its number.
     """
