@@ -178,8 +178,8 @@ def _complete(recording: Recording) -> None:
     provenance, run = recording.provenance(), own(recording)
     if run is None:
         return
-    is_new = recording.bundle.exists() or not provenance.clock
-    clock = trace_clock(recording, run) if is_new else provenance.clock
+    again = recording.bundle.exists() or not provenance.clock
+    clock = trace_clock(recording, run) if again else provenance.clock
     recording.save_provenance(
         replace(
             provenance,
