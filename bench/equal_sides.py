@@ -24,12 +24,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tracekit.base.recording import now, save
 from tracekit.history.gate import changes
 from tracekit.history.night import Entry, Night, Pair
 from tracekit.history.spread import quantile
 from tracekit.machine_state import State, StateLimits, Watch, contaminated
 from tracekit.nightplan import Capture, NightPlan, Reference
-from tracekit.recording import now, save
 from tracekit.sitting import measure, prepared
 
 SMALL = {"batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16}

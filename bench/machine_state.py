@@ -12,8 +12,8 @@ import resource
 import time
 from collections.abc import Sequence
 
+from tracekit.base.units import duration, percent
 from tracekit.machine_state import Watch
-from tracekit.units import duration, percent
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

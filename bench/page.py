@@ -24,11 +24,11 @@ from paging.browsing import browse
 from paging.made_run import provenance, tables
 from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
+from tracekit.base.recording import Provenance, Recording
+from tracekit.base.shipped import shipped
 from tracekit.pipeline import tables_of
-from tracekit.recording import Provenance, Recording
 from tracekit.report import render
 from tracekit.report.render import SCRIPTS
-from tracekit.shipped import shipped
 
 Tables = Mapping[str, pd.DataFrame]
 _Made = TypeVar("_Made", Result, str)

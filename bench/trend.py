@@ -19,10 +19,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from paging.browsing import painted
+from tracekit.base.redaction import Redaction
 from tracekit.history.night import Described, Entry, Judged, Night, Outcome, Pair
 from tracekit.history.series import Point, Series
 from tracekit.history.steps import steps_of
-from tracekit.redaction import Redaction
 from tracekit.report.trend import render_trend
 
 _FIRST = datetime(2026, 1, 1, 2, 30, tzinfo=UTC)

@@ -14,7 +14,7 @@ from labelled.program import simulate
 from small_trace import SETUP
 from tracekit import pipeline
 from tracekit.analysis.doubt import doubted
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct
 from tracekit.tables.in_place import leave_in_place

@@ -8,9 +8,9 @@ import pytest
 from tracekit.analysis.given import GIVEN
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Provenance
 from tracekit.choice import needed_tables, wanted_tables
-from tracekit.errors import UsageError
-from tracekit.recording import Provenance
 from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
 

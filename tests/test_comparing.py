@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tracekit import comparing, pipeline
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.recording import Recording, save
 from tracekit.history import Limits
-from tracekit.recording import Recording, save
 
 Command = Callable[..., Any]
 

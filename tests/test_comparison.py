@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.errors import InputError
 from tracekit.comparison import Order, Turns, Variant, alternate, compared
-from tracekit.errors import InputError
 from tracekit.step import measured
 from tracekit.told import Measured, Work
 

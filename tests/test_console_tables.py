@@ -7,8 +7,8 @@ import pytest
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.base.recording import Provenance, Recording
 from tracekit.console import measurements, show, show_tables
-from tracekit.recording import Provenance, Recording
 
 
 def test_a_table_with_very_many_columns_is_listed_with_the_first(

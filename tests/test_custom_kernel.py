@@ -5,8 +5,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from tracekit.base.errors import ToolError
 from tracekit.custom_kernel import LEAST_BUFFER, Source, needing_metal, padded
-from tracekit.errors import ToolError
 from tracekit.msl.emulation import emulation
 
 MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))

@@ -18,9 +18,9 @@ from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rules import RULES
+from tracekit.base.recording import Provenance
 from tracekit.choice import needed_tables
 from tracekit.cli import application
-from tracekit.recording import Provenance
 from tracekit.tables.derived import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS

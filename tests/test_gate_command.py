@@ -14,8 +14,8 @@ import pytest
 
 from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
 from tracekit import pipeline
+from tracekit.base.recording import Recording, save
 from tracekit.history.night import Entry, Night, Outcome
-from tracekit.recording import Recording, save
 
 Command = Callable[..., Any]
 OK = Outcome.OK

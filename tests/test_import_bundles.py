@@ -12,9 +12,9 @@ from bundle_writer import Encoder, Issue, Process, RunInfo, write_bundle, write_
 from bundle_writer import Run as Run_
 from small_bundle import PYTHON, SERVER, intervals, process_info, ticks
 from tracekit import pipeline
-from tracekit.errors import InputError, UsageError
-from tracekit.recording import Process as Target
-from tracekit.recording import Recording
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Process as Target
+from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.bundle import UnknownBundleError
 from tracekit.tables.direct import Direct, direct

@@ -8,8 +8,8 @@ import pytest
 
 from tracekit import pipeline
 from tracekit.analysis.result import Status
-from tracekit.errors import InputError, UsageError
-from tracekit.recording import Process
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Process
 from tracekit.run import Run
 
 Xml = Callable[..., str]

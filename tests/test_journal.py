@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.journal import (
     Block,
     ClockAnchor,

@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.memory import require_memory
 
 

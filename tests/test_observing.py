@@ -10,8 +10,8 @@ import pytest
 from command_line import small
 from fake_macmon import install_macmon
 from tracekit import pipeline
+from tracekit.base.recording import Recording
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 from tracekit.told import REFERENCE
 from tracekit.workload import find
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.cli import main
-from tracekit.errors import RecordingError, ToolError
 from tracekit.opening import opening
-from tracekit.recording import Provenance, Recording
 from tracekit.xctrace.command import Completed
 
 Make = Callable[..., Recording]

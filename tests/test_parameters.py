@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args, get_origin
 import pytest
 
 from tracekit import parameters
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.workload import find
 
 SHARED = {name: value for name, value in vars(parameters).items() if get_origin(value) is Annotated}

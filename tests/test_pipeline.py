@@ -17,9 +17,9 @@ import pytest
 from tracekit import open as open_run
 from tracekit import pipeline
 from tracekit.analysis.result import Status
-from tracekit.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 from tracekit.workload import find
 
 SMALL = {

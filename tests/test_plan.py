@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.plan import Plan, check, claim, new_folder, seconds
-from tracekit.recording import Provenance, Recording
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.commands.planning import named_workload, plan_of
-from tracekit.errors import UsageError
 
 Run = Callable[..., Any]
 

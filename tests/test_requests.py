@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording
 from tracekit.host.recorder import HostRecorder
 from tracekit.plan import Plan
 from tracekit.recorder import Attach, Launch, Request, Warmed, journal_of, quiet
-from tracekit.recording import Recording
 from tracekit.requests import request_for, unheeded
 from tracekit.worker import Spec
 from tracekit.workload import load

@@ -13,8 +13,8 @@ import tracekit as library
 from bundle_writer import Encoder, Process, RunInfo, write_runs
 from bundle_writer import Run as WrittenRun
 from small_bundle import PYTHON, intervals, ticks
-from tracekit.errors import UsageError
-from tracekit.recording import Recording, save
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording, save
 from tracekit.tables import Tables
 from tracekit.tables.place import Choice
 

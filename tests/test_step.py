@@ -1,6 +1,6 @@
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.step import Step, measured
 from tracekit.told import Measured
 

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.attention import draw_problem
 from tracekit.attention.plan import THREADGROUP_BYTES, plan
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.suggestion import DecodeShape, Suggestion, merge_memory, suggest
 
 SEED = DecodeShape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
-from tracekit.recording import Process
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Process
 from tracekit.toc import (
     ExternalFormat,
     Toc,

@@ -12,8 +12,8 @@ import pytest
 
 from declared import closure, link, needed_here
 from gate_night import NIGHT
+from tracekit.base.recording import save
 from tracekit.history.night import DOCUMENT
-from tracekit.recording import save
 
 pytestmark = pytest.mark.wheel
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.workload import Step, Workload, all_workloads, find, folders, load
 
 GEMM = '''

@@ -5,11 +5,11 @@ import shutil
 from functools import partial
 
 from tracekit.analysis.analyze import used_tables
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording, quoted
 from tracekit.direct_reading import Xml, named_directly
-from tracekit.errors import RecordingError, ToolError, UsageError
 from tracekit.host.recorder import HostRecorder
 from tracekit.recorder import Recorder
-from tracekit.recording import Recording, quoted
 from tracekit.report.panels import PANELS
 from tracekit.tables.direct import direct
 from tracekit.tables.put_away import NOTE

@@ -12,7 +12,14 @@ from typing import Any, NoReturn
 import typer
 import typer.core
 
-from tracekit import streams
+from tracekit.base import streams
+from tracekit.base.errors import (
+    InterruptedRunError,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+)
 from tracekit.commands import (
     baseline,
     bench,
@@ -35,13 +42,6 @@ from tracekit.commands import gate as gate_command
 from tracekit.commands import history as history_command
 from tracekit.commands import open as open_command
 from tracekit.commands.planning import named_workload, planned
-from tracekit.errors import (
-    InterruptedRunError,
-    RecordingError,
-    ToolError,
-    TracekitError,
-    UsageError,
-)
 
 _OUR_BUG = 70
 _JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tracekit.analysis.result import load
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording, quoted
+from tracekit.base.redaction import Redaction
 from tracekit.history import Comparison, Limits, Sample, compare
 from tracekit.pipeline import redaction_of
-from tracekit.recording import Recording, quoted
-from tracekit.redaction import Redaction
 from tracekit.run import Run
 
 SEPARATOR = "vs"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tracekit.paired import least_pairs, paired_ratio
+from tracekit.base.paired import least_pairs, paired_ratio
 from tracekit.step import Results, Step, Submitted
 from tracekit.told import Measured, Told, Work
 
@@ -99,7 +99,7 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
     of the baseline's time by the subject's, above 1 where the subject is faster, with a 95 %
-    interval of order statistics; see `tracekit.paired`.
+    interval of order statistics; see `tracekit.base.paired`.
     """
     results: dict[str, float | Measured] = {}
     for one in (subject, baseline):

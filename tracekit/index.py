@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracekit.analysis.result import Result, load
-from tracekit.errors import RecordingError, TracekitError
-from tracekit.recording import Provenance, Recording, quoted, write_whole
-from tracekit.redaction import redaction
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.base.recording import Provenance, Recording, quoted, write_whole
+from tracekit.base.redaction import redaction
 from tracekit.report.index import Unread, entries_of, render_index
 
 INDEX = "index.html"

@@ -2,7 +2,7 @@
 
 import psutil
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 
 def require_memory(needed: int, what: str, hint: str) -> None:

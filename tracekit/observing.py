@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from tracekit.base.recording import Recording
 from tracekit.host.session import Bundle
 from tracekit.recorder import Launch, Progress, Recorded, Recorder, Request, journal_of
-from tracekit.recording import Recording
 from tracekit.telemetry import beside
 from tracekit.throughput import keep_output
 

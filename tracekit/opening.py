@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tracekit.errors import RecordingError, ToolError, TracekitError
-from tracekit.recording import Provenance, Recording
+from tracekit.base.errors import RecordingError, ToolError, TracekitError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.xctrace.command import Run, check, run
 from tracekit.xctrace.templates.library import instruments_app
 from tracekit.xctrace.tool import Xctrace, find_xctrace, read_version

@@ -3,12 +3,12 @@
 import logging
 from typing import Any
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
 from tracekit.host.account import account, told_tables
 from tracekit.host.mark_tables import RESULTS
 from tracekit.host.marks import export_marks
 from tracekit.journal import WorkloadReport
-from tracekit.recording import Recording
 from tracekit.tables import Tables
 from tracekit.tables.place import Choice
 from tracekit.toc import TocRun, read_toc

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit import dtypes
+from tracekit.base import dtypes
 from tracekit.comparison import Order
 
 Dtype = Annotated[dtypes.Dtype, typer.Option(help="Type of the elements.")]

@@ -6,11 +6,16 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit import machine, redaction
+from tracekit import machine
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
+from tracekit.base import redaction
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Provenance, Recording, Stage, now, save, write_whole
+from tracekit.base.shipped import shipped
+from tracekit.base.stage import resume, stage
 from tracekit.choice import (
     NEEDED,
     choose,
@@ -22,17 +27,13 @@ from tracekit.choice import (
 from tracekit.direct_reading import Asked, Xml, rows_of_target
 from tracekit.direct_reading import export as export_or_read
 from tracekit.doctor.advised import advised, known_of
-from tracekit.errors import ToolError
 from tracekit.imports import bring, run_and_targets
 from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
-from tracekit.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.report import render
 from tracekit.requests import request_for, unheeded
-from tracekit.shipped import shipped
-from tracekit.stage import resume, stage
 from tracekit.tables import Tables
 from tracekit.tables.place import OPEN, Choice
 from tracekit.toc import read_toc

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import RecordingError, UsageError
-from tracekit.outputs import require_apart
-from tracekit.recording import Provenance, Recording, as_json
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.outputs import require_apart
+from tracekit.base.recording import Provenance, Recording, as_json
 from tracekit.workload import Workload
 
 TRACES = Path("bench") / "traces"

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from tracekit.base.recording import Recording
 from tracekit.plan import Plan
 from tracekit.recorder import Attach, Launch, Recorder, Request, Warmed
-from tracekit.recording import Recording
 from tracekit.worker import Spec, command
 
 # What xctrace grants a worker, in seconds, to get ready within the recording. The worker ends by

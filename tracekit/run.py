@@ -5,8 +5,8 @@ from functools import cached_property
 from pathlib import Path
 
 from tracekit.analysis.result import Result, load
+from tracekit.base.recording import Provenance, Recording
 from tracekit.pipeline import tables_of
-from tracekit.recording import Provenance, Recording
 from tracekit.tables import Tables
 
 

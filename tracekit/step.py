@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.told import Measured, Told, Work
 
 # What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.

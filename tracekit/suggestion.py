@@ -16,8 +16,8 @@ from tracekit.attention.plan import (
     heads_at_once,
 )
 from tracekit.attention.problem import check_head_dim, check_heads
-from tracekit.errors import UsageError
-from tracekit.units import percent, size
+from tracekit.base.errors import UsageError
+from tracekit.base.units import percent, size
 
 _BLOCK_SIZES = (64, 32, 16)
 _WASTE = 0.02  # of the pool

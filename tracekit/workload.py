@@ -22,9 +22,9 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
-from tracekit.errors import InputError, UsageError
-from tracekit.nearest import nearest
-from tracekit.shipped import shipped
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.nearest import nearest
+from tracekit.base.shipped import shipped
 from tracekit.step import Step
 
 __all__ = ["Step", "Workload", "all_workloads", "find", "folders", "load", "workload"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.step import Results
 from tracekit.told import COMPILE, Measured, Span, Told
 from tracekit.workload import Step, workload

@@ -127,8 +127,8 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.agreement import accepted
     from tracekit.attention import largest_dense_error
+    from tracekit.base.agreement import accepted
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.parameters import Batch, BlockSize, Dtype, HeadDim, KvHeads, QHeads
 from tracekit.told import Measured
 from tracekit.workload import Step, workload
@@ -145,7 +145,7 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
 
 def _error(decoding: "Decoding") -> float:
     """Compare the last result with the reference; refuse a wrong one."""
-    from tracekit.agreement import accepted
+    from tracekit.base.agreement import accepted
 
     what = f"Attention after {decoding.cache.length} tokens"
     return accepted(decoding.error(), decoding.sizes.dtype, what)

@@ -149,8 +149,8 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
 
 def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
-    from tracekit.agreement import accepted
     from tracekit.attention import largest_error
+    from tracekit.base.agreement import accepted
 
     scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
     error = largest_error(problem, out, scale=scale, sequences=checked)

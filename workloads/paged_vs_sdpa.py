@@ -180,8 +180,8 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.agreement import accepted, as_float64, relative_error
     from tracekit.attention import largest_dense_error
+    from tracekit.base.agreement import accepted, as_float64, relative_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
     errors = [

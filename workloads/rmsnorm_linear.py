@@ -83,7 +83,7 @@ def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
 
 def _error(problem: "Problem", out: "mx.array", name: str) -> float:
     """Compare a variant with float64; refuse a wrong result."""
-    from tracekit.agreement import accepted
+    from tracekit.base.agreement import accepted
     from tracekit.norm import error_of
 
     return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

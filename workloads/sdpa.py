@@ -118,8 +118,8 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.agreement import accepted
     from tracekit.attention import largest_dense_error
+    from tracekit.base.agreement import accepted
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.about.remarks import remarks_of

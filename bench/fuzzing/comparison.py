@@ -17,7 +17,7 @@ import pyarrow as pa
 from lxml import etree
 
 from fuzzing.export import Export, said
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.xml import ExactReader, FastReader, IrregularError, Node, Symbols
 from tracekit.tables.xml.fast import blocks

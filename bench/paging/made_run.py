@@ -11,7 +11,7 @@ import pandas as pd
 
 from paging.frames import Made, Times, frame, ticks
 from paging.surroundings import PER_STEP, compiler, levels, marks, states
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 PER_BUFFER = 10
 _MS = 10**6

@@ -14,8 +14,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracekit import pipeline
+from tracekit.base.recording import Recording
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 from tracekit.workload import find
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Status
 from tracekit.analysis.rule import rule
 from tracekit.analysis.rules import RULES
-from tracekit.errors import UsageError
-from tracekit.recording import Process, Provenance
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 OURS = Provenance(targets=(Process(4711, "python3"),))

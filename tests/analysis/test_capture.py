@@ -9,7 +9,7 @@ from tracekit.analysis.capture import capture_table, remarks_table, settings_tab
 from tracekit.analysis.finding import Severity
 from tracekit.analysis.given import GIVEN, Given
 from tracekit.analysis.result import Status
-from tracekit.recording import Overhead, Provenance, Stage
+from tracekit.base.recording import Overhead, Provenance, Stage
 from tracekit.tables import Tables
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'

@@ -8,7 +8,7 @@ import pytest
 from tracekit.analysis import given
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 OURS = Provenance(targets=(Process(4711, "python3"),))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable, absence, inject, required_tables, thresholds
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 
 A = pd.DataFrame({"start": [1]})
 B = pd.DataFrame({"start": [2]})

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.analyze import analyze
 from tracekit.analysis.machine import machine_table
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 MAC = {"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32, "memory": 64 << 30}
 MS = 1_000_000

@@ -3,8 +3,8 @@
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
-from tracekit.recording import Provenance
-from tracekit.redaction import Redaction, redaction
+from tracekit.base.recording import Provenance
+from tracekit.base.redaction import Redaction, redaction
 
 
 def test_every_text_of_a_result_is_redacted() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status, load
-from tracekit.errors import InputError, RecordingError
-from tracekit.recording import Process, Provenance, save
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import Process, Provenance, save
 
 RESULT = Result(
     Provenance(workload="paged", targets=(Process(1, "python3"),)),

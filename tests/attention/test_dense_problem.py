@@ -17,7 +17,7 @@ from tracekit.attention import (
     sdpa,
 )
 from tracekit.attention.reference import dense_reference
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:

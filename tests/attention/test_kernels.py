@@ -13,7 +13,7 @@ from tracekit.attention import Kernel, Plan, plan, traffic
 from tracekit.attention.plan import HD_TILES
 from tracekit.attention.prewarm import BLOCK_SIZES
 from tracekit.attention.problem import DTYPES, HEAD_DIMS
-from tracekit.errors import KernelError
+from tracekit.base.errors import KernelError
 from tracekit.msl import Order, Program
 
 GROUPS = (1, 4, 2, 8, 3, 5)

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.attention import Kernel, Plan, Problem, draw_problem, plan, specializations
 from tracekit.attention.metal import paged_decode, specialization_names
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.generated import Generated, generated
 
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.agreement import as_float64
 from tracekit.attention import (
     Problem,
     draw_lengths,
@@ -13,8 +12,9 @@ from tracekit.attention import (
     paged_attention,
     reference,
 )
+from tracekit.base.agreement import as_float64
+from tracekit.base.errors import UsageError
 from tracekit.calls import backend
-from tracekit.errors import UsageError
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 

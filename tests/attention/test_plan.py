@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.attention import Plan, Problem, plan
 from tracekit.attention.plan import heads_at_once, partitions_for
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 
 def _problem(

@@ -10,10 +10,10 @@ import pytest
 
 from many_recordings import GPU, exports, run
 from tracekit import pipeline
+from tracekit.base.recording import Recording, save
 from tracekit.batch.analysing import Choices, Task, analysed
 from tracekit.batch.finding import sources_of
 from tracekit.batch.row import Row
-from tracekit.recording import Recording, save
 
 
 def rows_of(folder: Path | str, **choices: object) -> tuple[Row, ...]:

@@ -15,12 +15,12 @@ import pytest
 
 from many_recordings import GPU, exports, run
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.holder import opened, taken
+from tracekit.base.input_file import legible
+from tracekit.base.process_group import sweep
 from tracekit.batch import Plan, run_batch
 from tracekit.batch.results import Results
-from tracekit.errors import RecordingError, ToolError, UsageError
-from tracekit.holder import opened, taken
-from tracekit.input_file import legible
-from tracekit.process_group import sweep
 
 Run = Callable[..., Any]
 # As Python calls a file whose name is not UTF-8; a Mac has none.

@@ -9,11 +9,11 @@ import fsspec
 import pytest
 
 from odd_filesystems import LyingFileSystem
+from tracekit.base.errors import InputError
 from tracekit.batch.fetching import fetched
 from tracekit.batch.finding import sources_of
 from tracekit.batch.place import place_of
 from tracekit.batch.source import Form, Source
-from tracekit.errors import InputError
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 

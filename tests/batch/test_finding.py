@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.errors import InputError, UsageError
 from tracekit.batch.finding import sources_of
-from tracekit.errors import InputError, UsageError
 
 TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
 

@@ -7,8 +7,8 @@ import fsspec
 import pytest
 
 from odd_filesystems import LyingFileSystem
+from tracekit.base.errors import InputError, UsageError
 from tracekit.batch.place import place_of
-from tracekit.errors import InputError, UsageError
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.base.errors import RecordingError
 from tracekit.batch.results import Known, Results
 from tracekit.batch.row import ROW_SCHEMA, Found, Row, as_table
-from tracekit.errors import RecordingError
 
 ROW = Row(
     recording="runs/a",

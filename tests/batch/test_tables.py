@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.batch.tables import forget_tables, wanted_tables
-from tracekit.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from distributed import LocalCluster
 
 from many_recordings import GPU, run
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.batch import Choices, Plan, run_batch
 from tracekit.batch import workers as workers_module
 from tracekit.batch.workers import fitting, local_workers, workers_of
-from tracekit.errors import ToolError, UsageError
 
 
 @pytest.fixture

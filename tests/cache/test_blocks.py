@@ -2,8 +2,8 @@ import random
 
 import pytest
 
+from tracekit.base.errors import InputError, UsageError
 from tracekit.cache import Blocks, OutOfBlocks
-from tracekit.errors import InputError, UsageError
 
 
 def test_all_blocks_of_a_pool_can_be_had_once() -> None:

@@ -1,8 +1,8 @@
 import mlx.core as mx
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import GrowingCache
-from tracekit.errors import UsageError
 
 SHAPE = (2, 3, 4)
 

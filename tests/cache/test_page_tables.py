@@ -3,8 +3,8 @@ import random
 import numpy as np
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import Blocks, OutOfBlocks, PageTables
-from tracekit.errors import UsageError
 
 
 def tables(blocks: int = 8, sequences: int = 2, max_blocks: int = 4) -> PageTables:

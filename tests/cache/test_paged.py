@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from tracekit.attention import append, append_run
+from tracekit.base.errors import UsageError
 from tracekit.cache import PagedCache
-from tracekit.errors import UsageError
 
 
 def cache_of(max_tokens: int = 12) -> PagedCache:

@@ -2,8 +2,8 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import Rows, Sizes, draw_rows, expected
-from tracekit.errors import UsageError
 
 SIZES = Sizes(2, 4, 2, 8, mx.float16)
 

@@ -2,8 +2,8 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import SlidingCache
-from tracekit.errors import UsageError
 
 
 def rows(first: int, tokens: int) -> mx.array:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 
 _HARNESS = Path(__file__).parents[1] / "harness"
 _FAKE = Path(__file__).parents[1] / "fake_xctrace"

@@ -9,8 +9,8 @@ from bundle_writer import write_bundle
 from bundle_writer.examples import profile
 from small_bundle import PYTHON, SERVER, intervals
 from table_of_types import TABLE
+from tracekit.base.errors import InputError
 from tracekit.direct_reading.compare import Compared, compare
-from tracekit.errors import InputError
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.stored import Stored

@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.direct_reading import Asked, Xml, export, recall
-from tracekit.notes import notes_folder
 from tracekit.recorder import quiet
-from tracekit.recording import Recording
 from tracekit.tables import Tables
 from tracekit.tables.direct import direct
 from tracekit.xctrace.exporting import only

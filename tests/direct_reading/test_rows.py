@@ -6,10 +6,10 @@ import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.direct_reading import named_directly, rows_of_target
 from tracekit.direct_reading.remembered import Checked, Memory, keep
-from tracekit.notes import notes_folder
-from tracekit.recording import Recording
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.toc import TocRun, read_toc

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.errors import ToolError
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.errors import ToolError
 from tracekit.machine_state import State
 from tracekit.xctrace.command import Completed
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.errors import RecordingError
 from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor.cache import keep, recall
-from tracekit.errors import RecordingError
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
 FOUND = Capabilities(

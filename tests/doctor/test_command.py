@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from command_line import run, small
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor import cache
-from tracekit.notes import notes_folder
-from tracekit.recording import Recording
 
 Scenario = Callable[..., None]
 SMALL = small(50)

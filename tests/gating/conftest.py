@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gate_night import NIGHT
+from tracekit.base.recording import save
 from tracekit.history.night import Night
-from tracekit.recording import save
 
 PLAN = """[nightly]
 name = "attention"

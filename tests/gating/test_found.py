@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gate_night import NIGHT
-from tracekit.errors import InconclusiveError, InputError, RecordingError, UsageError
+from tracekit.base.errors import InconclusiveError, InputError, RecordingError, UsageError
 from tracekit.gating.found import find_night
 from tracekit.history.night import Outcome
 from tracekit.history.store import Store

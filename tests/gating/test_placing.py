@@ -9,9 +9,9 @@ import pytest
 from gate_night import NIGHT
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Result
+from tracekit.base.recording import Provenance, save
 from tracekit.gating.found import find_night
 from tracekit.gating.placing import in_repository, placed
-from tracekit.recording import Provenance, save
 from tracekit.report.gate import GateReport, of_night
 
 Keep = Callable[..., Path]

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from gate_night import NIGHT
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.gating.telling import command_of, facts, tell
 from tracekit.report.gate import of_night
 

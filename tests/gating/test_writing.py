@@ -5,7 +5,7 @@ from pathlib import Path
 
 from devices import device
 from gate_night import NIGHT
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.gating.writing import (
     Destinations,
     append_summary,

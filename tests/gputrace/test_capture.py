@@ -14,12 +14,12 @@ import psutil
 import pytest
 
 from tracekit import pipeline
-from tracekit.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.gputrace import UNTIMED, capture_gpu
 from tracekit.gputrace.patience import Patience
 from tracekit.journal import fold
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 from tracekit.workload import Workload
 
 Mac = Callable[..., None]

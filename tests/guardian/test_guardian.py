@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
+from tracekit.base.recording import Provenance, Recording
+from tracekit.base.stage import mark
 from tracekit.guardian import Care, Guardian
-from tracekit.recording import Provenance, Recording
-from tracekit.stage import mark
 
 PATIENCE = 60.0
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))

@@ -12,7 +12,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Status
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 MS = 1_000_000
 M1_MAX = {"system": "Darwin", "chip": "Apple M1 Max", "gpu_cores": 32}

@@ -9,10 +9,10 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit import agreement
-from tracekit.agreement import as_float64
 from tracekit.attention import Plan, Problem, reference
 from tracekit.attention.metal import paged_decode
+from tracekit.base import agreement
+from tracekit.base.agreement import as_float64
 from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernels
 from tracekit.msl.generated import Generated, generated
 

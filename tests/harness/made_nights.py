@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from tracekit.base.recording import Overhead
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 from tracekit.history.series import Point, Series
 from tracekit.history.store import Missed
-from tracekit.recording import Overhead
 
 FIRST = datetime(2026, 10, 12, 2, 30, tzinfo=UTC)
 NOW = "2026-11-21T08:00:00+00:00"

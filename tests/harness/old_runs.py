@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 MakeRun = Callable[..., Recording]

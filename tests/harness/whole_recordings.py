@@ -19,10 +19,10 @@ from tracekit.analysis.given import Given
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement
 from tracekit.analysis.rules import RULES
+from tracekit.base.recording import Recording
 from tracekit.host.export_writer import write_export
 from tracekit.host.mark_tables import MARKS
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 from tracekit.workload import find
 
 # A simulated recording with something of everything that a metric measures.

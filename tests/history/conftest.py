@@ -9,8 +9,8 @@ import pytest
 
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Better, Check, Measurement, Result
+from tracekit.base.recording import Process, Provenance
 from tracekit.history import Sample
-from tracekit.recording import Process, Provenance
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history import Sample
 from tracekit.history.blocks import BLOCKS, Blocks
 

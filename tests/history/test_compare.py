@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history import Change, Comparison, Limits, Verdict, compare
 
 Make = Callable[..., Any]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gate_night import NIGHT
+from tracekit.base.recording import save
 from tracekit.history.course import Course, course_in, last_course
 from tracekit.history.night import DOCUMENT
-from tracekit.recording import save
 
 
 def write(folder: Path, **facts: Any) -> Path:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.recording import Process, Provenance
 from tracekit.history import compare
 from tracekit.history.environment import Difference, Weight, differences
-from tracekit.recording import Process, Provenance
 
 Make = Callable[..., Any]
 TIMES = [1000] * 40

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from stored_nights import entry_of, judged_of, night_of
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.accepted import Accepted
 from tracekit.history.listing import (
     expected_words,

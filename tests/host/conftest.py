@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from tracekit.base.recording import Recording
 from tracekit.host import HostRecorder
 from tracekit.host.patience import Patience
 from tracekit.recorder import Launch, Recorded, Request, quiet
-from tracekit.recording import Recording
 from tracekit.worker import Spec, command
 
 NAPS = '''

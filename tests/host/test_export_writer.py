@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.host.cells import Cell, process, thread
 from tracekit.host.export_writer import ExportColumn, ExportTable, write_export
 

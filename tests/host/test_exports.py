@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from tracekit.errors import InputError, RecordingError
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import Recording, save
 from tracekit.host import HostRecorder
 from tracekit.host.cells import process, thread
 from tracekit.host.exports import intervals, process_samples, submissions
@@ -12,7 +13,6 @@ from tracekit.host.sampler import Sample
 from tracekit.host.session import Bundle, Session
 from tracekit.journal import Journal, StepMark, WorkloadReport
 from tracekit.recorder import Recorded, quiet
-from tracekit.recording import Recording, save
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 

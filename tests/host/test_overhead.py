@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracekit.base.recording import Overhead
 from tracekit.host.overhead import overhead
 from tracekit.journal import Block, WorkloadReport
-from tracekit.recording import Overhead
 
 
 def report(recorded: Iterable[int], unrecorded: Iterable[int]) -> WorkloadReport:

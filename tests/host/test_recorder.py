@@ -14,14 +14,14 @@ import msgspec
 import psutil
 import pytest
 
-from tracekit.errors import RecordingError, ToolError, UsageError
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.host import HostRecorder
 from tracekit.host.patience import Patience
 from tracekit.host.sampler import Sample, read_samples
 from tracekit.host.session import Bundle, load_session
 from tracekit.journal import WorkloadReport, fold
 from tracekit.recorder import Attach, Launch, Recorded, Recorder, Request, quiet
-from tracekit.recording import Recording
 
 Work = Callable[..., Recorded]
 Record = Callable[..., Recorded]

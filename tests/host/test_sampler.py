@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.host.sampler import Sampler, process_name, read_samples, runs
 
 

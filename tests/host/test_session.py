@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError, RecordingError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.host.session import Bundle, Session, close, fresh, load_session
 
 SESSION = Session(pid=7, name="python", kind="launched", arguments=("-V",), origin=5)

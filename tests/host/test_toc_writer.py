@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.host.session import Session
 from tracekit.host.toc_writer import write_toc
 

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Process, Recording
 from tracekit.host.attached import ONLY_SAMPLES
 from tracekit.host.session import Session
 from tracekit.host.verdict import Outcome, recorded, settled
 from tracekit.host.watch import End
 from tracekit.journal import Journal, Phase, WorkloadReport, fold
 from tracekit.recorder import Launch
-from tracekit.recording import Process, Recording
 
 SESSION = Session(
     pid=7,

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.machine_state import Sources, environment, machine_name
 
 UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"

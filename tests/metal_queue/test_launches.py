@@ -7,7 +7,7 @@ import pytest
 from tracekit.attention import draw_problem
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import plan
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.metal_queue import Launch, recorded
 
 BODY = """

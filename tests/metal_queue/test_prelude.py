@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.metal_queue.prelude import UTILS, include_folder, prelude
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from fake_metal import Error, FakeMetal, microseconds
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.metal_queue import GpuTime, Protocol, Queue, load_metal
 
 SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"

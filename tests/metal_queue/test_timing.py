@@ -7,7 +7,7 @@ from fake_metal import Device, FakeMetal, microseconds
 from tracekit.attention import Problem, draw_problem
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import plan
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.metal_queue import Protocol, time_kernels
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
-from tracekit.errors import KernelError, UsageError
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.msl import Order
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from small_kernels import kernel, needs_compiler
-from tracekit.errors import KernelError, ToolError
+from tracekit.base.errors import KernelError, ToolError
 from tracekit.msl import Kernel, Program, compile_kernel, compile_kernels
 from tracekit.msl.kept import cache_folder
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.errors import KernelError, UsageError
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.msl import Order, emulation
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]

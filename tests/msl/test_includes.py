@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.errors import InputError, KernelError, UsageError
+from tracekit.base.errors import InputError, KernelError, UsageError
 from tracekit.msl import Kernel, compile_kernel
 from tracekit.msl.includes import with_includes
 from tracekit.msl.kernel import Origin

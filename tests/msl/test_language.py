@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl import Kernel, compile_kernel, compile_kernels
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]

@@ -7,7 +7,7 @@ import mlx
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.msl.generated import Generated, generated
 from tracekit.msl.lint import Complaint, Lint, excerpt, find_clang, lint
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.msl.lint import find_clang, lint
 
 TEXT = """\

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, kernel, needs_compiler, one_output
-from tracekit.errors import KernelError, UsageError
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.msl import Kernel, compile_kernel
 from tracekit.msl.edits import Edit, edited, without_comments
 from tracekit.msl.rewrite import rewritten

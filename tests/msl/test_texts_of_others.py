@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
-from tracekit.errors import KernelError, UsageError
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.msl import Kernel, compile_kernel, compile_kernels
 from tracekit.msl.signature import instances_of
 

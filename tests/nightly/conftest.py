@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tracekit.base.recording import Overhead
 from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
-from tracekit.recording import Overhead
 
 SPEED = Judged(
     metric="tokens_per_second",

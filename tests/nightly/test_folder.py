@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError, RecordingError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.history.night import Night
 from tracekit.nightly.folder import NightFolder, claim, night_id, nights_in
 

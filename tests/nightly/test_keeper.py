@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.history.night import Described, Entry, Night, Pair
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.keeper import Keeper

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nobody import folder_of_nobody
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.machine_state import State
 from tracekit.nightly.folder import claim

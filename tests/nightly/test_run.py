@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.errors import InterruptedRunError, RecordingError, UsageError
+from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
 from tracekit.history.night import Described, Entry, Night, Outcome
 from tracekit.history.store import Store
 from tracekit.machine_state import StateLimits

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from real_nights import TAG, Nights, git, repository
-from tracekit.errors import InterruptedRunError
+from tracekit.base.errors import InterruptedRunError
 from tracekit.history.night import Night, Outcome
 from tracekit.nightly import run_night
 from tracekit.nightplan import read_plan

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan import NightPlan, read_plan
 
 LINES = """\

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nobody import folder_of_nobody
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan import read_plan
 from tracekit.nightplan.document import open_document
 

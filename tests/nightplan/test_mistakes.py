@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan import read_plan
 
 Refused = Callable[..., UsageError]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan.mistakes import Mistakes, UnfitError, dotted
 from tracekit.nightplan.places import Route, places
 

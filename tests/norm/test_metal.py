@@ -3,7 +3,7 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.msl.generated import generated
 from tracekit.norm import Problem, draw_problem, fused_kernel, kernel_traffic, specializations
 from tracekit.norm.metal import Tile, specialization_name, tile_of

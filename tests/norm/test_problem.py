@@ -1,7 +1,7 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.norm import Problem, draw_problem
 
 

@@ -4,7 +4,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.parity import GRID, Case, Heads, named
 
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 
 from tracekit.attention import Problem
+from tracekit.base.errors import InterruptedRunError
 from tracekit.commands import parity as command
-from tracekit.errors import InterruptedRunError
 from tracekit.parity import Case, Implementation, Parity, run_parity
 
 Run = Callable[..., Any]

@@ -7,7 +7,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.attention import Problem, attend
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.parity import (
     Case,
     Implementation,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from old_runs import MakeNight, MakeRun, days_ago
+from tracekit.base.recording import Recording
 from tracekit.pipeline import analyze, import_, report
-from tracekit.recording import Recording
 
 
 @pytest.fixture

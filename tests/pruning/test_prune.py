@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from old_runs import NOW, MakeNight, MakeRun
-from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.base.stage import mark
 from tracekit.pipeline import analyze, report, tables_of
 from tracekit.pruning import Limits, Protection, Pruned, prune
 from tracekit.pruning.found import trash
-from tracekit.recording import Recording
-from tracekit.stage import mark
 from tracekit.tables.put_away import NOTE
 
 OLD = Limits(timedelta(days=30), newest=0)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.recording import Recording
 from tracekit.history.night import Night, Outcome
 from tracekit.history.store import Store
 from tracekit.opening import opening
 from tracekit.pruning import Limits, prune
-from tracekit.recording import Recording
 
 Run = Callable[..., Any]
 MakeRun = Callable[..., Recording]

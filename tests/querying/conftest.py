@@ -8,9 +8,9 @@ import pytest
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement, Result
+from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.querying.ask import asked
 from tracekit.querying.writing import plain
-from tracekit.recording import Process, Provenance, Recording, save
 from tracekit.tables import stamp
 
 Rows = list[tuple[int, int, int, str]]

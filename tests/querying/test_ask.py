@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tracekit
 from tracekit.analysis.families import families
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
 
 Ask = Callable[..., list[dict[str, Any]]]
 Make = Callable[..., Path]

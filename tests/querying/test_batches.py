@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tracekit.base.errors import RecordingError
 from tracekit.batch.row import Found, Row, as_table
-from tracekit.errors import RecordingError
 from tracekit.querying.listing import listing
 
 Ask = Callable[..., list[dict[str, Any]]]

@@ -9,9 +9,9 @@ import pytest
 
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.querying.kept import normalized
-from tracekit.recording import Provenance, Recording
 from tracekit.tables.direct import Direct, note_direct
 
 Ask = Callable[..., list[dict[str, Any]]]

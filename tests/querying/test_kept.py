@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tracekit
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Process, Recording
 from tracekit.querying.kept import normalized
-from tracekit.recording import Process, Recording
 from tracekit.tables import MissingTableError
 
 Make = Callable[..., Path]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tracekit.base.recording import Stage
 from tracekit.querying import overviews
-from tracekit.recording import Stage
 
 Ask = Callable[..., list[dict[str, Any]]]
 Make = Callable[..., Path]

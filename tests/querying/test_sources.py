@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.querying.sources import sources
 
 

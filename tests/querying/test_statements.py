@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tracekit.errors import TracekitError, UsageError
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.querying.statements import asks_for_tables, require_question
 
 Ask = Callable[..., list[dict[str, Any]]]

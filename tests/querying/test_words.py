@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.querying.leftout import LeftOut
 from tracekit.querying.words import missing_table, no_table, refusal
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.querying.database import Database
 from tracekit.querying.shown import first
 from tracekit.querying.writing import Form, form_of, write, write_file

@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
-from tracekit.recording import Overhead, Process, Provenance, Stage
+from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
 

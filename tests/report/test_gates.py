@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.analyze import used_tables
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.report.gates import Gate, gates
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Status
-from tracekit.recording import Overhead, Process, Provenance, Stage
+from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.report import render
 from tracekit.report.panels import PANELS
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.report import render
 
 pytestmark = pytest.mark.browser

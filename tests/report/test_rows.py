@@ -4,7 +4,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.report.rows import Kept, of_others, of_target, rows
 
 Frame = Callable[[str, list[dict[str, Any]]], pd.DataFrame]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tracekit.analysis.intervals import busy, clip
+from tracekit.base.shipped import shipped
+from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
-from tracekit.shipped import shipped
-from tracekit.units import count, duration, moment, percent, quantity
 
 pytestmark = pytest.mark.browser
 

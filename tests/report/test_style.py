@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.shipped import shipped
 from tracekit.report import charts
-from tracekit.shipped import shipped
 
 CSS = (shipped("templates") / "report" / "page.css").read_text()
 PAIRS = dict(re.findall(r"--([a-z]+): light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", CSS))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.schedule.due import due_times, late, next_due, passed, time_of_day, unserved
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.schedule.bare_environment import bare_environment, programs_of
 from tracekit.schedule.job import AT, SINCE, job_of, names_of

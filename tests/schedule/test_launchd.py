@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from fake_schedulers import Fakes, agents
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightplan import NightPlan
 from tracekit.schedule.job import Job, job_of
 from tracekit.schedule.launchd import Launchd, property_list

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit import holder
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base import holder
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightplan import NightPlan
 from tracekit.schedule.only_one import LOCK, only_one, runs_in
 

@@ -13,7 +13,7 @@ import pytest
 
 from fake_schedulers import Fakes, agents, units
 from tracekit import schedule
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightplan import NightPlan
 from tracekit.schedule import rehearsal
 from tracekit.schedule.job import job_of

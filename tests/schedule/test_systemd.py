@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fake_schedulers import Fakes, units
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.nightplan import NightPlan
 from tracekit.schedule.job import Job, job_of
 from tracekit.schedule.systemd import Systemd, service, timer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.serving import Rate, Spike, draw_arrivals
 
 SECOND = 1_000_000_000

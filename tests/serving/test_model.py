@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tracekit.attention import append
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.serving import (
     Chunk,
     Cost,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.serving import Lengths, Load, Rate, draw_schedule
 
 PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import Blocks
-from tracekit.errors import UsageError
 from tracekit.serving import Job, Scheduler, Sequence
 
 Make = Callable[..., Scheduler]

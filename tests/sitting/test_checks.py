@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.nightplan import Reference
 from tracekit.sitting import BudgetSpentError, ParityError, check
 from tracekit.sitting.checks import grid_of

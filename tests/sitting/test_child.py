@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.sitting import BudgetSpentError
 from tracekit.sitting.child import Child, Patience
 from tracekit.turns import Answer, Request, line_of

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.machine_state import Watch
 from tracekit.nightplan import Reference
 from tracekit.sitting import BudgetSpentError, measure

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.guardian import Guardian
 from tracekit.sitting import BudgetSpentError
 from tracekit.sitting.program import Program, end, ending, last_words, run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightplan import Reference
 from tracekit.sitting import measure
 from tracekit.sitting.side import Side

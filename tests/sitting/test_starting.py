@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.sitting.side import Side
 from tracekit.sitting.starting import started
 from tracekit.turns import Request

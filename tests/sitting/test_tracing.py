@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.nightplan import Reference
 from tracekit.sitting import measure, overhead, trace
 from tracekit.sitting.tracing import arguments_of, options

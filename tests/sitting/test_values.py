@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.analysis.result import Better, Measurement, Result
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Overhead, Provenance
 from tracekit.history.gate import Quantity
 from tracekit.history.night import Pair
-from tracekit.recording import Overhead, Provenance
 from tracekit.sitting.values import (
     overhead,
     quantities_of,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import RecordingError, ToolError, UsageError
-from tracekit.git import git as ask
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.git import git as ask
 from tracekit.guardian import Guardian
 from tracekit.nightplan import Reference
 from tracekit.sitting import BudgetSpentError, measure

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import stamp as stamps
 from tracekit.tables.cache import READER_VERSION, Cache

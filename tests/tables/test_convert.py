@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.convert import convert, symbol_files
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import DamagedExportWarning, Tables, read_table
 from tracekit.tables.drift import ExportWarning
 from tracekit.tables.exports import identify

@@ -7,7 +7,7 @@ import pytest
 
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import MissingTableError, Tables
 from tracekit.tables.direct import NOTE, Direct, direct, note_direct
 from tracekit.tables.drift import Flaw

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.exports import Content, identify, index
 
 TOC = '<?xml version="1.0"?>\n\n<trace-toc><run number="1"/></trace-toc>'

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import DamagedExportWarning, DriftWarning, read_table
 from tracekit.tables.drift import ExportWarning
 from tracekit.tables.flat import read_flat

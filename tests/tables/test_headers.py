@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.headers import Header, _Scan, headers
 from tracekit.tables.xml import ExactReader
 

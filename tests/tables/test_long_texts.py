@@ -13,7 +13,7 @@ import pytest
 from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, intervals
 from tracekit.analysis.families import families
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import Tables
 from tracekit.tables.cache import Cache
 from tracekit.tables.convert import convert

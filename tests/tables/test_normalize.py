@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.schema import (

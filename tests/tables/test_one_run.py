@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError, UsageError
-from tracekit.recording import Process
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Process
 from tracekit.tables.exports import ExportIndex
 from tracekit.tables.listed import Listed
 from tracekit.tables.one_run import meant, of_one_run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, Cache
 from tracekit.tables.exports import index
 from tracekit.tables.headers import Header

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.exports import identify
 from tracekit.tables.place import Choice
 from tracekit.tables.put_away import note_put_away

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import MissingTableError, Tables
 from tracekit.tables.place import Choice
 from tracekit.tables.raw import RawTables

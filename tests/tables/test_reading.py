@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.flat import read_flat
 from tracekit.tables.reading import read_pieces
 from tracekit.tables.xml import IrregularError, Node

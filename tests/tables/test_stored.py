@@ -9,7 +9,7 @@ import pytest
 
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import read_table
 from tracekit.tables import stamp as stamps
 from tracekit.tables.bundle import BundleError

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.errors import RecordingError
-from tracekit.replacing import replacing
+from tracekit.base.errors import RecordingError
+from tracekit.base.replacing import replacing
 from tracekit.tables.flat import read_flat
 from tracekit.tables.stream import streaming
 from tracekit.tables.values import FORMS, Form

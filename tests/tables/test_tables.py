@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError, TracekitError
+from tracekit.base.errors import InputError, TracekitError
 from tracekit.tables import MissingTableError, Tables
 
 STATES = (

@@ -7,7 +7,7 @@ import pytest
 
 from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.tables import Tables
 from tracekit.tables.unbundle import unbundle
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.tables import write_table
 
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 from tracekit.throughput import keep_output, read_output, recognised
 
 LLAMA = '[{"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5}]\n'

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
-from tracekit.recording import Process, Provenance, Recording
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.toc import Toc, TocRun
 from tracekit.toc.several import assumed, listed, own, required
 from tracekit.toc.text import toc_text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.recording import Process
+from tracekit.base.recording import Process
 from tracekit.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, read_toc
 from tracekit.toc.settings import setting_lines
 from tracekit.toc.text import toc_text

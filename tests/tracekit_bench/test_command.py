@@ -13,9 +13,9 @@ import mlx.core as mx
 import pytest
 
 from bench_subjects import Hand, literal_subject
+from tracekit.base.errors import ToolError
 from tracekit.bench import SUBJECTS, Settings, Shape, run_bench
 from tracekit.commands import bench
-from tracekit.errors import ToolError
 
 Run = Callable[..., Any]
 SMALL = (

@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import FakeMetal, microseconds
-from tracekit.agreement import BOUNDS
+from tracekit.base.agreement import BOUNDS
 from tracekit.bench import Shape
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Cache, Inputs

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from bench_subjects import Hand, literal_subject
+from tracekit.base.errors import UsageError
 from tracekit.bench import Bench, Settings, Shape, Subject, Unavailable, run_bench
 from tracekit.bench.measure import Effort
 from tracekit.bench.save import as_json
-from tracekit.errors import UsageError
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=1)
 EFFORT = Effort(warmup=2, repetitions=8, budget=1000)

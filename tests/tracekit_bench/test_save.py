@@ -10,11 +10,11 @@ import pytest
 
 from bench_subjects import Hand, literal_subject
 from fake_metal import FakeMetal, microseconds
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.bench import Bench, Settings, Shape, check_writable, run_bench, save
 from tracekit.bench.document import Dispatch, Row
 from tracekit.bench.measure import Effort
 from tracekit.bench.save import COLUMNS, as_csv, as_json, line_of
-from tracekit.errors import RecordingError, UsageError
 from tracekit.metal_queue import Queue
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)

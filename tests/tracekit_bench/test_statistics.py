@@ -2,8 +2,8 @@
 
 import pytest
 
+from tracekit.base.errors import InputError
 from tracekit.bench.statistics import OUTLIERS, PERCENTILES, summarize
-from tracekit.errors import InputError
 
 SAMPLES = [10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0]
 

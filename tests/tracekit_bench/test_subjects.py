@@ -6,16 +6,16 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import FakeMetal, microseconds
-from tracekit.agreement import BOUNDS
 from tracekit.attention import attend
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import plan
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import UsageError
 from tracekit.bench import SUBJECTS, Prepared, Shape, Subject, Unavailable, chosen
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Cache, Inputs
 from tracekit.bench.subject import Launched
 from tracekit.bench.subjects.decode import Choice, paged, planned
-from tracekit.errors import UsageError
 from tracekit.step import Step
 
 SMALL = Shape(

@@ -2,7 +2,7 @@ import importlib.util
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.turns.canary import pace, work_of
 from tracekit.turns.protocol import Canary
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.told import Measured
 from tracekit.turns import PROTOCOL, Answer, Request, answer_of, command, line_of, request_of
 from tracekit.turns.protocol import (

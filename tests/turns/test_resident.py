@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.step import Step
 from tracekit.told import IDLE, Measured, Work
 from tracekit.turns import Request

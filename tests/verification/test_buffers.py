@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.verification.buffers import Buffer, buffer
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.verification import Check, check
 from tracekit.verification.check import load, shipped_check, shipped_names
 

@@ -2,7 +2,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.verification.comparison import (
     all_written,
     arrays,

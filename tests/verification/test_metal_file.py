@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.msl import Order
 from tracekit.verification import Outcome, Question, Verification
 from tracekit.verification.metal_file import Launch, metal_subject

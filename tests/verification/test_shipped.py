@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.shipped import shipped
 from tracekit.msl.generated import generated
 from tracekit.msl.lint import find_clang, lint
-from tracekit.shipped import shipped
 from tracekit.verification.check import load, shipped_check, shipped_names
 from tracekit.verification.emulated import check_subjects
 from tracekit.verification.verify import verify

@@ -7,7 +7,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import InputError, ToolError, UsageError
+from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.msl import Order
 from tracekit.msl.lint import find_clang
 from tracekit.verification import Outcome, Question, Verification

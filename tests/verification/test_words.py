@@ -1,6 +1,6 @@
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.verification.words import constant, pairs, triple, whole
 
 

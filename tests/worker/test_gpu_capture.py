@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.journal import fold
 from tracekit.worker.account import Account
 from tracekit.worker.gpu_capture import capture_steps

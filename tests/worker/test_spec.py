@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.worker import Spec, command
 
 FILES: dict[str, Any] = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tracekit.analysis.result import Result
+from tracekit.base.paired import paired_ratio
 from tracekit.journal import WorkloadReport, fold
-from tracekit.paired import paired_ratio
 from tracekit.run import open as open_run
 from tracekit.told import REFERENCE, Span
 

@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.attention import DenseProblem
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
 from tracekit.step import measured
 from tracekit.workload import Step, find

@@ -8,8 +8,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.agreement import BOUNDS
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.tables import Tables
 from tracekit.told import REFERENCE
 from tracekit.workload import Step, find

@@ -5,7 +5,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
 from tracekit.step import measured
 from tracekit.workload import Step, find

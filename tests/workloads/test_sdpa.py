@@ -5,8 +5,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.agreement import BOUNDS
-from tracekit.errors import UsageError
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import UsageError
 from tracekit.step import measured
 from tracekit.workload import Step, find
 

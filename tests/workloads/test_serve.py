@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from command_line import run
-from tracekit.agreement import BOUNDS
-from tracekit.errors import UsageError
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import UsageError
 from tracekit.told import Measured
 from tracekit.workload import find
 

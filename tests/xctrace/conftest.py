@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from recording_fakes import DEADLINES, Record, Scenario
+from tracekit.base.recording import Recording
 from tracekit.recorder import Recorded, Request, Target
-from tracekit.recording import Recording
 from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.claim import Premises
 from tracekit.xctrace.command import Completed

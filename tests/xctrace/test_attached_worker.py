@@ -11,11 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.errors import InterruptedRunError, ToolError, UsageError
+from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.journal import WorkloadReport, fold
 from tracekit.plan import Plan
 from tracekit.recorder import Recorded
-from tracekit.recording import Recording
 from tracekit.requests import request_for
 from tracekit.workload import load
 from tracekit.xctrace.attached_worker import WorkerPatience

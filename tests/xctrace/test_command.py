@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.xctrace.command import Completed, check, ending, failure, run
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.recorder import Attach, Launch, Request
 from tracekit.xctrace.command_line import absolute, record_line, time_limit
 from tracekit.xctrace.selection import Selection

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.recording import Recording
 from tracekit.cli import main
 from tracekit.recorder import Attach, Launch, Request
-from tracekit.recording import Recording
 from tracekit.run import open as open_run
 from tracekit.toc import TocRun, TocTable
 from tracekit.xctrace.command import Completed

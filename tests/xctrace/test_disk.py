@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
 from tracekit.xctrace.disk import Disk, floor, free_bytes
 
 PLACES = (Path("/runs"), Path("/staging"))

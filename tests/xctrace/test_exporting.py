@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Recording
 from tracekit.recorder import Launch, Request
-from tracekit.recording import Recording
 from tracekit.toc import TocRun, TocTable
 from tracekit.xctrace.exporting import export, has_rows, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder

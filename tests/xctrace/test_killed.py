@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Recording
 from tracekit.cli import main
-from tracekit.errors import ToolError
-from tracekit.recording import Recording
 from tracekit.run import open as open_run
 from tracekit.xctrace.lock import Holder, locked
 

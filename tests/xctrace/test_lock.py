@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import RecordingError, ToolError
-from tracekit.holder import Holder
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.holder import Holder
 from tracekit.xctrace.lock import locked, told
 
 HOLD = """

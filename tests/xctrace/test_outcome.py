@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.recording import Process
 from tracekit.journal import WorkloadReport
-from tracekit.recording import Process
 from tracekit.toc import TocRun
 from tracekit.xctrace.outcome import judge, nothing_came, target_end
 from tracekit.xctrace.progress_lines import Account, Issue, State, Stop

@@ -19,10 +19,10 @@ from recording_fakes import (
     Scenario,
     runs,
 )
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.journal import ClockAnchor, Journal
 from tracekit.recorder import Attach, Launch, Target
-from tracekit.recording import Recording
 from tracekit.toc import read_toc
 from tracekit.xctrace.exporting import only
 from tracekit.xctrace.recorder import XctraceRecorder

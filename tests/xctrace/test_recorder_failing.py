@@ -18,9 +18,9 @@ from recording_fakes import (
     Scenario,
     runs,
 )
-from tracekit.errors import InterruptedRunError, ToolError
+from tracekit.base.errors import InterruptedRunError, ToolError
+from tracekit.base.recording import Recording
 from tracekit.recorder import Attach, Launch
-from tracekit.recording import Recording
 
 
 @pytest.mark.parametrize(

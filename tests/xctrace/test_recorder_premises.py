@@ -12,8 +12,8 @@ from recording_fakes import (
     Record,
     Scenario,
 )
-from tracekit.errors import RecordingError, ToolError
-from tracekit.recording import Recording
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.recording import Recording
 from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.claim import Premises
 from tracekit.xctrace.disk import Disk

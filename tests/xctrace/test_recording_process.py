@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.guardian import Guardian
 from tracekit.xctrace.progress_lines import Account, State
 from tracekit.xctrace.recording_process import Ended, Order, Survey, Watch, record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.xctrace.rivals import Rival, refuse_rivals, rivals
 
 SINCE = 1_795_000_000.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 from tracekit.xctrace.exporting import NO_ROWS
 from tracekit.xctrace.rows import pids_in, target_has_rows, without_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from command_line import run
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 
 Scenario = Callable[..., None]
 TRUE = ("--", "/bin/true")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError, UsageError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.recorder import Attach, Request
 from tracekit.xctrace.command import Completed
 from tracekit.xctrace.selection import Selection, select

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.xctrace.command import Completed
 from tracekit.xctrace.staging import opened, remember, staging_files, staging_warning, sweep
 

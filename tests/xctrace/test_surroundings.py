@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tracekit.base.identity import start_of
 from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
-from tracekit.identity import start_of
 from tracekit.journal import ClockAnchor
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.family import Family

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.xctrace.command import Completed
 from tracekit.xctrace.tool import (
     Listing,

@@ -17,8 +17,8 @@ from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.steps import steady_tokens
-from tracekit.errors import TracekitError, UsageError
-from tracekit.recording import Provenance
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.recording import Provenance
 from tracekit.tables import Tables
 
 log = logging.getLogger(__name__)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from tracekit.errors import InputError
-from tracekit.recording import Overhead, Provenance, Stage
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Overhead, Provenance, Stage
 from tracekit.tables import Tables
 from tracekit.tables.bundle import BundleError
 from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark

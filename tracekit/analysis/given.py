@@ -19,7 +19,7 @@ from tracekit.analysis.lost import damaged, gone
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm.happenings import happenings
 from tracekit.analysis.target import share, targets_table
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.tables import Tables
 
 OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {

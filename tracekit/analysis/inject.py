@@ -7,7 +7,7 @@ from typing import Any, Protocol, get_args, runtime_checkable
 
 import pandas as pd
 
-from tracekit.errors import TracekitError, UsageError
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
 

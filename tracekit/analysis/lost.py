@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.tables import Tables
 from tracekit.tables.derived import asked
 from tracekit.tables.drift import Flaw

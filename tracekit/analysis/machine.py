@@ -3,8 +3,8 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
+from tracekit.base.recording import Provenance
 from tracekit.chips import Chip, chip
-from tracekit.recording import Provenance
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from tracekit import redaction
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Result
+from tracekit.base import redaction
 
 
 def redact_result(result: Result, redact: redaction.Redaction) -> Result:

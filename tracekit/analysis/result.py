@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from tracekit.analysis.finding import Finding
-from tracekit.errors import InputError, RecordingError
-from tracekit.input_file import read_input
-from tracekit.recording import Provenance
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.input_file import read_input
+from tracekit.base.recording import Provenance
 
 FORMAT = 1
 

@@ -5,8 +5,8 @@ import pandas as pd
 from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
+from tracekit.base.units import percent
 from tracekit.told import IDLE
-from tracekit.units import percent
 
 _UNSEEN = 0.05
 _PREFILL = "prefill"

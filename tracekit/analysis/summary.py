@@ -2,7 +2,7 @@
 
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Result, Status
-from tracekit.units import duration, quantity, unavailable
+from tracekit.base.units import duration, quantity, unavailable
 
 _FIRST = (
     *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "idle_ratio"),

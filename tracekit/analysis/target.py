@@ -5,7 +5,7 @@ from weakref import finalize
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 
 _SHARED: dict[int, list[pd.DataFrame]] = {}
 

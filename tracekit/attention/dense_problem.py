@@ -7,13 +7,13 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.agreement import as_float64, relative_error
 from tracekit.attention.dense import Mask, gathered, padding_mask
 from tracekit.attention.dense_traffic import DenseShape
 from tracekit.attention.pool import check_memory
 from tracekit.attention.problem import Problem
 from tracekit.attention.reference import dense_reference
-from tracekit.errors import UsageError
+from tracekit.base.agreement import as_float64, relative_error
+from tracekit.base.errors import UsageError
 
 _CHECKED_QUERIES = 64
 

@@ -1,7 +1,7 @@
 """How long the contexts of a decode step are, as users choose them."""
 
 from tracekit.attention.pool import draw_lengths
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 
 def context_lengths(

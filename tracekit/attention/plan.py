@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracekit.attention.problem import Problem
+from tracekit.base.errors import UsageError
 from tracekit.custom_kernel import LANES
-from tracekit.errors import UsageError
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 

@@ -7,7 +7,7 @@ import mlx.core as mx
 from tracekit.attention.metal import paged_decode, specialization_names
 from tracekit.attention.plan import HD_TILES, Kernel, plan
 from tracekit.attention.pool import draw_problem
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 
 BLOCK_SIZES = (16, 32, 64)
 

@@ -6,8 +6,8 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.agreement import Floats, as_float64, relative_error
 from tracekit.attention.problem import Problem
+from tracekit.base.agreement import Floats, as_float64, relative_error
 
 Integers = NDArray[np.int32]
 

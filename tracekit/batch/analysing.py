@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from tracekit import pipeline
 from tracekit.analysis.result import Result, load
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
 from tracekit.batch.fetching import fetched
 from tracekit.batch.row import Row, judged
 from tracekit.batch.source import Form, Source
 from tracekit.batch.tables import keep_tables
-from tracekit.errors import TracekitError
 from tracekit.imports import choose_run, recordings_of
-from tracekit.recording import Recording
 from tracekit.tables.put_away import NOTE
 
 if TYPE_CHECKING:

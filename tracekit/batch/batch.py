@@ -9,6 +9,17 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracekit.base.errors import (
+    InterruptedRunError,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+)
+from tracekit.base.holder import HeldError, opened, taken
+from tracekit.base.input_file import legible
+from tracekit.base.outputs import require_apart
+from tracekit.base.redaction import nothing, redaction
 from tracekit.batch.analysing import Choices, Task
 from tracekit.batch.finding import sources_of
 from tracekit.batch.page import write_page
@@ -17,18 +28,7 @@ from tracekit.batch.row import Row, worded
 from tracekit.batch.source import Source
 from tracekit.batch.tables import forget_tables
 from tracekit.batch.tally import Tally
-from tracekit.errors import (
-    InterruptedRunError,
-    RecordingError,
-    ToolError,
-    TracekitError,
-    UsageError,
-)
-from tracekit.holder import HeldError, opened, taken
-from tracekit.input_file import legible
-from tracekit.outputs import require_apart
 from tracekit.recorder import Progress, quiet
-from tracekit.redaction import nothing, redaction
 
 if TYPE_CHECKING:
     from tracekit.batch.workers import Workers

@@ -8,12 +8,12 @@ from uuid import uuid4
 from distributed import as_completed
 from distributed.scheduler import KilledWorker
 
+from tracekit.base.errors import ToolError
+from tracekit.base.units import span
 from tracekit.batch.analysing import Task, analysed
 from tracekit.batch.limit import Running, TimeLimit
 from tracekit.batch.row import Row
 from tracekit.batch.workers import Workers
-from tracekit.errors import ToolError
-from tracekit.units import span
 
 _AHEAD = 2  # tasks for each thread: one that runs, one that waits beside it
 _LOOK = 10.0  # s after which the workers are counted again

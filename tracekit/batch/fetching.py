@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from tracekit.base.errors import InputError
+from tracekit.base.units import size
 from tracekit.batch.place import Said
 from tracekit.batch.source import Form, Source
-from tracekit.errors import InputError
-from tracekit.units import size
 
 _AT_ONCE = 64
 _MOST_FILES = 100_000

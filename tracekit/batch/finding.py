@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from fsspec.utils import glob_translate
 
+from tracekit.base.errors import InputError, UsageError
 from tracekit.batch.place import Place, Said, place_of
 from tracekit.batch.source import Form, Source
 from tracekit.batch.urls import fixed, is_pattern
-from tracekit.errors import InputError, UsageError
 
 _DEEPEST = 32
 _HEAD = 4096

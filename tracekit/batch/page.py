@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
+from tracekit.base.recording import write_whole
+from tracekit.base.redaction import nothing
 from tracekit.batch.results import RESULTS, Results
-from tracekit.recording import write_whole
-from tracekit.redaction import nothing
 from tracekit.report.batch import COLUMNS, Entry, render_batch
 
 PAGE = "index.html"

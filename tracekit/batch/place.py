@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from fsspec.core import url_to_fs
 
+from tracekit.base.errors import InputError, UsageError
 from tracekit.batch.urls import CHAIN, absolute, joined, scheme, shown
-from tracekit.errors import InputError, UsageError
 
 Said = Mapping[str, Any]
 

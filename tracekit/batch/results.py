@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracekit.base.replacing import replacing
 from tracekit.batch.row import Row, as_table
-from tracekit.replacing import replacing
 
 RESULTS = "results"
 # A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit import pipeline
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.base.replacing import replacing
 from tracekit.batch.row import Row
-from tracekit.errors import TracekitError, UsageError
-from tracekit.recording import Recording
-from tracekit.replacing import replacing
 from tracekit.tables.schemas import SCHEMAS
 
 ALL, NONE = "all", "none"

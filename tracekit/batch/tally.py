@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tracekit.base.units import count, span
 from tracekit.batch.row import Row
-from tracekit.units import count, span
 
 _MANY = 10
 _LEAST = 3  # recordings from which a pace is known

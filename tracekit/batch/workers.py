@@ -17,8 +17,8 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Status
 from distributed.system import MEMORY_LIMIT
 
-from tracekit.errors import ToolError, UsageError
-from tracekit.uninterrupted import uninterrupted
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.uninterrupted import uninterrupted
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tracekit.base.errors import ToolError
 from tracekit.bench.document import Dispatch
 from tracekit.bench.subject import Prepared
 from tracekit.calls import backend
-from tracekit.errors import ToolError
 from tracekit.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
 
 

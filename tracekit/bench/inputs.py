@@ -8,9 +8,9 @@ import mlx.core as mx
 import psutil
 
 from tracekit.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.base.errors import UsageError
 from tracekit.bench.shape import Shape
 from tracekit.calls import backend
-from tracekit.errors import UsageError
 from tracekit.triad import last_cache
 
 LARGEST_SYSTEM_CACHE = 96 << 20

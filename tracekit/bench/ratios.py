@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tracekit.base.paired import paired_ratio
 from tracekit.bench.document import Comparison, Row
 from tracekit.bench.subject import Subject
-from tracekit.paired import paired_ratio
 
 
 def compared(rows: Sequence[Row], subjects: Sequence[Subject], against: str | None) -> list[Row]:

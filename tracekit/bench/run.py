@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from tracekit.base.errors import UsageError
+from tracekit.base.nearest import require
 from tracekit.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Inputs, cache_here
@@ -18,9 +20,7 @@ from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject, Unavailable
 from tracekit.bench.subjects import chosen
 from tracekit.calls import backend
-from tracekit.errors import UsageError
 from tracekit.machine import describe as describe_machine
-from tracekit.nearest import require
 from tracekit.recorder import Progress, quiet
 
 

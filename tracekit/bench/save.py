@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from tracekit import recording
+from tracekit.base import recording
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import write_whole
+from tracekit.base.replacing import require_writable
 from tracekit.bench.document import VERSION, Bench, Comparison, Row
 from tracekit.bench.tune import Tuning
-from tracekit.errors import UsageError
-from tracekit.recording import write_whole
-from tracekit.replacing import require_writable
 
 COLUMNS = (
     *("tokens", "seq_len", "heads", "head_dim", "BLOCK_SIZE", "TG_SIZE", "gpu_ms"),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tracekit.paired import least_pairs
+from tracekit.base.paired import least_pairs
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tracekit.attention import check_heads
-from tracekit.dtypes import ITEMSIZES, Dtype
-from tracekit.errors import UsageError
+from tracekit.base.dtypes import ITEMSIZES, Dtype
+from tracekit.base.errors import UsageError
 
 
 @dataclass(frozen=True)

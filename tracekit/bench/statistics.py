@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 
 PERCENTILES = "linear between ranks"
 OUTLIERS = (

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from tracekit.base.units import NOT_AVAILABLE, duration, quantity, size
 from tracekit.bench.document import INTERRUPTED, Bench, Comparison, Row
 from tracekit.bench.schedule import LEAST_ROUNDS
 from tracekit.bench.shape import Shape
 from tracekit.bench.tune import Tuning
-from tracekit.units import NOT_AVAILABLE, duration, quantity, size
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
 
 
 class OutOfBlocks(TracekitError):  # noqa: N818 - what happened, as the field calls it

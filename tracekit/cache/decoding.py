@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.agreement import as_float64, relative_error
+from tracekit.base.agreement import as_float64, relative_error
 from tracekit.cache.growing import GrowingCache
 from tracekit.cache.paged import PagedCache
 from tracekit.cache.rows import Rows, Sizes, expected

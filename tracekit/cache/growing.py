@@ -2,7 +2,7 @@
 
 import mlx.core as mx
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 
 class GrowingCache:

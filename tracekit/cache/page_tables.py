@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.base.errors import UsageError
 from tracekit.cache.blocks import Blocks
-from tracekit.errors import UsageError
 
 
 class PageTables:

@@ -70,9 +70,9 @@ def list_(
 ) -> None:
     """List what was accepted, when and why; the last one of a capture holds."""
     from tracekit import console
+    from tracekit.base.units import stamp
     from tracekit.history.listing import held_on
     from tracekit.history.store import Store
-    from tracekit.units import stamp
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]

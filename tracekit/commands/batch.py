@@ -63,8 +63,8 @@ def batch(
     none are kept by default, since they can be larger than the recordings.
     """
     from tracekit import console
+    from tracekit.base.errors import UsageError
     from tracekit.batch import Choices, Plan, run_batch, wanted_tables
-    from tracekit.errors import UsageError
     from tracekit.plan import seconds
 
     if scheduler and workers is not None:
@@ -117,7 +117,7 @@ def _show(outcome: "Outcome") -> None:
 
 def _require_all(outcome: "Outcome") -> None:
     """Raise InputError where some recordings could not be analysed; all others are kept."""
-    from tracekit.errors import InputError
+    from tracekit.base.errors import InputError
 
     failed = outcome.tally.all_failed
     if failed:

@@ -106,9 +106,9 @@ def bench(
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
     """
+    from tracekit.base.outputs import writing
     from tracekit.bench import Settings, Shape, chosen
     from tracekit.bench.measure import Effort
-    from tracekit.outputs import writing
 
     chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
@@ -159,7 +159,7 @@ def _show(done: "Bench") -> None:
 
 def _end(done: "Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
-    from tracekit.errors import InterruptedRunError, ToolError
+    from tracekit.base.errors import InterruptedRunError, ToolError
 
     measured = any(row.micro for row in done.rows)
     kept = f"What was measured is in {', '.join(str(one) for one in files)}." if files else ""
@@ -177,8 +177,8 @@ def _end(done: "Bench", files: list[Path]) -> None:
 
 def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
     from tracekit import console
+    from tracekit.base.errors import InterruptedRunError, ToolError
     from tracekit.bench import save_tuning, tune, tuning_document, words
-    from tracekit.errors import InterruptedRunError, ToolError
 
     with console.progress("tune") as progress:
         done = tune(shape, effort, progress=progress)
@@ -198,15 +198,15 @@ def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) 
 
 
 def _require_launches_only(named: list[str] | None, against: str | None) -> None:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if named or against:
         raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
 
 
 def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
+    from tracekit.base.errors import UsageError
     from tracekit.bench import check_writable
-    from tracekit.errors import UsageError
 
     if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
         raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")

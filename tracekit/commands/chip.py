@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.dtypes import ITEMSIZES, Dtype
+from tracekit.base.dtypes import ITEMSIZES, Dtype
 
 if TYPE_CHECKING:
     from tracekit.chips import Chip, Figure, ThisChip
@@ -60,8 +60,8 @@ def chip(
     `tracekit bench --tune` measures which launch is best.
     """
     from tracekit import console
+    from tracekit.base.nearest import nearest
     from tracekit.chips import known_chips
-    from tracekit.nearest import nearest
     from tracekit.triad import measure_bandwidth
 
     here = _asked(name, gpu_cores, measure=measure)
@@ -81,9 +81,9 @@ def chip(
 
 
 def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
+    from tracekit.base.errors import UsageError
     from tracekit.chips import ThisChip, spelled, this_chip
     from tracekit.chips import chip as look_up
-    from tracekit.errors import UsageError
 
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
@@ -104,8 +104,8 @@ def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | No
 
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
+    from tracekit.base.units import size, unavailable
     from tracekit.roofline import ridge_of
-    from tracekit.units import size, unavailable
 
     one, machine = here.chip, here.machine
     yield "chip", one.name or unavailable("the system does not name it"), ""
@@ -150,7 +150,7 @@ def _architecture() -> str:
 
 
 def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
-    from tracekit.units import unavailable
+    from tracekit.base.units import unavailable
 
     if figure.value is None:
         return name, unavailable(figure.reason), ""
@@ -158,7 +158,7 @@ def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
 
 
 def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
-    from tracekit.units import size
+    from tracekit.base.units import size
 
     if measured is None:
         return
@@ -172,8 +172,8 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
 
 
 def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
+    from tracekit.base.units import NOT_AVAILABLE, duration
     from tracekit.suggestion import suggest
-    from tracekit.units import NOT_AVAILABLE, duration
 
     for choice in suggest(shape, one.cores):
         value = NOT_AVAILABLE if choice.value is None else f"{choice.value:,}"

@@ -68,10 +68,10 @@ def compare(
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: these are not to be compared.
     """
     from tracekit import console
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
     from tracekit.comparing import compare_runs, redaction, samples, sides
-    from tracekit.errors import UsageError
     from tracekit.history import Limits
-    from tracekit.outputs import writing
 
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
@@ -113,7 +113,7 @@ def _write(
     redact: Callable[[str], str],
 ) -> None:
     from tracekit import console
-    from tracekit.recording import write_whole
+    from tracekit.base.recording import write_whole
     from tracekit.report.compare.page import render_comparison
 
     page = render_comparison(compared, *samples, redact=redact)
@@ -122,7 +122,7 @@ def _write(
 
 
 def _end(compared: "Comparison") -> None:
-    from tracekit.errors import InconclusiveError
+    from tracekit.base.errors import InconclusiveError
     from tracekit.history import Verdict
 
     if compared.verdict is Verdict.UNCLEAR:

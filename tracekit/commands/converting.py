@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tracekit.base.recording import Recording
 from tracekit.commands import options
 from tracekit.commands.unbundling import convert_bundle
-from tracekit.recording import Recording
 
 if TYPE_CHECKING:
     from tracekit.tables.place import Choice
@@ -85,8 +85,8 @@ def _convert_export(
     force: bool,
 ) -> None:
     from tracekit import console, outcome
-    from tracekit.errors import UsageError
-    from tracekit.outputs import writing
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
     from tracekit.tables.convert import convert as write
     from tracekit.tables.convert import files_of
 
@@ -114,7 +114,7 @@ def _convert_export(
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
     from tracekit.interop import FORMATS
 
     if to is None:
@@ -132,8 +132,8 @@ def _convert_run(
     folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
 ) -> None:
     from tracekit import console, pipeline
+    from tracekit.base.outputs import require_apart
     from tracekit.interop import convert_run
-    from tracekit.outputs import require_apart
 
     assert to is not None
     require_apart([] if output is None else [output], [folder])

@@ -22,9 +22,9 @@ def doctor(
     that recording needs could not be found out.
     """
     from tracekit import console
+    from tracekit.base.errors import InterruptedRunError
+    from tracekit.base.notes import notes_folder
     from tracekit.doctor import examine, here, probe_machine
-    from tracekit.errors import InterruptedRunError
-    from tracekit.notes import notes_folder
 
     where, machine, fresh = notes_folder(), here(), None
     try:

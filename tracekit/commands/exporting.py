@@ -44,7 +44,7 @@ class Chosen:
 
 def require_sense(chosen: Chosen, export: Path | None) -> None:
     """Raise UsageError where options do not go together."""
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if chosen.samples and (export is None or chosen.kind not in _FLAT):
         raise UsageError(
@@ -56,8 +56,8 @@ def require_sense(chosen: Chosen, export: Path | None) -> None:
 def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
     """Write what is chosen into a file, whole or not at all; or on stdout."""
     from tracekit import console
-    from tracekit.redaction import redaction
-    from tracekit.replacing import replacing
+    from tracekit.base.redaction import redaction
+    from tracekit.base.replacing import replacing
 
     content = _content(store, of, file, chosen, redaction())
     if file == STDOUT:
@@ -77,8 +77,8 @@ def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
     Raises:
         UsageError: Something that is named is not in the history.
     """
-    from tracekit.errors import UsageError
-    from tracekit.nearest import require
+    from tracekit.base.errors import UsageError
+    from tracekit.base.nearest import require
 
     found = store.series(**of)
     if found:
@@ -110,9 +110,9 @@ def _content(
 
 def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
     from tracekit import console
+    from tracekit.base.recording import as_json
     from tracekit.history.exports import bencher, benchmarks, otava
     from tracekit.history.exports.github import TOOLS
-    from tracekit.recording import as_json
 
     if chosen.kind == "bencher":
         return as_json(bencher(series))

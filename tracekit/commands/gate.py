@@ -11,7 +11,7 @@ import typer
 from tracekit.commands import gate_options
 
 if TYPE_CHECKING:
-    from tracekit.errors import TracekitError
+    from tracekit.base.errors import TracekitError
     from tracekit.gating.writing import Destinations
     from tracekit.report.gate import GateReport
 
@@ -59,10 +59,10 @@ def gate(
 
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
     from tracekit.gating.telling import command_of
     from tracekit.gating.writing import Destinations
-    from tracekit.outputs import writing
 
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     if json and markdown == _STDOUT:
@@ -88,7 +88,7 @@ def gate(
 
 
 def _summary_file(asked: bool | None) -> Path | None:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     file = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if asked and not file:
@@ -97,7 +97,7 @@ def _summary_file(asked: bool | None) -> Path | None:
 
 
 def _require_none(**options: object) -> None:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     for name, value in options.items():
         if value is not None and value is not False and value != "":
@@ -106,8 +106,8 @@ def _require_none(**options: object) -> None:
 
 
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
-    from tracekit.amounts import age
-    from tracekit.errors import InconclusiveError
+    from tracekit.base.amounts import age
+    from tracekit.base.errors import InconclusiveError
     from tracekit.gating.ageing import aged
     from tracekit.gating.found import LATEST, find_night
     from tracekit.gating.placing import placed
@@ -190,7 +190,7 @@ def _show(report: "GateReport", told: _Told) -> None:
 def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
     from tracekit import console
-    from tracekit.errors import InconclusiveError, TracekitError
+    from tracekit.base.errors import InconclusiveError, TracekitError
     from tracekit.history.night import Outcome
     from tracekit.report.gate import words
 

@@ -37,7 +37,7 @@ def history_url(history: str, config: Path | None) -> str:
     Raises:
         UsageError: None is named, and there is no plan that can be read.
     """
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
     from tracekit.nightplan import read_plan
 
     if history:

@@ -64,10 +64,10 @@ def history(
     """
     if context.invoked_subcommand is not None:
         return
+    from tracekit.base.outputs import writing
     from tracekit.history.store import Store
     from tracekit.history.store.place import file_of
     from tracekit.history.times import time_of
-    from tracekit.outputs import writing
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -166,9 +166,9 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
 
 def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path) -> None:
     from tracekit import console
+    from tracekit.base.recording import now, write_whole
+    from tracekit.base.redaction import redaction
     from tracekit.history.store.place import folder_of
-    from tracekit.recording import now, write_whole
-    from tracekit.redaction import redaction
     from tracekit.report.trend import links_from, render_trend
 
     # A server's history has folders of any machine; those that are not here are not linked.

@@ -22,8 +22,8 @@ def index(
     its kind are followed by, and links to their pages. It is written anew each time.
     """
     from tracekit import console
+    from tracekit.base.outputs import writing
     from tracekit.index import INDEX, write_index
-    from tracekit.outputs import writing
 
     with writing([folder / INDEX], force=force):
         page = write_index(folder)

@@ -150,9 +150,9 @@ def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> 
 
 def _rehearse(plan: "NightPlan", names: list[str], *, json: bool) -> None:
     from tracekit import console
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
+    from tracekit.base.units import span
     from tracekit.nightly import rehearsal
-    from tracekit.units import span
 
     plan = rehearsal.only(plan, names) if names else plan
     seen = rehearsal.rehearse(plan)

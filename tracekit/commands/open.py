@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tracekit.base.recording import Recording
 from tracekit.commands import options
-from tracekit.recording import Recording
 
 _What = Literal["page", "trace", "gputrace"]
 
@@ -40,7 +40,7 @@ def open_(
 
 
 def _chosen(*, page: bool, trace: bool, gputrace: bool) -> _What | None:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if page + trace + gputrace > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")

@@ -49,8 +49,8 @@ def parity(
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
     from tracekit import console
+    from tracekit.base.outputs import writing
     from tracekit.calls import backend
-    from tracekit.outputs import writing
     from tracekit.parity import GRID, available, chosen, document, named, run_parity
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
@@ -79,7 +79,7 @@ def parity(
 
 def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit import console
-    from tracekit.agreement import NORM
+    from tracekit.base.agreement import NORM
     from tracekit.parity import repeat, rows
     from tracekit.parity.document import COLUMNS
 
@@ -93,7 +93,7 @@ def _show(done: "Parity", *, kernels: bool) -> None:
 
 
 def _files(output: Path | None) -> list[Path]:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if output is not None and output.suffix != ".json":
         raise UsageError(
@@ -105,8 +105,8 @@ def _files(output: Path | None) -> list[Path]:
 
 def _save(done: "Parity", output: Path) -> None:
     from tracekit import console
+    from tracekit.base.recording import save
     from tracekit.parity import document
-    from tracekit.recording import save
 
     save(output, document(done))
     console.show_written(output)
@@ -114,7 +114,7 @@ def _save(done: "Parity", output: Path) -> None:
 
 def _end(done: "Parity") -> None:
     from tracekit import console
-    from tracekit.errors import InterruptedRunError
+    from tracekit.base.errors import InterruptedRunError
     from tracekit.parity import repeat
     from tracekit.parity.document import error_words
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tracekit.base.errors import UsageError
 from tracekit.commands import options
 from tracekit.commands.signatures import Command, brought, options_of, signed
-from tracekit.errors import UsageError
 from tracekit.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
 from tracekit.workload import Workload, find
 

@@ -55,7 +55,7 @@ def prune(
     Exit code 3: something could not be removed; the others were.
     """
     from tracekit import console
-    from tracekit.errors import InterruptedRunError, RecordingError
+    from tracekit.base.errors import InterruptedRunError, RecordingError
     from tracekit.pruning import Limits, age, prune, size_of
 
     limits = Limits(
@@ -95,7 +95,7 @@ def _plan(config: Path | None) -> "NightPlan | None":
 
 
 def _defaults(plan: "NightPlan | None") -> list[Path]:
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
     from tracekit.plan import TRACES
 
     wanted = [TRACES, *([plan.output] if plan else [])]
@@ -126,7 +126,7 @@ def _protection(url: str) -> "Protection":
 
 def _show(done: "Pruned") -> None:
     from tracekit import console
-    from tracekit.units import size
+    from tracekit.base.units import size
 
     rows = [
         (_near(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]

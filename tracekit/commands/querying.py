@@ -59,7 +59,7 @@ def query(
     files other than the tables of the runs that are named.
     """
     from tracekit import console
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if list_:
         _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
@@ -69,7 +69,7 @@ def query(
             "It is not said what to ask.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
-    from tracekit.outputs import writing
+    from tracekit.base.outputs import writing
     from tracekit.querying.ask import asked
     from tracekit.querying.statements import asks_for_tables
     from tracekit.querying.writing import form_of

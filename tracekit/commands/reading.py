@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracekit.base.recording import Recording
 from tracekit.commands import options
-from tracekit.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +39,8 @@ def tables(
     several runs in it the last one is read, or the one that --run names.
     """
     from tracekit import console
-    from tracekit.errors import UsageError
-    from tracekit.outputs import writing
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
     from tracekit.tables import write_table
     from tracekit.tables.place import Choice
     from tracekit.tables.stored import require_unpacked
@@ -75,7 +75,7 @@ def _tables_in(run: Path, only: "Choice") -> "Tables":
 
 def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
     """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
-    from tracekit.errors import TracekitError
+    from tracekit.base.errors import TracekitError
     from tracekit.tables.place import Choice
 
     for name in there:
@@ -107,7 +107,7 @@ def rules(
     """List the rules, or explain one."""
     from tracekit import console
     from tracekit.analysis.rules import RULES
-    from tracekit.nearest import require
+    from tracekit.base.nearest import require
 
     if name is None:
         console.table(("rule", "finds"), [(rule.name, rule.title) for rule in RULES.values()])

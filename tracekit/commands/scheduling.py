@@ -78,7 +78,7 @@ def uninstall(config: Config = None) -> None:
     The nights there are, their log and the history stay.
     """
     from tracekit import console, schedule
-    from tracekit.errors import TracekitError
+    from tracekit.base.errors import TracekitError
     from tracekit.nightplan import read_plan
 
     try:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 
 Command = Callable[..., None]
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from tracekit.base.recording import Recording
 from tracekit.commands import options
 from tracekit.plan import Plan
-from tracekit.recording import Recording
 
 
 def capture(
@@ -112,7 +112,7 @@ def export(
     Of several runs the last one is written, or the one that --run names.
     """
     from tracekit import console, outcome, pipeline
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
     from tracekit.tables.stored import is_bundle, require_unpacked
 
     require_unpacked(source)
@@ -133,8 +133,8 @@ def export(
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import console, outcome
+    from tracekit.base.outputs import require_apart
     from tracekit.choice import wanted_tables
-    from tracekit.outputs import require_apart
     from tracekit.tables.bundle import Bundle
     from tracekit.tables.bundle_xml import write_exports
 

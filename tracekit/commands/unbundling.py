@@ -24,7 +24,7 @@ def convert_bundle(
         UsageError: What was asked for makes no sense for a bundle.
         InputError: The bundle cannot be read, or not all of its tables.
     """
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if to is not None and to not in _TABLES:
         raise UsageError(
@@ -49,8 +49,8 @@ def convert_bundle(
 
 def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
     from tracekit import console
-    from tracekit.errors import UsageError
-    from tracekit.outputs import writing
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
     from tracekit.tables.convert import convert, files_of
     from tracekit.tables.place import Choice
     from tracekit.tables.raw import RawTables
@@ -72,8 +72,8 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
     from tracekit import console
-    from tracekit.errors import InputError
-    from tracekit.outputs import require_apart
+    from tracekit.base.errors import InputError
+    from tracekit.base.outputs import require_apart
     from tracekit.tables.unbundle import unbundle
 
     require_apart([folder], [bundle])

@@ -118,7 +118,7 @@ def _stands(name: str, context: typer.Context) -> bool:
 
 def _require_fitting(subject: str, context: typer.Context) -> None:
     """Refuse options that say what to launch where a check says it."""
-    from tracekit.errors import UsageError
+    from tracekit.base.errors import UsageError
 
     if subject.endswith(_METAL):
         return

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Collection, Iterator
 
+from tracekit.base.errors import InputError
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording, now
 from tracekit.direct_reading.compare import compare
 from tracekit.direct_reading.remembered import Checked, Memory, keep
-from tracekit.errors import InputError
-from tracekit.notes import notes_folder
-from tracekit.recording import Recording, now
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.direct import places_of
 from tracekit.tables.stored import Stored

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.layout import Layout
 from tracekit.tables.reading import read_pieces
 from tracekit.tables.xml import Node, Symbols, no_symbols

@@ -8,12 +8,12 @@ export is what counts, and a warning says what differs.
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.base.errors import InputError, ToolError
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.direct_reading.checking import check, told
 from tracekit.direct_reading.remembered import build_of, recall
-from tracekit.errors import InputError, ToolError
-from tracekit.notes import notes_folder
 from tracekit.recorder import Progress
-from tracekit.recording import Recording
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.errors import UnknownBundleError

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from tracekit.errors import TracekitError
-from tracekit.recording import save
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import save
 from tracekit.tables.bundle import Store
 from tracekit.xctrace.tool import read_version
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from tracekit.base.errors import InputError
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.direct_reading.remembered import build_of, recall
-from tracekit.errors import InputError
-from tracekit.notes import notes_folder
-from tracekit.recording import Recording
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.stored import opened

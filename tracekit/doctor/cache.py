@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tracekit.base.recording import save
 from tracekit.capabilities import FORMAT, Capabilities, Identity
-from tracekit.recording import save
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.errors import InconclusiveError, TracekitError
 from tracekit.capabilities import Capabilities, Identity
 from tracekit.doctor.fact import Fact, Verdict
-from tracekit.errors import InconclusiveError, TracekitError
 
 FORMAT = 1
 

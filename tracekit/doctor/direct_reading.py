@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from tracekit.base.units import count
 from tracekit.direct_reading import Memory
 from tracekit.doctor.fact import Fact, not_applicable, ok, unknown, warning
-from tracekit.units import count
 
 _NAME = "direct reading"
 _REPORT = (

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracekit.base.errors import TracekitError
 from tracekit.capabilities import Capabilities
 from tracekit.choice import choose
 from tracekit.direct_reading import recall
@@ -23,7 +24,6 @@ from tracekit.doctor.shown import shown
 from tracekit.doctor.surroundings import Surroundings
 from tracekit.doctor.system import system_facts
 from tracekit.doctor.xcode import Toolchain, toolchain
-from tracekit.errors import TracekitError
 from tracekit.recorder import Progress, quiet
 
 

@@ -3,13 +3,13 @@
 import tempfile
 from pathlib import Path
 
+from tracekit.base.errors import InterruptedRunError, TracekitError
+from tracekit.base.recording import Provenance, Recording, now
 from tracekit.doctor.fact import Fact, failed, ok
 from tracekit.doctor.probe import DOSE, WORK, Dose
-from tracekit.errors import InterruptedRunError, TracekitError
 from tracekit.host.recorder import HostRecorder
 from tracekit.plan import Plan
 from tracekit.recorder import Progress, quiet
-from tracekit.recording import Provenance, Recording, now
 from tracekit.requests import request_for
 from tracekit.tables import Tables
 from tracekit.workload import load

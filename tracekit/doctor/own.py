@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 
+from tracekit.base.errors import TracekitError
+from tracekit.base.shipped import shipped
 from tracekit.doctor.fact import Fact, failed, ok
-from tracekit.errors import TracekitError
 from tracekit.host.sampler import Sampler, read_samples
-from tracekit.shipped import shipped
 
 _ANEW = "Let TMPDIR be a folder that you may write to; else install tracekit anew."
 _FOLDERS = ("kernels", "workloads", "templates")

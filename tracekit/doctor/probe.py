@@ -7,12 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
+from tracekit.base.errors import InterruptedRunError, TracekitError
+from tracekit.base.recording import Provenance, Recording, now
 from tracekit.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.errors import InterruptedRunError, TracekitError
 from tracekit.journal import WorkloadReport, fold
 from tracekit.plan import Plan
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
-from tracekit.recording import Provenance, Recording, now
 from tracekit.requests import request_for
 from tracekit.tables import Tables
 from tracekit.toc import read_toc

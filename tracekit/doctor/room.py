@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.doctor.surroundings import Surroundings, existing
-from tracekit.errors import ToolError, UsageError
 from tracekit.xctrace.disk import VARIABLE, floor
 from tracekit.xctrace.rivals import refuse_rivals
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.machine_state import State, look
 from tracekit.plan import TRACES
 from tracekit.xctrace.command import Run, run

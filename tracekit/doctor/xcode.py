@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tracekit.base.errors import ToolError, TracekitError
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.errors import ToolError, TracekitError
 from tracekit.xctrace.command import Completed, failure
 from tracekit.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS, recognize
 from tracekit.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import InconclusiveError, RecordingError, UsageError
+from tracekit.base.errors import InconclusiveError, RecordingError, UsageError
 from tracekit.history.night import DOCUMENT, Night
 from tracekit.history.store import Store
 from tracekit.history.store.document import night_in

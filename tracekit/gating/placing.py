@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tracekit.analysis.finding import Evidence
 from tracekit.analysis.result import load
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
 from tracekit.gating.found import FoundNight
 from tracekit.history.night import Entry
 from tracekit.nightplan import NightPlan
 from tracekit.nightplan.document import open_document
-from tracekit.recording import Recording
 from tracekit.report.gate import GateReport, Suite
 
 _MOST_WINDOWS = 5

@@ -7,8 +7,8 @@ import sys
 
 import msgspec
 
-from tracekit.errors import UsageError
-from tracekit.process_group import sweep
+from tracekit.base.errors import UsageError
+from tracekit.base.process_group import sweep
 from tracekit.report.gate import GateReport
 from tracekit.report.gate.words import said
 

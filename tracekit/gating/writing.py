@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.errors import TracekitError
-from tracekit.recording import write_whole
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import write_whole
 from tracekit.report.gate import GateReport, junit, markdown, openmetrics, sarif
 from tracekit.report.gate.markdown import MOST, summary
 

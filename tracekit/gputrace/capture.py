@@ -5,16 +5,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit import machine
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.recording import Process, Provenance, Recording, now
+from tracekit.base.stage import stage
 from tracekit.choice import GPUTRACE
-from tracekit.errors import ToolError, UsageError
 from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.journal import WorkloadReport
 from tracekit.plan import Plan, check, discard, new_folder, require_place
 from tracekit.recorder import Progress, quiet
-from tracekit.recording import Process, Provenance, Recording, now
-from tracekit.stage import stage
 from tracekit.worker import Spec, command
 
 STEPS = 3  # a capture grows by all that a step touches

@@ -4,7 +4,7 @@ import platform
 import subprocess
 import sys
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.xctrace.command import not_started
 

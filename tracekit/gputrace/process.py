@@ -5,10 +5,10 @@ import subprocess
 import time
 from pathlib import Path
 
+from tracekit.base.recording import Recording, save
 from tracekit.gputrace.patience import Patience
 from tracekit.journal import WorkloadReport, fold, unclosed
 from tracekit.recorder import Progress
-from tracekit.recording import Recording, save
 from tracekit.worker import Spec
 from tracekit.xctrace.command import end_group, ending, not_started
 from tracekit.xctrace.environment import distorts

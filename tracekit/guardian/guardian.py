@@ -14,7 +14,7 @@ from typing import IO, Self
 
 import psutil
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.guardian import gate
 from tracekit.guardian.care import Care, Order, encode, ward
 

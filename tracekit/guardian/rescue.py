@@ -11,14 +11,14 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.identity import found, runs
+from tracekit.base.recording import Recording
+from tracekit.base.stage import mark
 from tracekit.guardian.care import Order, Ward
 from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
-from tracekit.identity import found, runs
 from tracekit.journal import WorkloadReport, fold
-from tracekit.recording import Recording
-from tracekit.stage import mark
 
 _CHUNK = 1 << 16
 _POLL = 0.1

@@ -17,7 +17,7 @@ from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.history.sample import Sample
 from tracekit.told import OWN_REFERENCE, REFERENCE
 

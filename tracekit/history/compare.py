@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.change import Change, Verdict
 from tracekit.history.conditions import Condition, conditions
 from tracekit.history.environment import Difference, Weight, differences

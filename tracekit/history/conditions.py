@@ -7,7 +7,7 @@ from typing import Literal
 import pandas as pd
 
 from tracekit.analysis.intervals import steady_window
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.history.sample import Sample
 
 # Rules that find a state of the machine, not of the work.

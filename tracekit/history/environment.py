@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tracekit.base.recording import Provenance
 from tracekit.history.sample import Sample
-from tracekit.recording import Provenance
 
 NOT_STATED = "not stated"
 _Facts = list[dict[str, str]]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracekit.analysis.families import families
 from tracekit.analysis.percentiles import grouped
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.history.sample import Sample
 
 _PERCENTILES = (50, 95)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import shorten
 
+from tracekit.base.units import quantity, short_commit, stamp
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate.shift import middle
 from tracekit.history.night import Judged, Night, Outcome
@@ -13,7 +14,6 @@ from tracekit.history.series import Series
 from tracekit.history.shown import Shown
 from tracekit.history.spread import Interval
 from tracekit.history.store import Missed
-from tracekit.units import quantity, short_commit, stamp
 
 _DIGITS = 9  # of a commit or a digest
 _SEVERAL = 2

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from tracekit.base.recording import Overhead
 from tracekit.machine_state import State
 from tracekit.nightplan import Scale
-from tracekit.recording import Overhead
 
 FORMAT = 1
 DOCUMENT = "night.json"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from tracekit.base.units import quantity
 from tracekit.history.spread import Interval
 from tracekit.nightplan import Scale
-from tracekit.units import quantity
 
 
 @dataclass(frozen=True)

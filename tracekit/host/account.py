@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from tracekit.base.recording import Recording
 from tracekit.host.export_writer import ExportTable
 from tracekit.host.mark_tables import GAUGES, MARKS, RESULTS
 from tracekit.journal import WorkloadReport, fold
-from tracekit.recording import Recording
 from tracekit.throughput import read_output
 
 

@@ -2,13 +2,13 @@
 
 import time
 
+from tracekit.base.recording import Overhead, Process, Recording, now, save
 from tracekit.host.listener import Listener
 from tracekit.host.sampler import Sampler, process_name, runs
 from tracekit.host.session import Session, close, fresh
 from tracekit.host.watch import End, Pace, watch
 from tracekit.machine import describe
 from tracekit.recorder import Attach, Progress, Recorded
-from tracekit.recording import Overhead, Process, Recording, now, save
 
 ONLY_SAMPLES = (
     "Only the process was sampled: the target tells nothing of its phases, steps and submissions."

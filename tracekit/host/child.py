@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.guardian import Care, Guardian
 from tracekit.host.patience import Patience
 from tracekit.host.session import Bundle

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracekit.base.replacing import replacing
 from tracekit.host.cells import Cell, Compound, leaf, printable
-from tracekit.replacing import replacing
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from tracekit.base.recording import Recording
 from tracekit.host.account import account, told_tables
 from tracekit.host.cells import Compound, process, thread
 from tracekit.host.export_writer import ExportColumn, ExportTable, write_export
@@ -14,7 +15,6 @@ from tracekit.host.session import Bundle, Session, load_session
 from tracekit.host.toc_writer import write_toc
 from tracekit.journal import WorkloadReport
 from tracekit.recorder import Progress
-from tracekit.recording import Recording
 
 _START = ExportColumn("start", "Start", "start-time")
 _DURATION = ExportColumn("duration", "Duration", "duration")

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from tracekit.base.recording import Recording, now, save
 from tracekit.guardian import Guardian
 from tracekit.host.child import Child, start
 from tracekit.host.listener import Listener
@@ -12,7 +13,6 @@ from tracekit.host.verdict import Outcome, recorded, settled
 from tracekit.host.watch import End, Pace, watch
 from tracekit.machine import describe
 from tracekit.recorder import Launch, Progress, Recorded
-from tracekit.recording import Recording, now, save
 
 
 def record_launched(

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.base.recording import Overhead
 from tracekit.journal import Block, WorkloadReport
-from tracekit.recording import Overhead
 
 FEWEST_PAIRS = 4
 _DRAWS = 2000

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording
 from tracekit.host.attached import record_attached
 from tracekit.host.exports import export
 from tracekit.host.launched import record_launched
 from tracekit.host.patience import Patience
 from tracekit.host.watch import Pace
 from tracekit.recorder import Attach, Progress, Recorded, Request, Warmed
-from tracekit.recording import Recording
 
 
 @dataclass(frozen=True)

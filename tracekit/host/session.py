@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.errors import InputError, RecordingError
-from tracekit.recording import now, save
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import now, save
 
 
 @dataclass(frozen=True)

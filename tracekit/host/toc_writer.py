@@ -8,9 +8,9 @@ from pathlib import Path
 from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - it has no other name
 
+from tracekit.base.recording import write_whole
 from tracekit.host.cells import printable
 from tracekit.host.session import Session
-from tracekit.recording import write_whole
 
 
 def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:

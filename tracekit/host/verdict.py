@@ -3,14 +3,14 @@
 import signal
 from dataclasses import dataclass
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Overhead, Process, Recording, save
 from tracekit.host.attached import ONLY_SAMPLES
 from tracekit.host.overhead import overhead
 from tracekit.host.session import Session
 from tracekit.host.watch import End
 from tracekit.journal import WorkloadReport, fold, unclosed
 from tracekit.recorder import Launch, Recorded
-from tracekit.recording import Overhead, Process, Recording, save
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.imports.bundles import bring_bundle
 from tracekit.imports.exports import bring_exports
 from tracekit.imports.sources import found, name_of, recordings_of
 from tracekit.recorder import Progress
-from tracekit.recording import Recording
 
 
 def bring(

@@ -6,16 +6,16 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Provenance, Recording, now
+from tracekit.base.stage import stage
+from tracekit.base.unpacking import unpack_bundle
 from tracekit.choice import choose
-from tracekit.errors import InputError
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import name_of
 from tracekit.plan import claimed, discard, kept_unless_misused
 from tracekit.recorder import Progress
-from tracekit.recording import Provenance, Recording, now
-from tracekit.stage import stage
 from tracekit.tables.in_place import leave_in_place
-from tracekit.unpacking import unpack_bundle
 from tracekit.xctrace.tool import find_xctrace
 
 

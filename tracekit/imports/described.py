@@ -6,8 +6,8 @@ from dataclasses import replace
 import pandas as pd
 
 from tracekit.analysis.target import UNKNOWN
-from tracekit.errors import UsageError
-from tracekit.recording import Process, Provenance, Recording
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Process, Provenance, Recording
 from tracekit.tables import Tables
 from tracekit.tables.direct import direct
 from tracekit.tables.exports import index

@@ -6,13 +6,13 @@ from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import Provenance, Recording, now
+from tracekit.base.stage import stage
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import Source
 from tracekit.plan import claimed, kept_unless_misused
 from tracekit.recorder import Progress
-from tracekit.recording import Provenance, Recording, now
-from tracekit.stage import stage
 from tracekit.tables.exports import identify
 from tracekit.toc import read_toc
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.exports import identify, refusal
 from tracekit.tables.stored import PACKED, SUFFIX, is_bundle
 

@@ -8,15 +8,15 @@ from typing import BinaryIO
 
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import load
-from tracekit.errors import TracekitError, UsageError
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.outputs import writing
+from tracekit.base.recording import Recording
+from tracekit.base.replacing import replacing
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.event_tracks import Redact
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import tracks
-from tracekit.outputs import writing
-from tracekit.recording import Recording
-from tracekit.replacing import replacing
 from tracekit.tables import Tables, write_table
 
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.interop.event_tracks import Redact
 from tracekit.tables import Tables
 from tracekit.tables.xml import Symbols

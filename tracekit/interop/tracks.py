@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit.analysis.families import families
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.intervals import spans
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.interop.event_tracks import Group, Ids, Levels, Slices
 
 Tables = Mapping[str, pd.DataFrame]

@@ -11,11 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.notes import notes_folder
 from tracekit.machine import describe
 from tracekit.machine_state.power import source
 from tracekit.machine_state.sources import PATIENCE, Sources
-from tracekit.notes import notes_folder
 
 _FILE = "machine-id"
 _MACHINE_ID = Path("/etc/machine-id")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from tracekit.base.units import percent, quantity, size
 from tracekit.machine_state.state import JUDGED, State, StateLimits
 from tracekit.telemetry.reading import THERMAL_PRESSURES
-from tracekit.units import percent, quantity, size
 
 _FEW = 3  # of the best, whose median is the best: one lucky reading is none
 

@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import Any
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 
 
 def unavailable(reason: str, hint: str = "") -> ToolError:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import without_comments
 from tracekit.msl.function_constants import constant_indices
 from tracekit.msl.kernel import Kernel

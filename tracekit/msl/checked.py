@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import Edit, placed
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.overloads import says_where_this_lies

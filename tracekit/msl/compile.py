@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tracekit.errors import KernelError, ToolError
+from tracekit.base.errors import KernelError, ToolError
 from tracekit.msl.compiler import SHIM, Compiler, find_compiler
 from tracekit.msl.kept import kept, load
 from tracekit.msl.kernel import Kernel

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 
 SHIM = Path(__file__).parent / "shim"
 _NAMES = ("g++", "clang++", "c++", *(f"clang++-{version}" for version in range(22, 15, -1)))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import Edit, without_comments, without_strings
 from tracekit.msl.kernel import Constant, Kernel
 from tracekit.msl.signature import kernels_of, without_kernels

@@ -11,7 +11,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 
 Triple = tuple[int, int, int]
 

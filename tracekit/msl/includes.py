@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.msl.edits import without_comments
 from tracekit.msl.kernel import LONGEST_TEXT, Origin
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.notes import notes_folder
+from tracekit.base.replacing import replacing
 from tracekit.msl.compiler import SHIM, Compiler
 from tracekit.msl.library import Library
-from tracekit.notes import notes_folder
-from tracekit.replacing import replacing
 
 _KEPT_FOR = 30 * 24 * 3600  # s without use
 

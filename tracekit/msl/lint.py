@@ -14,7 +14,7 @@ from functools import cache
 from itertools import chain
 from shutil import which
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.msl.address_spaces import as_opencl, prelude
 
 OLDEST, NEWEST = 14, 40

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.msl.compiler import Compiler
 from tracekit.msl.edits import blank, without_comments
 from tracekit.msl.kernel import Kernel

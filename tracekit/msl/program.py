@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.errors import KernelError, UsageError
+from tracekit.base.errors import KernelError, UsageError
 from tracekit.msl.binding import Bound, bind
 from tracekit.msl.edits import Edited
 from tracekit.msl.kernel import Kernel

@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 Array = NDArray[Any]
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import placed
 from tracekit.msl.kernel import Kernel
 from tracekit.msl.signature import BUILTINS

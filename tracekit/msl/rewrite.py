@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.checked import checked_indices, checked_pointers
 from tracekit.msl.edits import (
     Edit,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import blank
 
 BUILTINS = frozenset(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.msl.edits import Edited, without_comments
 from tracekit.msl.function_constants import require_constants
 from tracekit.msl.kernel import Kernel

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from tracekit.errors import InterruptedRunError, TracekitError
+from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.history.night import Described, Entry, Outcome
 from tracekit.machine_state import Watch
 from tracekit.nightly.sitter import Sitter

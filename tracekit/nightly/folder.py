@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import save
 from tracekit.history.night import DOCUMENT, Night
 from tracekit.history.store.document import night_in
-from tracekit.recording import save
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
 

@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from tracekit.errors import RecordingError, TracekitError
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.base.outputs import require_ours
+from tracekit.base.recording import write_whole
+from tracekit.base.redaction import redaction
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Night
 from tracekit.history.store import Store
@@ -15,9 +18,6 @@ from tracekit.history.store.place import folder_of
 from tracekit.nightly.folder import NightFolder, nights_in
 from tracekit.nightly.work import work_of
 from tracekit.nightplan import Capture, NightPlan
-from tracekit.outputs import require_ours
-from tracekit.recording import write_whole
-from tracekit.redaction import redaction
 from tracekit.report.trend import links_from, render_trend
 from tracekit.schedule import missed
 

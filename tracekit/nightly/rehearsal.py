@@ -12,13 +12,13 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
+from tracekit.base.nearest import nearest
+from tracekit.base.units import percent, quantity, span
 from tracekit.history.night import Entry, Night
-from tracekit.nearest import nearest
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
 from tracekit.sitting.repository import repository
-from tracekit.units import percent, quantity, span
 from tracekit.workload import find
 
 _NIGHTS = 5

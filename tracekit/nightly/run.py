@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tracekit import machine
+from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.choice import choose
-from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.history.gate import night_outcome
 from tracekit.history.night import Night
 from tracekit.machine_state import environment, machine_name

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from tracekit.base.units import quantity
 from tracekit.history.night import LEADS, Entry, Found, Judged, Night
 from tracekit.history.shown import Shown
 from tracekit.report.trend.words import cost_of
-from tracekit.units import quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.analysis.rules import RULES
-from tracekit.nearest import nearest
+from tracekit.base.nearest import nearest
 from tracekit.nightplan.given import Given, Table, entries, fields, is_table, read
 from tracekit.nightplan.keys import CAPTURE, REFERENCE
 from tracekit.nightplan.metrics import read_metrics

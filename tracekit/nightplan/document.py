@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import InputError, UsageError
-from tracekit.input_file import open_input
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.input_file import open_input
 from tracekit.nightplan.places import Places, places
 
 OWN = "tracekit.toml"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.nearest import nearest
+from tracekit.base.nearest import nearest
 from tracekit.nightplan.keys import Keys
 from tracekit.nightplan.kind import as_table
 from tracekit.nightplan.mistakes import Mistakes, UnfitError

@@ -4,13 +4,13 @@ import difflib
 from typing import Any
 
 from tracekit.analysis.metrics import METRICS
+from tracekit.base.paired import least_pairs
 from tracekit.nightplan.following import counted, followed, from_traces, has_direction, usual
 from tracekit.nightplan.given import Given, Table, fields, read
 from tracekit.nightplan.keys import METRIC
 from tracekit.nightplan.mistakes import Mistakes
 from tracekit.nightplan.places import Route
 from tracekit.nightplan.plan import Capture, Gated
-from tracekit.paired import least_pairs
 
 _LARGEST_RATIO = 10
 _NEAR = 0.8  # of difflib's: a workload's own results are no slips of ours

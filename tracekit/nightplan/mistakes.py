@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.nightplan.places import Places, Route
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracekit import plan
-from tracekit.amounts import size_of
-from tracekit.errors import UsageError
+from tracekit.base.amounts import size_of
+from tracekit.base.errors import UsageError
 from tracekit.nightplan.kind import Kind, bounded, refused
 from tracekit.nightplan.mistakes import UnfitError
 

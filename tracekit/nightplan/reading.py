@@ -5,8 +5,8 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
+from tracekit.base.nearest import nearest
 from tracekit.machine_state import StateLimits
-from tracekit.nearest import nearest
 from tracekit.nightplan.address import history_of
 from tracekit.nightplan.captures import Reading, read_capture, read_defaults
 from tracekit.nightplan.digest import digested

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TextIO
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.outputs import require_apart
 from tracekit.nightplan.document import OWN, SHARED, has_plan
-from tracekit.outputs import require_apart
 
 STARTER = """\
 # What `tracekit nightly` measures. Every key: docs/reference/night-plan.md

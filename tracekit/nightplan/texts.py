@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracekit.nearest import nearest
+from tracekit.base.nearest import nearest
 from tracekit.nightplan.kind import Kind, refused, shown
 from tracekit.nightplan.mistakes import UnfitError
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.nightplan.given import Given
 from tracekit.nightplan.mistakes import Mistakes
 from tracekit.plan import ANY_PROGRAM

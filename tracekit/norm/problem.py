@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
+from tracekit.base.errors import UsageError
 from tracekit.custom_kernel import DTYPES
-from tracekit.errors import UsageError
 from tracekit.memory import require_memory
 
 

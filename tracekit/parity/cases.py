@@ -11,8 +11,8 @@ from tracekit.attention import Problem, draw_problem
 from tracekit.attention.prewarm import BLOCK_SIZES
 from tracekit.attention.problem import HEAD_DIMS
 from tracekit.attention.traps import nan_past_ends
-from tracekit.dtypes import DTYPES
-from tracekit.nearest import require
+from tracekit.base.dtypes import DTYPES
+from tracekit.base.nearest import require
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 

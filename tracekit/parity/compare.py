@@ -7,9 +7,9 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.agreement import BOUNDS, Floats, as_float64, relative_error
 from tracekit.attention import Problem
 from tracekit.attention.reference import reference_of
+from tracekit.base.agreement import BOUNDS, Floats, as_float64, relative_error
 from tracekit.msl import emulation
 from tracekit.msl.compiler import find_compiler
 from tracekit.parity.cases import Case

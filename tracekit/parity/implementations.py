@@ -8,9 +8,9 @@ import mlx.core as mx
 from tracekit.attention import Problem, attend, gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
+from tracekit.base.errors import UsageError
+from tracekit.base.nearest import require
 from tracekit.calls import backend
-from tracekit.errors import UsageError
-from tracekit.nearest import require
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
 Attend = Callable[[Problem, list[int], float], mx.array]

@@ -1,6 +1,6 @@
 """Room on the disk: what of old runs may go, and what may not."""
 
-from tracekit.amounts import age, size_of
+from tracekit.base.amounts import age, size_of
 from tracekit.pruning.decide import Limits
 from tracekit.pruning.protection import Protection, protection
 from tracekit.pruning.prune import Pruned, Removed, prune

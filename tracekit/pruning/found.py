@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.guardian.sizes import size
 from tracekit.history.course import course_in
 from tracekit.history.night import DOCUMENT
-from tracekit.recording import Provenance, Recording
 
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off

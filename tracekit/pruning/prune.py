@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.errors import RecordingError, TracekitError, UsageError
+from tracekit.base.errors import RecordingError, TracekitError, UsageError
 from tracekit.guardian.sizes import size
 from tracekit.pruning.decide import Decision, Limits, Removal, decide
 from tracekit.pruning.found import RunSeen, roots, runs_below

@@ -10,11 +10,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import Recording, now
+from tracekit.base.stage import mark
 from tracekit.pruning.decide import Removal
 from tracekit.pruning.found import Part, RunSeen, bundles, trash
-from tracekit.recording import Recording, now
-from tracekit.stage import mark
 from tracekit.tables.direct import NOTE as DIRECT
 from tracekit.tables.direct import direct
 from tracekit.tables.put_away import PutAway, note_put_away

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from tracekit.errors import InterruptedRunError
+from tracekit.base.errors import InterruptedRunError
 from tracekit.querying.database import Answer, Database
 from tracekit.querying.leftout import LeftOut
 from tracekit.querying.opening import Opener

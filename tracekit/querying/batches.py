@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.querying.database import text, texts
 from tracekit.querying.sources import Batch
 

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from tracekit.analysis.families import ASKER, BLANK, INSTANCE, UNLABELLED
-from tracekit.errors import InterruptedRunError
+from tracekit.base.errors import InterruptedRunError
 from tracekit.querying.portable import named, portable
 
 _MEMORY = "50%"  # of what the machine, or its container, has

@@ -21,10 +21,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import Recording
+from tracekit.base.replacing import replacing
 from tracekit.pipeline import tables_of
-from tracekit.recording import Recording
-from tracekit.replacing import replacing
 from tracekit.tables.cache import READER_VERSION
 from tracekit.tables.direct import direct
 from tracekit.tables.schemas import SCHEMAS

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.pipeline import tables_of
 from tracekit.querying import batches, overviews
 from tracekit.querying.leftout import LeftOut

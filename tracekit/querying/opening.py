@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import InputError, InterruptedRunError, TracekitError
-from tracekit.input_file import is_text
+from tracekit.base.errors import InputError, InterruptedRunError, TracekitError
+from tracekit.base.input_file import is_text
+from tracekit.base.recording import Recording
 from tracekit.pipeline import import_
 from tracekit.querying.sources import Run
-from tracekit.recording import Recording
 from tracekit.tables.exports import index
 from tracekit.tables.one_run import meant
 

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 
 from tracekit.analysis.result import load
-from tracekit.errors import RecordingError, TracekitError
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.base.recording import Provenance, Recording
 from tracekit.querying.sources import Run
-from tracekit.recording import Provenance, Recording
 
 Row = dict[str, Any]
 _TEXTS = pa.list_(pa.string())

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.visible import on_one_line, visible
 from tracekit.querying.database import Answer
 from tracekit.querying.writing import plain
-from tracekit.visible import on_one_line, visible
 
 
 def first(answer: Answer, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:

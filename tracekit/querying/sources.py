@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import InputError, RecordingError, UsageError
-from tracekit.input_file import is_text, legible
-from tracekit.recording import Recording
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.input_file import is_text, legible
+from tracekit.base.recording import Recording
 from tracekit.tables.stored import is_bundle
 
 DEFAULT = Path("bench/traces")

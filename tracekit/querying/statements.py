@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import duckdb
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 _BEGIN = {"select", "with", "from", "values", "pivot", "pivot_wider", "unpivot", "table", "("}
 _HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."

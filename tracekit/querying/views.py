@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tracekit.errors import RecordingError, TracekitError
-from tracekit.input_file import is_text
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.base.input_file import is_text
 from tracekit.pipeline import tables_of
 from tracekit.querying import batches, overviews
 from tracekit.querying.database import Database, texts

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import duckdb
 
-from tracekit.errors import InputError, TracekitError, UsageError
+from tracekit.base.errors import InputError, TracekitError, UsageError
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
 _TOO_MUCH = "Ask for less at once, with WHERE, LIMIT or fewer runs."

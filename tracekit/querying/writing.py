@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.replacing import replacing
 from tracekit.querying.database import Answer
-from tracekit.replacing import replacing
 
 Form = Literal["parquet", "csv", "json"]
 FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracekit.analysis.result import Measurement, Result
+from tracekit.base.units import quantity, unavailable
 from tracekit.report.panel import Tables
 from tracekit.report.sources import TOLD, of_metric
-from tracekit.units import quantity, unavailable
 
 MOST_NUMBERS = 4
 _SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.units import NOT_AVAILABLE
+from tracekit.base.units import NOT_AVAILABLE
 
 
 def heading(name: str) -> str:

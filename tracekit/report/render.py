@@ -10,10 +10,11 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from tracekit import units
 from tracekit.analysis.given import Given
 from tracekit.analysis.result import Result
-from tracekit.recording import Provenance
+from tracekit.base import units
+from tracekit.base.recording import Provenance
+from tracekit.base.shipped import shipped
 from tracekit.report import naming, text
 from tracekit.report.charts.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables
@@ -21,7 +22,6 @@ from tracekit.report.panels import PANELS
 from tracekit.report.rows import Kept
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
-from tracekit.shipped import shipped
 
 Redact = Callable[[str], str]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.target import own_rows
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.report.panel import Tables
 from tracekit.tables.schemas import SCHEMAS
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tracekit.visible import visible
+from tracekit.base.visible import visible
 
 LONGEST = 160
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 _DAY = timedelta(days=1)
 _EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, as clocks are set

@@ -8,9 +8,9 @@ from datetime import time
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import now
 from tracekit.nightplan import NightPlan
-from tracekit.recording import now
 from tracekit.schedule.bare_environment import bare_environment, programs_of
 from tracekit.schedule.log_file import LOG
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.recording import write_whole
+from tracekit.base.recording import write_whole
 from tracekit.schedule.job import SINCE, Job, names_of
 from tracekit.schedule.scheduler import Installed, Standing, ask, refused
 from tracekit.xctrace.command import Completed

@@ -5,8 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from tracekit.errors import TracekitError
-from tracekit.replacing import replacing
+from tracekit.base.errors import TracekitError
+from tracekit.base.replacing import replacing
 
 LOG = "nightly.log"
 OLD = "nightly.log.1"

@@ -6,12 +6,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracekit import holder
-from tracekit.errors import ToolError
-from tracekit.holder import HeldError, Holder
+from tracekit.base import holder
+from tracekit.base.errors import ToolError
+from tracekit.base.holder import HeldError, Holder
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import now
 from tracekit.nightplan import NightPlan
-from tracekit.notes import notes_folder
-from tracekit.recording import now
 
 LOCK = ".night.lock"
 _WHY = "It makes sure that only one night runs; let it be written."

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.schedule.job import Job
 
 _SECONDS = 120.0

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.history.course import Course, last_course
 from tracekit.nightplan import NightPlan
 from tracekit.schedule import cron, due

@@ -6,7 +6,7 @@ from datetime import time
 from pathlib import Path
 from typing import Protocol
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.schedule.job import Job
 from tracekit.xctrace.command import Completed, ending, run
 

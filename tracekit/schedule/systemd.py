@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import time
 from pathlib import Path
 
-from tracekit.errors import ToolError
-from tracekit.recording import write_whole
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import write_whole
 from tracekit.schedule.job import SINCE, Job, names_of
 from tracekit.schedule.scheduler import Installed, Standing, ask, refused
 from tracekit.xctrace.command import Completed

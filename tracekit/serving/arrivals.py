@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 Floats = NDArray[np.float64]
 Times = NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 Distribution = Literal["fixed", "uniform", "lognormal"]
 

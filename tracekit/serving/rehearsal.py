@@ -8,8 +8,8 @@ from statistics import median
 import mlx.core as mx
 import numpy as np
 
-from tracekit.agreement import accepted, as_float64, relative_error
 from tracekit.attention import reference
+from tracekit.base.agreement import accepted, as_float64, relative_error
 from tracekit.serving.clock import Clock
 from tracekit.serving.model import Model
 from tracekit.serving.schedule import Job

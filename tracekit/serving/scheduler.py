@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 
+from tracekit.base.errors import UsageError
 from tracekit.cache import Blocks
-from tracekit.errors import UsageError
 from tracekit.serving.schedule import Job
 
 

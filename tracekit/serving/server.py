@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit.attention import specializations
+from tracekit.base.errors import UsageError
 from tracekit.cache import Blocks
-from tracekit.errors import UsageError
 from tracekit.serving.clock import SystemClock
 from tracekit.serving.engine import Engine, HandedOver
 from tracekit.serving.model import Model, Shape

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.parity.document import VERSION
 from tracekit.sitting.errors import ParityError
 from tracekit.sitting.prepared import Prepared

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import psutil
 
-from tracekit.errors import InputError, ToolError, UsageError
+from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.program import ending, last_words
 from tracekit.turns import PROTOCOL, Answer, Request, answer_of, line_of

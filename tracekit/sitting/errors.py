@@ -1,6 +1,6 @@
-"""How a sitting can end before it is done: beside the errors of `tracekit.errors`, these."""
+"""How a sitting can end before it is done: beside the errors of `tracekit.base.errors`, these."""
 
-from tracekit.errors import InconclusiveError, ToolError
+from tracekit.base.errors import InconclusiveError, ToolError
 
 
 class ParityError(ToolError):

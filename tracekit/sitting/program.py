@@ -10,9 +10,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.process_group import sweep
 from tracekit.guardian import Care, Guardian
-from tracekit.process_group import sweep
 from tracekit.sitting.errors import BudgetSpentError
 
 # A program that records has things to save when it is asked to stop.

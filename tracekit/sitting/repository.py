@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import UsageError
-from tracekit.git import complaint, git
+from tracekit.base.errors import UsageError
+from tracekit.base.git import complaint, git
 
 
 @dataclass(frozen=True)

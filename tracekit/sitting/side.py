@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit import machine
-from tracekit.errors import TracekitError, UsageError
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.guardian import Guardian
 from tracekit.history.night import Described
 from tracekit.history.night import Side as Role

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis.result import Result, load
-from tracekit.errors import InconclusiveError, ToolError, TracekitError
+from tracekit.base.errors import InconclusiveError, ToolError, TracekitError
+from tracekit.base.recording import Recording
 from tracekit.history.night import Pair, Values
 from tracekit.machine_state import State, Watch
-from tracekit.recording import Recording
 from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.program import Program, ending, last_words, run
 from tracekit.sitting.side import Side

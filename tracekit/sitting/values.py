@@ -8,11 +8,11 @@ import numpy as np
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Result
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Overhead
 from tracekit.history.gate import Quantity
 from tracekit.history.night import Pair, Values
 from tracekit.history.spread import quantile
-from tracekit.recording import Overhead
 from tracekit.turns.protocol import Finished, Turned
 
 ENOUGH = 100

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import RecordingError
-from tracekit.input_file import open_input
-from tracekit.recording import save
+from tracekit.base.errors import RecordingError
+from tracekit.base.input_file import open_input
+from tracekit.base.recording import save
 from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.flat import Flat, read_flat
 from tracekit.tables.kept import Kept, Note, digest

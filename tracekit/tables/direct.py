@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import InputError
-from tracekit.input_file import read_input
-from tracekit.recording import save
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import read_input
+from tracekit.base.recording import save
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.listed import Listed

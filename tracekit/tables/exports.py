@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from tracekit.errors import InputError
-from tracekit.input_file import declares_document_type, hostile
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import declares_document_type, hostile
 from tracekit.tables.bundle import Bundle, Unreadable
 from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.called import called

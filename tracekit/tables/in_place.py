@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.about.remarks import remarks_of
 from tracekit.tables.bundle.about.toc import write_toc

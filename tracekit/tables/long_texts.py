@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""

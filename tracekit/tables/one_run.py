@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle.called import called
 from tracekit.tables.exports import ExportIndex
 from tracekit.tables.place import HOW_TO_CHOOSE, Choice

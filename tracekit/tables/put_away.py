@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import InputError
-from tracekit.input_file import read_input
-from tracekit.recording import save
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import read_input
+from tracekit.base.recording import save
 from tracekit.tables.headers import Header
 
 NOTE = "pruned.json"

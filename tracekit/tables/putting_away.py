@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, Cache
 from tracekit.tables.exports import ExportIndex, Listed, index
 from tracekit.tables.headers import Header

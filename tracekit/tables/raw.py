@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracekit.errors import InputError, TracekitError
+from tracekit.base.errors import InputError, TracekitError
 from tracekit.tables.cache import Cache
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.exports import ExportIndex, Listed, index, refusal

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tracekit.errors import InputError
-from tracekit.input_file import open_input, unreadable
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import places_of
 from tracekit.tables.place import xpath_of

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tracekit.errors import RecordingError
-from tracekit.recording import save
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import save
 from tracekit.tables.stamp import Stamp, lasting, stamp
 
 _LARGE = 1 << 26

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.layout import header_of
 from tracekit.tables.place import (
     HOW_TO_CHOOSE,

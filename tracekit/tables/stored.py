@@ -11,8 +11,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.errors import InputError
-from tracekit.recording import Recording
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Recording
 from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from tracekit.errors import InputError, RecordingError
-from tracekit.outputs import writing
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.outputs import writing
 from tracekit.tables.bundle.cells.notes import gathered
 from tracekit.tables.convert import convert, files_of
 from tracekit.tables.exports import ExportIndex, index

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
 from tracekit.journal import ClockAnchor, Journal
 from tracekit.telemetry.monitors import PERIOD, Choice, Machine, Monitor, Poll, Stream, choose
 from tracekit.telemetry.reading import Taken

@@ -5,7 +5,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from tracekit.recording import Recording
+from tracekit.base.recording import Recording
 from tracekit.throughput import llama_bench, mlx_lm
 from tracekit.told import Measured
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.errors import InputError
-from tracekit.input_file import declares_document_type, hostile, open_input, unreadable
-from tracekit.recording import Process
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import declares_document_type, hostile, open_input, unreadable
+from tracekit.base.recording import Process
 from tracekit.toc.settings import settings
 from tracekit.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
 from tracekit.toc.unknown import unknown

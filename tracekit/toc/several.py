@@ -7,8 +7,8 @@ pid that two runs name is two processes.
 from collections.abc import Sequence
 from itertools import islice
 
-from tracekit.errors import UsageError
-from tracekit.recording import Recording
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Recording
 from tracekit.toc.read import read_toc
 from tracekit.toc.toc import TocRun
 

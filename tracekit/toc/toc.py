@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tracekit.recording import Process
+from tracekit.base.recording import Process
 
 
 @dataclass(frozen=True)

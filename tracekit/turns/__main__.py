@@ -1,13 +1,13 @@
 """The program: `python -P -m tracekit.turns`; see `tracekit.turns.protocol`.
 
 Exit codes: 0 it was asked to finish; 130 asked to stop by SIGINT or SIGTERM, or by nobody asking
-any more, after the current step; those of `tracekit.errors` for a failure, which is answered too.
+any more, after the current step; those of `tracekit.base.errors` for a failure, which is answered too.
 """
 
 import sys
 import traceback
 
-from tracekit.errors import InterruptedRunError, TracekitError
+from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.turns.line import Lines, answer, answering, asked
 from tracekit.turns.protocol import Answer, Failed, request_of
 from tracekit.turns.resident import Resident, hello

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.turns.protocol import Canary, Paced
 from tracekit.worker.reference import reference
 

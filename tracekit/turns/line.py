@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from queue import SimpleQueue
 from types import FrameType
 
-from tracekit.errors import InterruptedRunError
+from tracekit.base.errors import InterruptedRunError
 from tracekit.turns.protocol import Answer, line_of
 from tracekit.worker.lifeline import GRACE
 from tracekit.worker.loop import Stop

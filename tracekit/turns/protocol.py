@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.told import Measured
 
 PROTOCOL = 1
@@ -162,7 +162,7 @@ class Paced:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why the child ends; `exit_code` is that of `tracekit.errors`."""
+    """Why the child ends; `exit_code` is that of `tracekit.base.errors`."""
 
     message: str
     hint: str = ""

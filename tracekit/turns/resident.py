@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from os import getpid
 from typing import Any
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.step import Step, measured
 from tracekit.told import IDLE, Measured
 from tracekit.turns.canary import Work, pace, work_of

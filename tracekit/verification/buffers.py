@@ -11,8 +11,8 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from tracekit.errors import InputError, UsageError
-from tracekit.input_file import open_input
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.input_file import open_input
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.errors import InputError, TracekitError
+from tracekit.base.errors import InputError, TracekitError
 from tracekit.msl import Order
 from tracekit.msl.emulation import Log, emulation
 from tracekit.msl.generated import generated

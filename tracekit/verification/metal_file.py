@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.agreement import BOUNDS
-from tracekit.errors import InputError, UsageError
-from tracekit.input_file import open_input
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.input_file import open_input
 from tracekit.msl import Kernel, Order, Program, compile_kernel
 from tracekit.msl.edits import without_comments
 from tracekit.msl.includes import with_includes

@@ -6,7 +6,7 @@ Watched accesses come first: a kernel that leaves its buffers must not run unwat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tracekit.errors import InputError, KernelError, ToolError
+from tracekit.base.errors import InputError, KernelError, ToolError
 from tracekit.msl import Order
 from tracekit.msl.kernel import where
 from tracekit.msl.lint import excerpt, find_clang, lint

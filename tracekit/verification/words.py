@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 _AXES = 3
 

@@ -1,7 +1,7 @@
 """The program: `python -m tracekit.worker SPEC.json`.
 
 Exit codes: 0 done; 130 asked to stop by SIGINT or SIGTERM, after the current step; those of
-`tracekit.errors` for a failure, whose sentence goes to stderr and into the journal.
+`tracekit.base.errors` for a failure, whose sentence goes to stderr and into the journal.
 """
 
 import signal
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from tracekit.errors import InterruptedRunError, TracekitError, UsageError
+from tracekit.base.errors import InterruptedRunError, TracekitError, UsageError
 from tracekit.worker.account import Account
 from tracekit.worker.lifeline import hold
 from tracekit.worker.loop import Stop

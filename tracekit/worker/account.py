@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from tracekit.base.recording import save
 from tracekit.journal import ClockAnchor, Journal, fold
-from tracekit.recording import save
 
 
 class Teller(Protocol):

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tracekit.errors import RecordingError, ToolError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.worker.loop import Loop
 
 _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from tracekit.errors import InterruptedRunError
+from tracekit.base.errors import InterruptedRunError
 from tracekit.worker.loop import Stop
 
 GRACE = 5.0  # seconds for a step to end, the account to be closed, and a recorder to be stopped

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
-from tracekit.errors import RecordingError
-from tracekit.identity import start_of
+from tracekit.base.errors import RecordingError
+from tracekit.base.identity import start_of
 from tracekit.step import Results, Step, measured
 from tracekit.told import Work
 from tracekit.worker.account import Account

@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 
 import msgspec
 
-from tracekit.errors import InputError, UsageError
-from tracekit.recording import save
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import save
 
 
 @dataclass(frozen=True)

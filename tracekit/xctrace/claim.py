@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
 from tracekit.guardian import Guardian
-from tracekit.notes import notes_folder
-from tracekit.recording import Recording
 from tracekit.xctrace.disk import Disk
 from tracekit.xctrace.lock import locked, told
 from tracekit.xctrace.rivals import refuse_rivals, rivals

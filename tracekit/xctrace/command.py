@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.guardian import Care, Guardian
 from tracekit.xctrace.environment import tool_environment
 from tracekit.xctrace.problems import Problem, recognize

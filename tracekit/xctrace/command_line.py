@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.recorder import Attach, Launch, Request
 from tracekit.xctrace.environment import target_environment
 from tracekit.xctrace.selection import Selection

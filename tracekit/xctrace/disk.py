@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import RecordingError, UsageError
+from tracekit.base.errors import RecordingError, UsageError
 
 VARIABLE = "TRACEKIT_DISK_FLOOR"
 _DEFAULT = 10.0  # GB

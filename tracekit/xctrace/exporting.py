@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Recording
 from tracekit.recorder import Progress
-from tracekit.recording import Recording
 from tracekit.toc import TocRun, Wanted, wanted
 from tracekit.toc.several import own
 from tracekit.xctrace.counters import counter_set, no_counters, without_repeats

@@ -2,7 +2,7 @@
 
 import psutil
 
-from tracekit.recording import Process
+from tracekit.base.recording import Process
 
 
 class Family:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit import holder
-from tracekit.errors import ToolError
-from tracekit.holder import HeldError, Holder
-from tracekit.notes import notes_folder
-from tracekit.recording import now
+from tracekit.base import holder
+from tracekit.base.errors import ToolError
+from tracekit.base.holder import HeldError, Holder
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import now
 
 _WHY = "It makes sure that only one recording runs; let it be written."
 

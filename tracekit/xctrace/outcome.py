@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.journal import WorkloadReport
 from tracekit.toc import TocRun
 from tracekit.xctrace.command import Completed, ending, failure

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.errors import InterruptedRunError, RecordingError, TracekitError
+from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
+from tracekit.base.recording import Process, Recording, now
 from tracekit.guardian import Guardian, end_leftovers, meant
 from tracekit.journal import WorkloadReport
 from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
-from tracekit.recording import Process, Recording, now
 from tracekit.toc import TocRun, read_toc
 from tracekit.xctrace import exporting
 from tracekit.xctrace.attached_worker import AttachedWorker

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import psutil
 
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 
 _NAMES = frozenset({"xctrace", "Instruments"})
 

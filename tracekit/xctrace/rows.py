@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
 from tracekit.guardian.sizes import size
-from tracekit.recording import Recording
 from tracekit.toc import TocRun, wanted
 from tracekit.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows
 from tracekit.xctrace.tool import Xctrace

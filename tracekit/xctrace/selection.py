@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import InputError, ToolError, UsageError
+from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.recorder import Request
 from tracekit.xctrace.templates.library import SUFFIX
 from tracekit.xctrace.templates.making import read_template

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import TracekitError
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import save
 from tracekit.guardian.sizes import size
-from tracekit.recording import save
 from tracekit.xctrace.command import Run, run
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.recorder import Attach, Launch, Target
 from tracekit.xctrace.progress_lines import Account
 from tracekit.xctrace.recording_process import Ended

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.errors import RecordingError, ToolError, TracekitError
+from tracekit.base.errors import RecordingError, ToolError, TracekitError
 from tracekit.guardian import Guardian
 from tracekit.xctrace.command import Completed, Run, check, failure, guarded, run
 from tracekit.xctrace.problems import NO_DOCUMENT

@@ -14,7 +14,7 @@ from tracekit.analysis.analyze import analyze
 from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 BOUNDS = ("memory-bound", "compute-bound", "other-limiter")

@@ -8,7 +8,7 @@ import pytest
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.metrics import METRICS
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000

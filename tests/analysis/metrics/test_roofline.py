@@ -9,7 +9,7 @@ import pytest
 from tracekit.analysis.inject import Unavailable, asked_tables
 from tracekit.analysis.machine import chip_of, machine_table
 from tracekit.analysis.metrics import METRICS
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 
 Make = Callable[..., pd.DataFrame]
 

@@ -9,7 +9,7 @@ from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000

@@ -10,7 +10,7 @@ from tracekit.analysis.capture import capture_table
 from tracekit.analysis.finding import Evidence, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Provenance, Stage
+from tracekit.base.recording import Provenance, Stage
 
 Make = Callable[..., pd.DataFrame]
 judge = RULES["capture-truncated"].judge

@@ -10,7 +10,7 @@ from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.rules.pipeline_churn import shorten
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000

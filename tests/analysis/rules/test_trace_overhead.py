@@ -7,7 +7,7 @@ from tracekit.analysis.capture import capture_table
 from tracekit.analysis.finding import Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rules import RULES
-from tracekit.recording import Overhead, Provenance
+from tracekit.base.recording import Overhead, Provenance
 
 judge = RULES["trace-overhead"].judge
 

@@ -10,8 +10,8 @@ from labelled.grammar import COLUMNS, schemas, table
 from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold
 from labelled.world import TARGET, World
 from small_trace import Make
+from tracekit.base.recording import Recording
 from tracekit.pipeline import tables_of
-from tracekit.recording import Recording
 from tracekit.tables.xml import ExactReader
 from tracekit.toc import read_toc
 

@@ -11,12 +11,12 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.errors import InconclusiveError, UsageError
+from tracekit.base.errors import InconclusiveError, UsageError
+from tracekit.base.redaction import nothing, redaction
 from tracekit.history.exports import bencher, benchmarks, otava, write_points, write_values
 from tracekit.history.night import Outcome
 from tracekit.history.series import Point, Series
 from tracekit.history.store import Value
-from tracekit.redaction import nothing, redaction
 
 # What its reference says of the format, in our own words.
 BENCHER = {

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.history.night import Night, Outcome
 from tracekit.history.store import Refused, Store, cut_short
 

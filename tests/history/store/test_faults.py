@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, event, inspect
 
 from stored_nights import append_all, entry_of, night_of, numbered, open_once, pair_of
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.store import Store
 from tracekit.history.store.database import database
 from tracekit.history.store.migrating import require_tables

@@ -9,7 +9,7 @@ import pytest
 
 from postgresql import Server
 from stored_nights import night_of
-from tracekit.errors import InputError, RecordingError
+from tracekit.base.errors import InputError, RecordingError
 from tracekit.history.store import Store
 from tracekit.history.store.schema import VERSION_TABLE
 

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from postgresql import Server
 from stored_nights import entry_of, judged_of, night_of
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.history.night import Night, Outcome
 from tracekit.history.store import Store
 

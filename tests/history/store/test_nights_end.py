@@ -8,12 +8,12 @@ import pytest
 
 from postgresql import Server
 from real_nights import Nights, repository
-from tracekit.errors import RecordingError, TracekitError
+from tracekit.base.errors import RecordingError, TracekitError
+from tracekit.base.recording import save
 from tracekit.history.night import Outcome
 from tracekit.history.store import Store
 from tracekit.nightly import run_night
 from tracekit.nightplan import read_plan
-from tracekit.recording import save
 
 _SMALL = 64 << 10  # bytes: more than a night's document has, less than a history
 _LITTLE = 12 << 10  # bytes: less than a night's document of many pairs has

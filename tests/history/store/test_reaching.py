@@ -11,7 +11,7 @@ import pytest
 
 from postgresql import Server
 from stored_nights import night_of
-from tracekit.errors import RecordingError, ToolError, UsageError
+from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.history.store import Store
 
 Say = Callable[[str], list[Any]]

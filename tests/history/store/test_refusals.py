@@ -9,7 +9,7 @@ from psycopg import errors
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
-from tracekit.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
+from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
 from tracekit.history.store.place import folder_of, place, shown
 from tracekit.history.store.refusals import told
 

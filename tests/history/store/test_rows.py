@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history.store import Store
 from tracekit.history.store.rows import (
     entry_rows,

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.history.night import Night, Outcome
 from tracekit.history.store import Missed, Store
 from tracekit.history.store.schema import METADATA, VERSION_TABLE

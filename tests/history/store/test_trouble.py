@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from postgresql import Server
 from stored_nights import append_all, night_of, numbered, open_once
-from tracekit.errors import RecordingError, TracekitError
+from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.history.store import Store
 
 Say = Callable[[str], list[Any]]

@@ -8,7 +8,7 @@ from lxml import html
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
-from tracekit.recording import Process, Provenance
+from tracekit.base.recording import Process, Provenance
 from tracekit.report.index import Unread, entries_of, render_index
 
 HOSTILE = "</script><script>alert(1)</script>"

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.report.panels.reproduce import reproduce
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.report.panels.roofline import roofline
 
 MS = 1_000_000

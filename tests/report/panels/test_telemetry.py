@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.result import Result
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.report import render
 from tracekit.report.panels.telemetry import HEIGHT, WIDTH, telemetry
 

@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Check, Result, Status
-from tracekit.recording import Provenance, Stage
+from tracekit.base.recording import Provenance, Stage
 from tracekit.report.panels.verdict import verdict, verdict_of
 
 

@@ -10,13 +10,13 @@ import pytest
 from lxml import html
 
 import made_nights
+from tracekit.base.redaction import Redaction
+from tracekit.base.shipped import shipped
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Described, Found, Night, Outcome
 from tracekit.history.series import Series
 from tracekit.history.store import Missed
-from tracekit.redaction import Redaction
 from tracekit.report.trend import render_trend
-from tracekit.shipped import shipped
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
 GOLDEN = Path(__file__).parent / "page.txt"

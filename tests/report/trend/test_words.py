@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Overhead
 from tracekit.history.night import Outcome
-from tracekit.recording import Overhead
 from tracekit.report.trend.words import (
     SIGNS,
     TONES,

@@ -9,7 +9,7 @@ import pytest
 from bundle_writer import Run, write_bundle, write_runs
 from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.bundle import Bundle, BundleError, UnknownBundleError, Unreadable
 
 CORE = "corespace/run1/core"

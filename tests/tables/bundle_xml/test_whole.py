@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
-from tracekit.errors import InputError, UsageError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.flat import read_flat

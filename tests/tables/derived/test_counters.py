@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.derived import counters
 
 Joined = Callable[..., tuple[pd.DataFrame, list[str]]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables import MissingTableError, Tables
 from tracekit.tables.derived import Asked, Joined, asked, conformed, first_with_rows, made
 from tracekit.tables.schema import CLOCK, START, Column, Kind, Schema

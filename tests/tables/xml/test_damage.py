@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.xml import Node, read_nodes
 
 HEADER = (

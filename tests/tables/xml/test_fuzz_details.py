@@ -8,7 +8,7 @@ from random import Random
 sys.path.append(str(Path(__file__).parents[3] / "bench"))
 
 from fuzzing.mutation import mutated
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.xml import DetailReader, Node
 
 WHOLE = b"""<?xml version="1.0"?>

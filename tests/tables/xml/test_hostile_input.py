@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
 from tracekit.tables.xml import ExactReader, FastReader, IrregularError, Node

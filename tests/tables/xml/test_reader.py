@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.xml import ExactReader, Node, read_nodes
 from tracekit.toc import Toc, TocRun, TocTable
 

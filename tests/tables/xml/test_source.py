@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.xml import ExactReader, read_nodes
 from tracekit.tables.xml.source import batches
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.xctrace.templates.archive import (
     LARGEST,
     Archive,

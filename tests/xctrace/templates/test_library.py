@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.xctrace.templates.library import (
     instruments_app,
     template_file,

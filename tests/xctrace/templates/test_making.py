@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError, RecordingError, UsageError
+from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.xctrace.templates.archive import Archive, read_archive
 from tracekit.xctrace.templates.making import draft, read_template, write
 from tracekit.xctrace.templates.settings import Wish

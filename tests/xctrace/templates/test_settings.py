@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.xctrace.templates.archive import Archive, read_archive
 from tracekit.xctrace.templates.settings import Changes, Wish, changed, changes, counter_profile
 

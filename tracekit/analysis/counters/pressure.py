@@ -9,7 +9,7 @@ from tracekit.analysis.counters.meaning import Group, Kind
 from tracekit.analysis.counters.samples import HOW_TO_GET
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.machine import chip_of
-from tracekit.units import percent
+from tracekit.base.units import percent
 
 _LOADS = (Kind.LIMITER, Kind.UTILIZATION)
 _MEMORY = (Group.MEMORY, Group.CACHE)

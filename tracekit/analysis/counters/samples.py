@@ -14,7 +14,7 @@ from tracekit.analysis.finding import Evidence
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans, steady_window
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import percent, quantity
+from tracekit.base.units import percent, quantity
 
 WAYS = (
     "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "

@@ -5,7 +5,7 @@ import pandas as pd
 from tracekit.analysis.finding import Evidence
 from tracekit.analysis.idle.cause import CAUSES, Cause, Drained
 from tracekit.analysis.idle.pieces import DOING
-from tracekit.units import percent
+from tracekit.base.units import percent
 
 _SHOWN = 20
 _NAMED = 0.2  # share of a gap from which a second cause is named

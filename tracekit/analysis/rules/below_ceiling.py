@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import gaps, intersection, spans
 from tracekit.analysis.metrics.ceiling import tokens_and_time
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.units import percent, quantity
+from tracekit.base.units import percent, quantity
 
 _ADVICE = (
     "The kernels are fast enough for more; what is between them is not. Prepare pipelines, "

@@ -21,7 +21,7 @@ from tracekit.analysis.idle import (
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
 _LEAST = 0.001  # of the idle time, for a cause to be named

@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import clip, spans
 from tracekit.analysis.roof import Roof, roof
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.units import percent, size
+from tracekit.base.units import percent, size
 
 _ADVICE = (
     "Make the working set as large as in use: pages of its own for every sequence, all layers and "

@@ -8,9 +8,9 @@ from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.rule import rule
+from tracekit.base.units import duration, percent
 from tracekit.tables.drift import Flaw
 from tracekit.told import IDLE
-from tracekit.units import duration, percent
 
 _AGAIN = (
     "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "

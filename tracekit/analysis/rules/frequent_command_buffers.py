@@ -18,7 +18,7 @@ from tracekit.analysis.submission.idle import LATE
 from tracekit.analysis.submission.launches import Launches, launches, spared
 from tracekit.analysis.submission.rates import each
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import count, duration, percent
+from tracekit.base.units import count, duration, percent
 
 _ADVICE = (
     "Put more into each command buffer. MLX commits one after so many operations or so much "

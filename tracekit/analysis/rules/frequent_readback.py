@@ -15,7 +15,7 @@ from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Waits, between_steps, flights
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.submission.readbacks import per_step, told_readbacks
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Read results back once a step, at its end: keep what the next operation needs on the device "

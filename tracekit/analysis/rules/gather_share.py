@@ -12,7 +12,7 @@ from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Let the kernel read pages in place through the block table, as `tracekit capture --workload "

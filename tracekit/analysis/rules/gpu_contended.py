@@ -19,7 +19,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Close what else draws or computes (browsers, video calls, a second model), let the display "

@@ -11,7 +11,7 @@ from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
 from tracekit.analysis.performance_states import Below, Clock, below_best, clock
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import duration, percent, quantity
+from tracekit.base.units import duration, percent, quantity
 
 _ADVICE = (
     "Candidates: plug in the power adapter and switch Low Power Mode off; let the machine cool "

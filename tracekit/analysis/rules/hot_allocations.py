@@ -13,7 +13,7 @@ from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import on_gpu
-from tracekit.units import duration, percent, quantity, size
+from tracekit.base.units import duration, percent, quantity, size
 
 _ADVICE = (
     "Make buffers before the loop and use them again: preallocate outputs and caches, take "

@@ -11,7 +11,7 @@ from tracekit.analysis.rhythm.beats import Beats, beats
 from tracekit.analysis.rhythm.explanation import explain
 from tracekit.analysis.rhythm.modes import Modes, modes
 from tracekit.analysis.rule import rule
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "In a steady decode loop each step does the same work and should take the same time. Look at "

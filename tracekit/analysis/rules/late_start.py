@@ -12,7 +12,7 @@ from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.submission.idle import LATE, IdleGaps
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Keep the device awake and the queue filled: commit the next command buffer while this one "

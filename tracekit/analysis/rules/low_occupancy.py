@@ -14,7 +14,7 @@ from tracekit.analysis.intervals import spans, steady_window
 from tracekit.analysis.named_work import named_work
 from tracekit.analysis.rule import rule
 from tracekit.analysis.target import of_target
-from tracekit.units import percent
+from tracekit.base.units import percent
 
 _SHOWN = 3
 _ADVICE = (

@@ -9,7 +9,7 @@ from tracekit.analysis.counters.samples import extremes
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.roof import Roof, known_roof
 from tracekit.analysis.rule import rule
-from tracekit.units import percent
+from tracekit.base.units import percent
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: fewer bytes in each tile (a smaller "

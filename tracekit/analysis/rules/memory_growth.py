@@ -11,7 +11,7 @@ from tracekit.analysis.memory_trend import Trend, levels, trend
 from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
-from tracekit.units import duration, percent, size
+from tracekit.base.units import duration, percent, size
 
 _ADVICE = (
     "If it is a cache of keys and values, it is meant to grow: preallocate it or page it, so that "

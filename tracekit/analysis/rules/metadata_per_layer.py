@@ -14,7 +14,7 @@ from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.target import on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Make block tables, slot mappings and sequence lengths once for each step, before the first "

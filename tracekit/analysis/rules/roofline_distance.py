@@ -15,7 +15,7 @@ from tracekit.analysis.roof import ATTAINABLE, Roof, roof
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steps import of_a_server
 from tracekit.analysis.target import of_target
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "The kernels are slower than their bytes ask for, waiting left out. Candidates: reads that "

@@ -10,7 +10,7 @@ from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Write the new token's key and value in the kernel that makes them or in the one that "

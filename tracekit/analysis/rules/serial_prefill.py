@@ -20,7 +20,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import rule
-from tracekit.units import count, duration, percent
+from tracekit.base.units import count, duration, percent
 
 _ADVICE = (
     "Take smaller pieces of a prompt at a time (chunked prefill), and let a piece share its "

@@ -9,7 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.target import on_gpu
-from tracekit.units import percent, size
+from tracekit.base.units import percent, size
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: keep fewer values alive in a thread "

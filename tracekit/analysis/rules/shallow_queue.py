@@ -16,7 +16,7 @@ from tracekit.analysis.steps import steady_steps
 from tracekit.analysis.submission.flights import Flights, between_steps, encoding, flights
 from tracekit.analysis.submission.idle import IdleGaps
 from tracekit.analysis.target import on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Keep two steps in flight: build and submit the next one before you wait for this one "

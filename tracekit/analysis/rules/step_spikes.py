@@ -10,7 +10,7 @@ from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.rhythm.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, spikes
 from tracekit.analysis.rhythm.explanation import Explanation, explain
 from tracekit.analysis.rule import rule
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _SHOWN = 20
 _ADVICE = (

@@ -12,8 +12,8 @@ from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.monitored import monitored
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
+from tracekit.base.units import duration, percent
 from tracekit.telemetry.reading import THERMAL_PRESSURES
-from tracekit.units import duration, percent
 
 STATES = ("Nominal", "Fair", "Serious", "Critical")
 _ADVICE = (

@@ -13,7 +13,7 @@ from tracekit.analysis.steady import window_of_target
 from tracekit.analysis.submission.launches import LONGEST, Launches, launches, spared
 from tracekit.analysis.submission.rates import each
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.units import duration, percent
+from tracekit.base.units import duration, percent
 
 _ADVICE = (
     "Give each encoder more work: one encoder for many dispatches, a fused kernel instead of "

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import rule
-from tracekit.units import percent
+from tracekit.base.units import percent
 
 _ADVICE = (
     "Take shares of this recording (idle time by cause, the share of a kernel), not its "

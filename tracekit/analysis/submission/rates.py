@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.steps import steady_steps, steady_tokens
-from tracekit.units import count
+from tracekit.base.units import count
 
 
 def each(number: int, steps: pd.DataFrame | None) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from tracekit.base.nearest import require
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects import cache, decode, norm, prefill
-from tracekit.nearest import require
 
 SUBJECTS: tuple[Subject, ...] = (
     *decode.SUBJECTS,

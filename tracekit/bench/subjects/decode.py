@@ -18,10 +18,10 @@ from tracekit.attention import (
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, Plan, plan
 from tracekit.attention.problem import check_head_dim
+from tracekit.base.errors import UsageError
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
 from tracekit.calls import backend, step_of
-from tracekit.errors import UsageError
 from tracekit.traffic import Traffic
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.

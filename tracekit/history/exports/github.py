@@ -8,7 +8,7 @@ Source: https://github.com/benchmark-action/github-action-benchmark, `src/extrac
 from collections.abc import Sequence
 from typing import Literal
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.exports.newest import newest
 from tracekit.history.series import Series
 

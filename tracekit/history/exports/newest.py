@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.errors import InconclusiveError, UsageError
+from tracekit.base.errors import InconclusiveError, UsageError
 from tracekit.history.series import Point, Series
 
 

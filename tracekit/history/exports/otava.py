@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.exports.newest import of_one_machine
 from tracekit.history.series import Point, Series
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tracekit.paired import CONFIDENCE, least_pairs
+from tracekit.base.paired import CONFIDENCE, least_pairs
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from tracekit.base.paired import CONFIDENCE
 from tracekit.history.gate.ranks import rank_sum, signed_rank
 from tracekit.history.spread import Interval
-from tracekit.paired import CONFIDENCE
 
 _NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ODD = 3.0

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.nearest import nearest
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate.changes import changes
 from tracekit.history.night import Entry, Night, Outcome
-from tracekit.nearest import nearest
 
 
 @dataclass(frozen=True)

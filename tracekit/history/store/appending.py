@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history.night import Night
 from tracekit.history.store import rows
 from tracekit.history.store.document import as_document, decoded

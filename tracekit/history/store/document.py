@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history.night import DOCUMENT, FORMAT, Night, Outcome
 
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."

@@ -7,7 +7,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, column, inspect, select, table
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history.store.database import Database
 from tracekit.history.store.schema import METADATA, VERSION, VERSION_TABLE
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.history.night import DOCUMENT
 from tracekit.history.store.document import night_in
 from tracekit.history.store.schema import NIGHTS

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 _SQLITE = {"sqlite", "sqlite+pysqlite"}
 _POSTGRESQL = {"postgresql", "postgres", "postgresql+psycopg"}

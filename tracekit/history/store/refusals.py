@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
-from tracekit.errors import InputError, RecordingError, ToolError, TracekitError
+from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError
 from tracekit.history.store.place import shown
 
 _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."

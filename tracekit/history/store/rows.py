@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.history.gate.changes import changes, values
 from tracekit.history.gate.shift import middle, shift
 from tracekit.history.night import Entry, Judged, Night, Pair

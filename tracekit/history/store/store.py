@@ -8,7 +8,8 @@ from typing import Self
 
 from sqlalchemy import Connection, insert, select
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import now
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Night, Outcome
 from tracekit.history.series import Series
@@ -38,7 +39,6 @@ from tracekit.history.store.naming import night_id
 from tracekit.history.store.points import series_of
 from tracekit.history.store.rows import moment, plain
 from tracekit.history.store.schema import NIGHTS, PINS
-from tracekit.recording import now
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from tracekit.analysis.metrics import METRICS
+from tracekit.base.units import duration, quantity
 from tracekit.report.batch.entry import Entry
 from tracekit.report.batch.spread import alike, spreads
 from tracekit.report.render import Redact, document, environment_of
-from tracekit.units import duration, quantity
 
 MOST_LINES = 2_000
 """How many recordings are listed; the data set has all of them."""

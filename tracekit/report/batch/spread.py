@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tracekit.analysis.metrics import METRICS
+from tracekit.base.units import count, quantity
 from tracekit.report.batch.entry import Entry
 from tracekit.report.charts.axis import Axis, linear, span
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.shapes import area, upright
 from tracekit.report.naming import heading
-from tracekit.units import count, quantity
 
 MOST_CHARTS = 12
 _FEWEST = 2  # recordings that make a spread

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tracekit.base.units import duration
 from tracekit.report.charts.axis import Axis, Words, linear, span
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.shapes import Shape, area, line, spikes, upright, words
-from tracekit.units import duration
 
 Upward = Callable[[str, float, float, Words], Axis]
 

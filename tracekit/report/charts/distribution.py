@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.base.units import count, duration
 from tracekit.report.charts.axis import Axis, linear, span
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.shapes import area, upright
-from tracekit.units import count, duration
 
 Durations = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracekit.base.units import quantity
 from tracekit.report.charts.axis import Axis, logarithmic
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.shapes import Shape, above, below, dots, line, words
-from tracekit.units import quantity
 
 _ROOM = 3.0
 _PLACES = (0.55, 0.72)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.analysis.result import Better
+from tracekit.base.units import count, duration, percent, quantity
 from tracekit.history import Change, Comparison, Verdict
 from tracekit.history.kernels import Kernel, KernelChange
 from tracekit.history.problems import FindingChange
 from tracekit.history.shown import Shown
-from tracekit.units import count, duration, percent, quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20

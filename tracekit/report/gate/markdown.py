@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from tracekit.base.units import stamp
 from tracekit.history.night import Outcome
 from tracekit.report.gate.model import GateReport, Suite
 from tracekit.report.gate.words import COLUMNS, heading, row, said, titled
-from tracekit.units import stamp
 
 MOST = 1 << 20
 """How many bytes GitHub takes as the summary of a step."""

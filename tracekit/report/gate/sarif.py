@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from tracekit.base.recording import as_json
 from tracekit.history.night import Outcome
-from tracekit.recording import as_json
 from tracekit.report.gate.model import Case, GateReport, Suite
 from tracekit.report.gate.words import said, sentences
 from tracekit.report.text import visible

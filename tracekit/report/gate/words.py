@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from tracekit.base.units import quantity
 from tracekit.history.night import LEADS
 from tracekit.history.shown import Shown
 from tracekit.report.gate.model import Case, GateReport, Suite
 from tracekit.report.text import line, sentence, visible
-from tracekit.units import quantity
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracekit.analysis.result import Measurement, Result
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
 from tracekit.report.panels.verdict import Verdict, verdict_of
 
 MOST_POINTS = 30

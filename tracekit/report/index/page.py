@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
+from tracekit.base.units import quantity
 from tracekit.report.index.entry import Entry
 from tracekit.report.index.spark import HEIGHT, WIDTH, Point, points, words
 from tracekit.report.naming import flat
 from tracekit.report.render import Redact, document, environment_of
-from tracekit.units import quantity
 
 _GPUTRACE = "gputrace"
 

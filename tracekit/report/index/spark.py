@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.units import quantity
+from tracekit.base.units import quantity
 
 WIDTH, HEIGHT, MARGIN = 96.0, 22.0, 3.0
 Point = tuple[float, float]

@@ -16,11 +16,11 @@ from tracekit.analysis.idle import (
     unsure,
 )
 from tracekit.analysis.result import Result
+from tracekit.base.units import percent
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.phases import steady_or_busy_window
 from tracekit.report.rows import rows
 from tracekit.report.sources import of_table
-from tracekit.units import percent
 
 _MOST_NAMED = 2
 _LEAST_NAMED = 0.05

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from tracekit.analysis.result import Result
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
+from tracekit.base.units import count, duration
 from tracekit.report.gates import gates
 from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import Rows, rows
-from tracekit.units import count, duration
 
 _SET = "Counter Set: "
 _NO_SET = "(null)"

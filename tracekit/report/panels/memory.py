@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.result import Result
+from tracekit.base.units import size
 from tracekit.report.charts.axis import binary
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.course import Level, levels
@@ -16,7 +17,6 @@ from tracekit.report.phases import phase_begins
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.report.text import sentence
-from tracekit.units import size
 
 _STEADY = "steady"
 FEWEST = 8

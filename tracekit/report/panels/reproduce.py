@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracekit.analysis.result import Result
-from tracekit.recording import Provenance
+from tracekit.base.recording import Provenance
+from tracekit.base.units import NOT_AVAILABLE, size, stamp
 from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
-from tracekit.units import NOT_AVAILABLE, size, stamp
 
 _RECORDERS = {"host", "xctrace"}
 

@@ -10,11 +10,11 @@ from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics.requests import LATENCIES, STATISTICS, Latency
 from tracekit.analysis.result import Result
 from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
+from tracekit.base.units import count, duration, quantity
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.work import by_time
 from tracekit.report.rows import rows
 from tracekit.told import REFERENCE
-from tracekit.units import count, duration, quantity
 
 WIDTH, HEIGHT = 1000, 60
 MOST_POINTS = 400

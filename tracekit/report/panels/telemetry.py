@@ -8,10 +8,10 @@ import pandas as pd
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.monitored import readings
 from tracekit.analysis.result import Result
+from tracekit.base.units import duration, quantity
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.phases import marked_window
 from tracekit.report.rows import rows
-from tracekit.units import duration, quantity
 
 WIDTH, HEIGHT = 1000, 60
 _MOST_POINTS = 400

@@ -15,6 +15,7 @@ from tracekit.analysis.metrics.steps import steady_steps, variants
 from tracekit.analysis.result import Result
 from tracekit.analysis.rhythm.beats import Beats, beats, spikes
 from tracekit.analysis.rules.step_spikes import step_spikes
+from tracekit.base.units import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.course import Level, course
 from tracekit.report.panel import Context, Panel, Tables
@@ -22,7 +23,6 @@ from tracekit.report.phases import phase_begins
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
 from tracekit.told import IDLE
-from tracekit.units import NOT_AVAILABLE, count, percent, quantity
 
 OVERHEAD = "overhead"
 MOST_BINS = 60

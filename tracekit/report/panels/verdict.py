@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from tracekit.analysis.finding import Severity
 from tracekit.analysis.result import Check, Result, Status
+from tracekit.base.units import count
 from tracekit.report.headlines import headlines
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence
-from tracekit.units import count
 
 
 @dataclass(frozen=True)

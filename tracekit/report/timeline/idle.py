@@ -5,11 +5,11 @@ import pandas as pd
 
 from tracekit.analysis.idle import CAUSES, SHORTEST
 from tracekit.analysis.intervals import Window, gaps, spans
+from tracekit.base.units import duration
 from tracekit.report.panel import Tables
 from tracekit.report.rows import of_target, rows
 from tracekit.report.timeline.arrange import Heading, track, windows, words
 from tracekit.report.timeline.track import Kind, Track
-from tracekit.units import duration
 
 _DRAINED = {"yes": "ran empty by a wait", "no": "did not wait", "unknown": "not known"}
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times
+from tracekit.base.units import count
 from tracekit.report.timeline.arrange import Heading
 from tracekit.report.timeline.track import Levels, Track
-from tracekit.units import count
 
 MOST_READINGS = 4_096
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from tracekit.analysis.coverage import Coverage
+from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
-from tracekit.units import count, duration, moment, percent, quantity
 
 WIDTH = 1000
 HEIGHT = 20

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, union
+from tracekit.base.units import count, duration
 from tracekit.report.timeline.arrange import MERGED, unknown
 from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
-from tracekit.units import count, duration
 
 MOST = 1_800_000
 KEPT = 1_200_000

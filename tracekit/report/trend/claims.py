@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tracekit.base.units import duration
 from tracekit.history.night import Found
 from tracekit.history.series import Point, Series
 from tracekit.report.trend.course import Course, Fared
 from tracekit.report.trend.problems import found_in, looked
 from tracekit.report.trend.words import day, moment_of
-from tracekit.units import duration
 
 _RATE = "tokens_per_second"
 _NS = 1e9

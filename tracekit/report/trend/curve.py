@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
 
+from tracekit.base.units import quantity
 from tracekit.history.night import Judged
 from tracekit.history.series import Point, Series
 from tracekit.history.shown import Shown
@@ -22,7 +23,6 @@ from tracekit.report.trend.words import (
     moment_of,
     shift,
 )
-from tracekit.units import quantity
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from string import ascii_uppercase
 
+from tracekit.base.units import short_commit
 from tracekit.history.accepted import Accepted
 from tracekit.history.night import Described, Entry, Night
 from tracekit.report.naming import flat
 from tracekit.report.trend.course import Course, Fared
 from tracekit.report.trend.words import day, moment_of
-from tracekit.units import short_commit
 
 NOT_STATED = "not stated"
 _FEW_NIGHTS = 6

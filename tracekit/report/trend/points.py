@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tracekit.base.units import quantity, short_commit
 from tracekit.history.series import Point, Series
 from tracekit.history.steps import Step
 from tracekit.report.charts.axis import Axis
@@ -20,7 +21,6 @@ from tracekit.report.trend.words import (
     shift,
     state_of,
 )
-from tracekit.units import quantity, short_commit
 
 Href = Callable[[Fared], str]
 Pick = Callable[[Point], float | None]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from tracekit.base.units import quantity
 from tracekit.history.night import Judged, Night, Outcome
 from tracekit.history.series import Series
 from tracekit.history.steps import Step
@@ -27,7 +28,6 @@ from tracekit.report.trend.words import (
     shift,
     state_of,
 )
-from tracekit.units import quantity
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracekit.base.units import quantity, short_commit
 from tracekit.history.series import Point, Series
 from tracekit.report.naming import heading
 from tracekit.report.trend.course import Course, Fared
 from tracekit.report.trend.reports import Links, reports_of
 from tracekit.report.trend.words import SIGNS, TONES, bounds, moment_of, shift
-from tracekit.units import quantity, short_commit
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
+from tracekit.base.recording import Overhead
+from tracekit.base.units import NOT_AVAILABLE, percent
 from tracekit.history.night import Outcome
 from tracekit.history.shown import Shown
 from tracekit.nightplan import Scale
-from tracekit.recording import Overhead
-from tracekit.units import NOT_AVAILABLE, percent
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.bundle.about.document import Document
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.bundle.called import called
 
 WAY_OUT = (

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.errors import InputError
-from tracekit.replacing import replacing
+from tracekit.base.errors import InputError
+from tracekit.base.replacing import replacing
 from tracekit.tables.bundle import Bundle, BundleRun, Store, Unreadable
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle.called import called

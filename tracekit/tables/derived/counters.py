@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.derived.joined import Joined
 from tracekit.tables.derived.matching import distinct, match
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.derived.asked import asked
 from tracekit.tables.derived.joined import Joined, conformed
 from tracekit.tables.schema import Schema

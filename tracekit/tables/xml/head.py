@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from tracekit.errors import InputError
-from tracekit.input_file import open_input, unreadable
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import open_input, unreadable
 from tracekit.tables.drift import DamagedExportError
 
 ROOT = "trace-query-result"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.xml.builder import NodeBuilder
 from tracekit.tables.xml.definitions import Definitions

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit.dtypes import DTYPES, Dtype
+from tracekit.base.dtypes import DTYPES, Dtype
 from tracekit.verification.check import Check, check
 from tracekit.verification.decode import decode_check
 

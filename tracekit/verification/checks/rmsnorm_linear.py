@@ -5,8 +5,8 @@ from typing import Annotated
 import mlx.core as mx
 import typer
 
-from tracekit.agreement import BOUNDS, as_float64
-from tracekit.dtypes import DTYPES, Dtype
+from tracekit.base.agreement import BOUNDS, as_float64
+from tracekit.base.dtypes import DTYPES, Dtype
 from tracekit.norm import draw_problem, fused_kernel, reference
 from tracekit.norm.metal import tile_of
 from tracekit.verification.check import Check, check

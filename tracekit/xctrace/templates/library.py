@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 
 SUFFIX = ".tracetemplate"
 _OF_USER = Path("Library") / "Application Support" / "Instruments" / "Templates"

@@ -4,8 +4,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.errors import InputError, RecordingError, UsageError
-from tracekit.outputs import require_apart
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.outputs import require_apart
 from tracekit.xctrace.templates.archive import LARGEST, Archive, archive_bytes, read_archive
 from tracekit.xctrace.templates.library import SUFFIX
 from tracekit.xctrace.templates.settings import Changes, Wish, changed, changes

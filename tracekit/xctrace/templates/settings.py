@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.xctrace.templates.archive import Archive, entries, is_dictionary, with_values
 from tracekit.xctrace.templates.routes import route_to, routes
 

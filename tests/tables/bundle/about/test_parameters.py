@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
-from tracekit.recording import Process as Target
+from tracekit.base.recording import Process as Target
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.run_info import RunInfo, run_info
 from tracekit.toc import TocRun

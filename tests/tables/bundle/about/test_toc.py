@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
-from tracekit.errors import InputError, RecordingError
-from tracekit.recording import Process
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import Process
 from tracekit.tables.bundle import Bundle, Unreadable
 from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc

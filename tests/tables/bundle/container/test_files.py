@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
 

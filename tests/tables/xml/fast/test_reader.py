@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from plain_tables import PROCESS, cells, column, whole
-from tracekit.errors import InputError
+from tracekit.base.errors import InputError
 from tracekit.tables.xml import ExactReader
 from tracekit.tables.xml.fast import blocks, reader
 

@@ -6,7 +6,7 @@ pid and the version of macOS, and the table time-info says when the recording be
 
 from datetime import UTC, datetime, timedelta
 
-from tracekit.recording import Process
+from tracekit.base.recording import Process
 from tracekit.tables.bundle.about.names import UNKNOWN, names_of
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tracekit.recording import Process
+from tracekit.base.recording import Process
 from tracekit.tables.bundle.about.document import NAME, Document, RunDocument, by_number, entries
 from tracekit.tables.bundle.about.names import ProcessNames, process_names, short_name
 from tracekit.tables.bundle.about.parameters import without_document

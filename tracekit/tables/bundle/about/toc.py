@@ -7,7 +7,7 @@ the order of `xctrace` is not stored in a bundle, so tables are known by schema 
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.recording import write_whole
+from tracekit.base.recording import write_whole
 from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.bundle.about.run_info import RunInfo, run_info
 from tracekit.tables.bundle.bundle import Bundle, BundleRun

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from tracekit.errors import InputError
-from tracekit.input_file import open_input
+from tracekit.base.errors import InputError
+from tracekit.base.input_file import open_input
 from tracekit.tables.bundle.errors import BundleError, damaged
 
 _ZLIB = b"\x78"

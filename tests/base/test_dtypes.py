@@ -1,0 +1,21 @@
+"""Types of elements, as MLX has them."""
+
+import mlx.core as mx
+import pytest
+
+from tracekit.attention.problem import DTYPES as OF_ATTENTION
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.dtypes import DTYPES, ITEMSIZES
+from tracekit.custom_kernel import METAL_TYPES
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_type_is_as_large_as_mlx_has_it_and_has_a_bound(name: str) -> None:
+    assert ITEMSIZES[name] == getattr(mx, name).size
+    assert 0 < BOUNDS[name] < 1
+
+
+def test_kernels_are_made_for_the_same_types_everywhere() -> None:
+    kinds = {getattr(mx, name) for name in DTYPES}
+    assert kinds == set(OF_ATTENTION) == set(METAL_TYPES)
+    assert set(ITEMSIZES) == set(BOUNDS) == set(DTYPES)

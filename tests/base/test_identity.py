@@ -1,0 +1,66 @@
+"""Processes told from others of their number, by when they began on a clock that nobody sets."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tracekit.base.identity import found, no_older, runs, start_of, start_ticks
+
+# Two lines of /proc/PID/stat. Where the machine booted at 12:00:00.95, which its kernel calls
+# 12:00:00, a worker that is started 0.3 s before its guardian is up seems to be 1.25 s older.
+GUARDIAN = b"4711 (python) S 1 4711 4711 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 88130 9 2 18446744 1"
+WORKER = (
+    b"4712 (a) b (c) R 4711 4712 4712 0 -1 4194304 1 0 0 0 2 1 0 0 20 0 1 0 88131 9 2 1844674 1"
+)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(("sleep", "60")) as process:
+        yield process
+        process.kill()
+
+
+def test_a_start_is_in_ticks_from_boot_whatever_the_program_is_called() -> None:
+    assert (start_ticks(GUARDIAN), start_ticks(WORKER)) == (88130, 88131)
+
+
+def test_a_process_is_known_by_its_number_and_start(sleeper: subprocess.Popen[bytes]) -> None:
+    start = start_of(sleeper.pid)
+    assert found(sleeper.pid, start) == psutil.Process(sleeper.pid)
+    assert found(sleeper.pid, start + 1) is None
+    sleeper.kill()
+    sleeper.wait()
+    assert found(sleeper.pid, start) is None
+    with pytest.raises(psutil.NoSuchProcess):
+        start_of(sleeper.pid)
+
+
+def test_another_process_reads_the_same_start() -> None:
+    code = (
+        "import sys; from tracekit.base.identity import start_of; print(start_of(int(sys.argv[1])))"
+    )
+    asked = (sys.executable, "-c", code, str(os.getpid()))
+    said = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert int(said.stdout) == start_of(os.getpid())
+
+
+def test_a_child_is_no_older_than_its_parent(sleeper: subprocess.Popen[bytes]) -> None:
+    assert no_older(sleeper.pid, os.getpid()) == psutil.Process(sleeper.pid)
+    assert no_older(os.getpid(), os.getpid()) is not None
+    assert no_older(os.getppid(), sleeper.pid) is None
+
+
+def test_one_that_ended_does_not_run(sleeper: subprocess.Popen[bytes]) -> None:
+    process = psutil.Process(sleeper.pid)
+    assert runs(process)
+    sleeper.kill()
+    while process.status() != psutil.STATUS_ZOMBIE:
+        pass
+    assert not runs(process)
+    sleeper.wait()
+    assert not runs(process)

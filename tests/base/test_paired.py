@@ -1,0 +1,101 @@
+import math
+import statistics
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tracekit.base.errors import InputError
+from tracekit.base.paired import Paired, least_pairs, lower_rank, paired_ratio
+
+# For 20: P(X < 6) = 21700 / 2^20 = 0.0207, and P(X < 7) = 0.0577 is too much.
+RANKS = {5: None, 6: 1, 8: 1, 9: 2, 11: 2, 12: 3, 15: 4, 20: 6, 25: 8, 30: 10, 50: 18, 100: 40}
+
+
+@pytest.mark.parametrize(("count", "rank"), RANKS.items())
+def test_ranks_are_those_of_the_sign_test(count: int, rank: int | None) -> None:
+    assert lower_rank(count) == rank
+
+
+def missed(count: int, rank: int) -> float:
+    return 2 * sum(math.comb(count, heads) for heads in range(rank)) / 2**count
+
+
+@given(some.integers(0, 400), some.floats(0.5, 0.999))
+def test_the_interval_is_the_narrowest_with_the_confidence(count: int, confidence: float) -> None:
+    rank = lower_rank(count, confidence)
+    if rank is not None:
+        assert 1 <= rank <= count // 2
+        assert missed(count, rank) <= 1 - confidence + 1e-12
+    following = (rank or 0) + 1
+    assert following > count // 2 or missed(count, following) > 1 - confidence - 1e-12
+
+
+@given(some.lists(some.tuples(some.floats(0.1, 10), some.floats(0.1, 10)), min_size=6))
+def test_the_interval_holds_the_median_and_no_more_than_the_ratios(
+    pairs: list[tuple[float, float]],
+) -> None:
+    found = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
+    ratios = sorted(a / b for a, b in pairs)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.median == statistics.median(ratios)
+    assert ratios[0] <= found.low <= found.median <= found.high <= ratios[-1]
+    rank = lower_rank(len(ratios))
+    assert rank is not None
+    assert (found.low, found.high) == (ratios[rank - 1], ratios[-rank])
+
+
+def test_ratios_are_taken_pair_by_pair() -> None:
+    # the medians of both are 4, and yet a is twice as long in each pair but one
+    a, b = (2.0, 4.0, 8.0, 16.0, 1.0, 20.0, 2.0), (1.0, 2.0, 4.0, 8.0, 4.0, 10.0, 1.0)
+    assert paired_ratio(a, b) == Paired(median=2.0, low=0.25, high=2.0, pairs=7)
+
+
+def test_twenty_pairs_give_the_sixth_of_either_end() -> None:
+    a = [float(value) for value in (20, 3, 1, 2, 19, 18, 4, 5, 6, 7, 8, 17, 16, 15, 9, 14, 13)]
+    found = paired_ratio([*a, 10.0, 11.0, 12.0], [1.0] * 20)
+    assert found == Paired(median=10.5, low=6.0, high=15.0, pairs=20)
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"),
+    [
+        ((), Paired(None, None, None, 0)),
+        ((3.0,), Paired(3.0, None, None, 1)),
+        ((3.0, 1.0, 2.0, 5.0, 4.0), Paired(3.0, None, None, 5)),
+        ((3.0, 1.0, 2.0, 5.0, 4.0, 6.0), Paired(3.5, 1.0, 6.0, 6)),
+    ],
+)
+def test_fewer_than_six_pairs_have_a_median_and_no_interval(
+    a: Sequence[float], expected: Paired
+) -> None:
+    assert paired_ratio(a, [1.0] * len(a)) == expected
+
+
+def test_an_interval_may_miss_the_median_as_often_as_it_says() -> None:
+    assert least_pairs() == 6
+    assert least_pairs(0.5) == 2
+    assert least_pairs(0.99) == 8
+    # six pairs miss in exactly 1 of 32 cases
+    assert lower_rank(6, 0.96875) == 1
+    assert lower_rank(6, math.nextafter(0.96875, 1)) is None
+
+
+def test_thousands_of_pairs_are_no_trouble() -> None:
+    assert lower_rank(1000) == 469
+    assert lower_rank(5000) == 2431
+
+
+def test_what_is_no_pair_of_times_is_refused() -> None:
+    with pytest.raises(InputError, match="not 2 and 1"):
+        paired_ratio([1, 2], [1])
+    for wrong in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(InputError, match="above 0"):
+            paired_ratio([wrong], [1.0])
+        with pytest.raises(InputError, match="above 0"):
+            paired_ratio([1.0], [wrong])
+    for wrong in (0.0, 1.0, 95.0):
+        with pytest.raises(InputError, match="confidence lies between"):
+            lower_rank(10, wrong)

@@ -1,0 +1,101 @@
+"""A run's folder and the files in it."""
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.recording import (
+    Overhead,
+    Process,
+    Provenance,
+    Recording,
+    Stage,
+    quoted,
+    save,
+    write_whole,
+)
+
+FULL = Provenance(
+    tracekit="0.1.0",
+    created="2026-11-20T10:15:03.000+00:00",
+    recorder="host",
+    workload="paged",
+    parameters={"batch": 16, "dtype": "float16"},
+    command_lines=(("python", "-m", "tracekit.worker"),),
+    targets=(Process(4711, "python3"),),
+    time_limit=10.0,
+    overhead=Overhead(0.01, 0.02, 6, 6),
+    stages={"record": Stage("done", "2026-11-20T10:15:13.000+00:00")},
+    warnings=("none to speak of",),
+)
+
+
+def test_provenance_comes_back_as_it_was(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.save_provenance(FULL)
+    assert recording.provenance() == FULL
+
+
+def test_a_folder_that_is_no_run_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"no recording\.json") as error:
+        Recording(tmp_path).provenance()
+    assert "tracekit capture" in error.value.hint
+
+
+def test_provenance_cut_in_half_is_told_in_a_sentence(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.save_provenance(FULL)
+    text = recording.provenance_file.read_bytes()
+    recording.provenance_file.write_bytes(text[: len(text) // 2])
+    with pytest.raises(InputError, match="cannot be read"):
+        recording.provenance()
+
+
+def test_provenance_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    save(recording.provenance_file, {"format": 99})
+    with pytest.raises(InputError, match="format 99"):
+        recording.provenance()
+
+
+def test_writing_leaves_nothing_half_done(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+    write_whole(path, b"one")
+    write_whole(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert [one.name for one in path.parent.iterdir()] == ["file"]
+
+
+def test_a_place_that_cannot_be_written_is_told_and_left_clean(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordingError, match="cannot be written"):
+        write_whole(tmp_path / "file" / "below", b"one")
+    taken = tmp_path / "taken"
+    (taken / "inside").mkdir(parents=True)
+    with pytest.raises(RecordingError, match="cannot be written"):
+        write_whole(taken, b"one")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "taken"]
+
+
+def test_a_full_disk_is_told_in_a_sentence() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        write_whole(full / "file", b"one")
+
+
+def test_stages_that_never_ended_are_known() -> None:
+    stages = {
+        "record": Stage("running", "t"),
+        "export": Stage("failed", "t", "The disk is full."),
+        "analyze": Stage("done", "t"),
+        "report": Stage("interrupted", "t"),
+    }
+    assert list(Provenance(stages=stages).unfinished) == ["record", "export"]
+
+
+def test_a_path_is_quoted_for_a_shell_where_it_must_be() -> None:
+    assert quoted(Path("bench/traces/a")) == "bench/traces/a"
+    assert quoted(Path("my traces/a")) == "'my traces/a'"

@@ -1,0 +1,233 @@
+"""Files that take the place of another whole, or not at all."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from devices import device
+from nobody import folder_of_nobody
+from tracekit.base.errors import RecordingError
+from tracekit.base.replacing import replacing, require_writable
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from tracekit.replacing import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def an_hour_ago(path: Path) -> None:
+    then = time.time() - 3600
+    os.utime(path, (then, then))
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> subprocess.Popen[str]:
+    """Start a process that is in the middle of replacing a file."""
+    (tmp_path / "file").write_bytes(b"before")
+    started = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "file")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    with started:
+        assert started.stdout.readline() == "writing\n"
+        yield started
+        started.kill()
+
+
+def test_a_file_appears_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    with replacing(path) as file:
+        file.write(b"whole")
+        assert not path.exists()
+    assert path.read_bytes() == b"whole"
+    assert names(path.parent) == ["file"]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_whose_a_file_is_the_umask_says(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "file") as file:
+            file.write(b"whole")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def _begin_and_raise(path: Path, error: type[BaseException] | BaseException) -> None:
+    with replacing(path) as file:
+        file.write(b"half")
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_was_there_stays_if_writing_ends_early(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    with pytest.raises(error):
+        _begin_and_raise(path, error)
+    assert path.read_bytes() == b"before"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RecordingError, match="cannot be written: File exists"):
+        replacing(tmp_path / "file" / "below").__enter__()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    tmp_path: Path, writer: subprocess.Popen[str]
+) -> None:
+    writer.send_signal(signal.SIGKILL)
+    writer.wait(timeout=60)
+    path = tmp_path / "file"
+    assert path.read_bytes() == b"before"
+    (left,) = tmp_path.glob(".file.*")
+    with replacing(path) as file:
+        file.write(b"after")
+    assert left.exists()  # it is young: its writer might be about to lock it
+    an_hour_ago(left)
+    with replacing(path) as file:
+        file.write(b"after")
+    assert names(tmp_path) == ["file"]
+
+
+def test_what_another_process_writes_is_left_alone(
+    tmp_path: Path, writer: subprocess.Popen[str]
+) -> None:
+    (left,) = tmp_path.glob(".file.*")
+    an_hour_ago(left)
+    with replacing(tmp_path / "file") as file:
+        file.write(b"after")
+    assert left.exists()
+    assert (tmp_path / "file").read_bytes() == b"after"
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    for name in (".file.original", ".file.unfinished", ".other.unfinished-12345678"):
+        (tmp_path / name).write_text("mine")
+        an_hour_ago(tmp_path / name)
+    with replacing(tmp_path / "file") as file:
+        file.write(b"after")
+    assert len(names(tmp_path)) == 4
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "file").write_bytes(b"before")
+    (far / "file").chmod(0o600)
+    (tmp_path / "second").symlink_to("far/file")
+    (tmp_path / "first").symlink_to("second")
+    (tmp_path / "dangling").symlink_to("far/new")
+    for name in ("first", "dangling"):
+        require_writable(tmp_path / name)
+        with replacing(tmp_path / name) as file:
+            file.write(b"after")
+    assert (far / "file").read_bytes() == (far / "new").read_bytes() == b"after"
+    assert (far / "file").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "first").is_symlink()
+    assert (tmp_path / "dangling").is_symlink()
+    assert names(far) == ["file", "new"]
+
+
+def test_links_in_a_ring_are_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(RecordingError, match="cannot be written: Too many levels"):
+        require_writable(tmp_path / "a")
+    with pytest.raises(RecordingError, match="cannot be written: Too many levels"):
+        replacing(tmp_path / "a").__enter__()
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_a_file_that_its_owner_protects_is_not_replaced() -> None:
+    with folder_of_nobody() as folder:
+        path = folder / "file"
+        path.write_bytes(b"before")
+        path.chmod(0o400)
+        for attempt in (require_writable, lambda path: replacing(path).__enter__()):
+            with pytest.raises(RecordingError, match="cannot be written: Permission denied"):
+                attempt(path)
+        assert path.read_bytes() == b"before"
+        assert names(folder) == ["file"]
+
+
+def test_a_device_is_written_to(tmp_path: Path) -> None:
+    null = device(tmp_path, "null")
+    before = null.stat()
+    require_writable(null)
+    with replacing(null) as file:
+        file.write(b"gone")
+    assert (null.stat().st_ino, null.stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_a_device_that_is_full_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(device(tmp_path, "full"))
+    with (
+        pytest.raises(RecordingError, match="link cannot be written: No space left"),
+        replacing(tmp_path / "link") as file,
+    ):
+        file.write(b"too much")
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_pipe_gets_all_of_the_content_or_nothing(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    require_writable(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        with pytest.raises(ValueError, match="early"):
+            _begin_and_raise(pipe, ValueError("early"))
+        with replacing(pipe) as file:
+            file.write(b"whole")
+            file.seek(0)
+            file.write(b"W")
+        assert reader.communicate()[0] == b"Whole"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+SAYING = """
+import sys
+from pathlib import Path
+from tracekit.replacing import replacing
+print("first")
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"second\\n")
+print("third")
+"""
+
+
+@pytest.mark.parametrize("name", ["link", "/dev/fd/1", "log"])
+def test_what_standard_output_goes_to_is_written_to(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    (tmp_path / "link").symlink_to("/dev/stdout")  # itself, root could replace
+    argv = [sys.executable, "-c", SAYING, str(tmp_path / name)]
+    with log.open("ab") as out:
+        subprocess.run(argv, check=True, stdout=out)
+    assert log.read_text() == "before\nfirst\nsecond\nthird\n"
+    if name != "log":
+        piped = subprocess.run(argv, check=True, capture_output=True)
+        assert piped.stdout == b"first\nsecond\nthird\n"

@@ -1,0 +1,35 @@
+"""Text that comes from outside has no effect of its own where it is shown."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.base.visible import on_one_line, visible
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        pytest.param("plain µ ✓ 表", "plain µ ✓ 表", id="letters stay"),
+        pytest.param("a\x00b\x1b]0;x\x07c", r"a\u0000b\u001b]0;x\u0007c", id="controls"),
+        pytest.param("a\x9b31m\x7f", r"a\u009b31m\u007f", id="controls of eight bits"),
+        pytest.param("a\u2028b\u2029c", r"a\u2028b\u2029c", id="line separators"),
+        pytest.param("user\u202egnp.exe\u061c", r"user\u202egnp.exe\u061c", id="text direction"),
+        pytest.param("a\ud800b", r"a\ud800b", id="half a character"),
+        pytest.param("a\ufeffb\u200bc", r"a\ufeffb\u200bc", id="no width"),
+        pytest.param("one\ntwo\tthree", "one\ntwo\tthree", id="lines and tabs stay"),
+        pytest.param("over\rwritten", r"over\u000dwritten", id="a return"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(raw: str, seen: str) -> None:
+    assert visible(raw) == seen
+    assert on_one_line(raw) == seen.replace("\n", r"\n").replace("\t", r"\t")
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_a_json_document_keeps_its_values(document: dict[str, str]) -> None:
+    shown = visible(json.dumps(document, ensure_ascii=False))
+    assert json.loads(shown) == document
+    assert visible(shown) == shown

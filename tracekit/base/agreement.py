@@ -1,0 +1,68 @@
+"""How far a result is from its reference, and how far it may be."""
+
+from collections.abc import Mapping
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.base.errors import ToolError
+
+Floats = NDArray[np.float64]
+
+BOUNDS: Mapping[str, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+"""What a kernel may be off by, by the type of its elements; see `relative_error`."""
+
+NORM = "largest absolute error of a sequence over its largest absolute value"
+
+
+def as_float64(array: mx.array) -> Floats:
+    """Copy an array of MLX's, of any floating type, to numpy without losing a bit."""
+    return np.array(array.astype(mx.float32), dtype=np.float64)
+
+
+def relative_error(out: Floats, expected: Floats) -> float:
+    """Return max |out - expected| / max |expected|, of the sequence where it is largest.
+
+    The first axis is that of sequences. Dividing by the largest value of the sequence, and not
+    by each element, keeps elements near 0 from deciding. Where nothing but zeros is expected
+    any other value is infinitely far off, as NaN is anywhere.
+
+    Raises:
+        ValueError: The shapes differ.
+    """
+    if out.shape != expected.shape:
+        raise ValueError(f"Shapes {list(out.shape)} and {list(expected.shape)} do not compare.")
+    if out.size == 0:
+        return 0.0
+    rows = (out.shape[0], -1)
+    apart = np.abs(out - expected).reshape(rows).max(axis=1)
+    largest = np.abs(expected).reshape(rows).max(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(apart == 0, 0.0, apart / largest)
+    return float(np.where(np.isnan(errors), np.inf, errors).max())
+
+
+def accepted(error: float, dtype: mx.Dtype, what: str, *, results: int = 1) -> float:
+    """Return `error`, the relative error of `what`, if it is within the bound of its type.
+
+    Args:
+        error: As `relative_error` has it.
+        dtype: Type of the elements.
+        what: What is off, for the message.
+        results: How many results the error is of: two that are compared with each other may
+            both be off.
+
+    Raises:
+        ToolError: It is not. A wrong result is not measured.
+    """
+    name = str(dtype).removeprefix("mlx.core.")
+    bound = results * BOUNDS[name]
+    if error <= bound:
+        return error
+    hint = "A wrong result is not measured; the kernel or MLX must be mended first."
+    if dtype == mx.float32:
+        hint += " Where MLX multiplies float32 as TF32, MLX_ENABLE_TF32=0 has it multiply in full."
+    raise ToolError(
+        f"{what} is off by {error:.2g} of its largest value; {name} allows {bound:g}.", hint=hint
+    )

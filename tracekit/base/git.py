@@ -1,0 +1,77 @@
+"""Asks git of the repository that holds a folder; never of a network, and never a person."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tracekit.base.errors import ToolError
+from tracekit.base.process_group import sweep
+
+REPOSITORY_VARIABLES = frozenset(
+    f"GIT_{name}"
+    for name in (
+        *("DIR", "WORK_TREE", "INDEX_FILE", "PREFIX", "COMMON_DIR", "NAMESPACE", "SHALLOW_FILE"),
+        *("OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "GRAFT_FILE", "REPLACE_REF_BASE"),
+        *("CONFIG", "CONFIG_PARAMETERS", "CONFIG_COUNT", "IMPLICIT_WORK_TREE"),
+    )
+)
+"""What points git to a repository, whatever folder it is in; hooks set them."""
+_SECONDS = 300.0
+_QUOTED = 1000
+
+
+def git(
+    folder: Path, *arguments: str, seconds: float = _SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder, in English, and let it ask nobody anything.
+
+    Variables that point it to another repository are left out.
+
+    Args:
+        folder: Where.
+        arguments: What it is asked.
+        seconds: How long it may take; then it is ended, and all that it started.
+
+    Raises:
+        ToolError: There is no git, or it did not end in time.
+    """
+    argv = ("git", "-C", str(folder), *arguments)
+    kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(
+            f"git cannot be started: {error.strerror}.",
+            hint="A reference that is a revision is checked out by git; install it.",
+        ) from error
+    with process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            line = " ".join(argv[3:])
+            raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
+        finally:
+            sweep(process)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def done(folder: Path, *arguments: str) -> str:
+    """Run git and return what it says; raise ToolError with its words where it fails."""
+    found = git(folder, *arguments)
+    if found.returncode != 0:
+        raise ToolError(f"git {' '.join(arguments)} failed: {complaint(found)}")
+    return found.stdout
+
+
+def complaint(found: subprocess.CompletedProcess[str]) -> str:
+    """Return what git said when it failed."""
+    return (found.stderr or found.stdout).strip()[-_QUOTED:] or f"exit status {found.returncode}"

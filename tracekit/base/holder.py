@@ -1,0 +1,124 @@
+"""Who holds a lock: a note in the locked file, and a lock that ends with its holder.
+
+The system frees the lock when the last process that has the file open ends, however it ends; so
+there is nothing to clean up, and a note without a lock is only a memory.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from tracekit.base.errors import RecordingError
+from tracekit.base.identity import found, start_of
+
+log = logging.getLogger(__name__)
+
+_LARGEST = 1 << 16
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock: the process, as `tracekit.base.identity` knows it, since when, and what for."""
+
+    pid: int
+    start: int
+    since: str
+    what: str
+
+    @property
+    def lives(self) -> bool:
+        """Whether the process is still there; its number may have been given away anew."""
+        return found(self.pid, self.start) is not None
+
+    @property
+    def begun(self) -> str:
+        """Since when, on this machine's clock."""
+        try:
+            return f"{datetime.fromisoformat(self.since).astimezone():%Y-%m-%d %H:%M:%S}"
+        except ValueError:
+            return self.since
+
+
+class HeldError(Exception):
+    """Somebody else has the lock; `holder` is None where the note cannot be read."""
+
+    def __init__(self, holder: Holder | None) -> None:
+        super().__init__("held by another process")
+        self.holder = holder
+
+
+def ours(since: str, what: str) -> Holder:
+    """Return this process as a holder."""
+    return Holder(os.getpid(), start_of(os.getpid()), since, what)
+
+
+@contextmanager
+def opened(path: Path, why: str) -> Generator[int]:
+    """Open the file of a lock, and make it where there is none; no link is followed.
+
+    Raises:
+        RecordingError: It cannot be opened; `why` says what it is for.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be opened: {error.strerror}.", hint=why) from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def taken(handle: int, path: Path) -> bool:
+    """Take the lock; return False where the file system has no locks.
+
+    Raises:
+        HeldError: Somebody has it.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise HeldError(noted(handle)) from None
+    except OSError as error:
+        log.warning("%s cannot be locked, so nothing keeps two apart: %s", path, error)
+        return False
+    return True
+
+
+def held(path: Path) -> bool:
+    """Tell whether somebody has the lock now; nothing is made, and nothing is kept."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
+def noted(handle: int) -> Holder | None:
+    """Return the note in the file; None where there is none that can be read."""
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(os.pread(handle, _LARGEST, 0), type=Holder)
+    return None
+
+
+def note(handle: int, holder: Holder | None) -> None:
+    """Write the note, or remove it."""
+    os.ftruncate(handle, 0)
+    if holder is not None:
+        os.pwrite(handle, msgspec.json.encode(holder), 0)

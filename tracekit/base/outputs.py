@@ -1,0 +1,157 @@
+"""Files and folders that a user names to be written: nothing that is not ours is lost by them.
+
+An output that is an input, or that lies in a run, a bundle or the data set of a batch, is refused.
+A file that is there is replaced if tracekit made it: if it has the mark of our pages and reports,
+or is still what tracekit left there, by a note of its size, time and inode. Any other is replaced
+only where `force` is set.
+"""
+
+import os
+import re
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from tracekit.base.errors import UsageError
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
+from tracekit.base.replacing import replacing, require_writable
+
+_MARK = re.compile(
+    rb'<meta name="generator" content="tracekit">|\xc2\xb7 tracekit</title>'
+    rb'|<!-- made by tracekit -->|^# HELP tracekit_|"exporter":"tracekit"'
+    rb'|"driver": \{\s*"name": "tracekit"',
+    re.MULTILINE,
+)
+_ENDS = 4096  # bytes at both ends of a file, where a mark stands
+_BUNDLES = {".trace", ".gputrace"}
+_DATA_SETS = {"results", "tables"}
+_NOTES = "written"
+_NOTED = 33  # bytes of a line
+_MOST = 1 << 14  # lines
+
+
+@contextmanager
+def writing(
+    outputs: Iterable[Path], inputs: Iterable[Path] = (), *, force: bool | None = None
+) -> Generator[None]:
+    """Find out, before anything is read, whether files may be written; then note what was.
+
+    Args:
+        outputs: The files.
+        inputs: What is read: files, runs, bundles and folders.
+        force: Whether files of others are replaced; None where a command has no such option.
+
+    Raises:
+        UsageError: A file is an input, is named twice, lies in a run, a bundle or the data set of a
+            batch, or is not ours.
+        RecordingError: It cannot be written.
+    """
+    files = list(outputs)
+    require_apart(files, inputs)
+    for one in files:
+        if not force:
+            require_ours(one, "--force replaces it." if force is not None else "Remove it.")
+        require_writable(one)
+    before = [_stamp(one) for one in files]
+    try:
+        yield
+    finally:
+        made = [_stamp(one) for one in files]
+        _note([one for one, old in zip(made, before, strict=True) if one and one != old])
+
+
+def require_apart(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
+    """Refuse outputs that are inputs, each other, or lie where nothing is ever added by a user.
+
+    Raises:
+        UsageError: One is so.
+    """
+    read = [one.resolve() for one in inputs]
+    taken: set[Path] = set()
+    for output in outputs:
+        place = Path(os.path.realpath(output))
+        if place in taken:
+            raise UsageError(f"Two outputs are to be written to {place}.", hint="Name two.")
+        taken.add(place)
+        if any(place == one or _same(place, one) for one in read):
+            raise UsageError(f"{output} is read, so it is not written.", hint="Name another place.")
+        for folder in (place, *place.parents):
+            if kind := _kind(folder):
+                where = f"is {kind}" if folder == place else f"lies in {folder}, which is {kind}"
+                raise UsageError(
+                    f"{output} {where}: nothing else is written there.",
+                    hint="Name a place outside of it.",
+                )
+
+
+def require_ours(path: Path, hint: str) -> None:
+    """Refuse to replace a file that tracekit did not make, or that was changed since.
+
+    Raises:
+        UsageError: It is such a file; `hint` says what else to do than to name another.
+    """
+    if not path.is_file() or not path.stat().st_size or _marked(path) or _noted(path):
+        return
+    raise UsageError(
+        f"{path} is there already, and is not as tracekit wrote it.",
+        hint=f"Name another file. {hint}",
+    )
+
+
+def _kind(folder: Path) -> str:
+    """Return in words what a folder is that belongs to tracekit or xctrace; empty for others."""
+    if not folder.is_dir():
+        return ""
+    if folder.suffix.lower() in _BUNDLES:
+        return "a bundle"
+    if Recording(folder).provenance_file.exists():
+        return "a run"
+    batch = folder.name in _DATA_SETS and (folder.parent / ".lock").exists()
+    return "the data set of a batch" if batch else ""
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Tell whether two paths are one file that has two names."""
+    with suppress(OSError):
+        return one.samefile(other) and not (one.is_char_device() or one.is_fifo())
+    return False
+
+
+def _marked(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        beginning = file.read(_ENDS)
+        file.seek(max(file.tell(), path.stat().st_size - _ENDS))
+        return _MARK.search(beginning) is not None or _MARK.search(file.read()) is not None
+    return False
+
+
+def _stamp(path: Path) -> bytes:
+    """Return what tells a file as it is now from any other; empty where there is none."""
+    if not path.is_file():
+        return b""
+    there = path.stat()
+    told = f"{os.path.realpath(path)}\0{there.st_size}\0{there.st_mtime_ns}\0{there.st_ino}"
+    return blake2b(told.encode(errors="surrogateescape"), digest_size=16).hexdigest().encode()
+
+
+def _noted(path: Path) -> bool:
+    with suppress(OSError):
+        return _stamp(path) in (notes_folder() / _NOTES).read_bytes().split(b"\n")
+    return False
+
+
+def _note(stamps: list[bytes]) -> None:
+    """Note files; where that cannot be done, replacing them takes `--force`."""
+    if not stamps:
+        return
+    notes = notes_folder() / _NOTES
+    with suppress(OSError):
+        notes.parent.mkdir(parents=True, exist_ok=True)
+        with notes.open("ab") as file:
+            file.write(b"".join(one + b"\n" for one in stamps))
+        if notes.stat().st_size > _MOST * _NOTED:
+            kept = notes.read_bytes().splitlines(keepends=True)[-_MOST // 2 :]
+            with replacing(notes) as file:
+                file.writelines(kept)

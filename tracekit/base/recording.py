@@ -1,0 +1,247 @@
+"""One run's folder: the names of the files in it, and where they come from."""
+
+import shlex
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.input_file import read_input
+from tracekit.base.replacing import replacing
+from tracekit.capabilities import Capabilities
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far one stage came: `state` is running, done, interrupted or failed."""
+
+    state: str
+    at: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as the trace names it."""
+
+    pid: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """What recording cost the workload: medians of interleaved steps, recorded and unrecorded.
+
+    `ratio` is recorded / unrecorded - 1; `spread` is the half-width of a 95 % interval of it,
+    in the same unit. Both are None where they could not be measured, and `reason` says why.
+    """
+
+    ratio: float | None = None
+    spread: float | None = None
+    recorded: int = 0
+    unrecorded: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a run comes from: all that is needed to trust it and to repeat it.
+
+    Saved as `recording.json`. It may name people and machines; `redaction` makes the
+    version that results and pages show. Times are ISO 8601, durations seconds. `target_rows`
+    tells whether GPU work of the targets was recorded; null where nobody looked. `run` is the
+    one that it is about, of a trace that someone else recorded and that may hold several.
+    """
+
+    format: int = FORMAT
+    tracekit: str = ""
+    created: str = ""
+    recorder: str = ""
+    recorder_version: str = ""
+    workload: str = ""
+    workloads: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    command_lines: tuple[tuple[str, ...], ...] = ()
+    run: int | None = None
+    targets: tuple[Process, ...] = ()
+    target_reason: str = ""
+    templates: tuple[str, ...] = ()
+    instruments: tuple[str, ...] = ()
+    method: str = "auto"
+    counters: str = "auto"
+    telemetry: str = "auto"
+    time_limit: float | None = None
+    warmup: int | None = None
+    repeats: int | None = None
+    started: str = ""
+    ended: str = ""
+    duration: float | None = None
+    end_reason: str = ""
+    machine: dict[str, Any] = field(default_factory=dict[str, Any])
+    capabilities: Capabilities | None = None
+    git_commit: str = ""
+    clock: dict[str, Any] = field(default_factory=dict[str, Any])
+    overhead: Overhead | None = None
+    target_rows: bool | None = None
+    stages: dict[str, Stage] = field(default_factory=dict[str, Stage])
+    warnings: tuple[str, ...] = ()
+    redacted: bool = False
+
+    @property
+    def unfinished(self) -> dict[str, Stage]:
+        """The stages before the page that began and never came to their end, by name."""
+        stages = self.stages.items()
+        return {name: one for name, one in stages if one.state != "done" and name != "report"}
+
+    @property
+    def pruned(self) -> str:
+        """What was removed to make room, and when; empty where nothing was."""
+        return self.stages["prune"].message if "prune" in self.stages else ""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The folder of one run and the names of the files in it.
+
+    `lent` says that the folder was there before the run: it may be emptied, but not removed.
+    """
+
+    folder: Path
+    lent: bool = field(default=False, compare=False)
+
+    @property
+    def provenance_file(self) -> Path:
+        """What was recorded, how, where and when."""
+        return self.folder / "recording.json"
+
+    @property
+    def workload_file(self) -> Path:
+        """What the workload says of itself."""
+        return self.folder / "workload.json"
+
+    @property
+    def journal_file(self) -> Path:
+        """The workload's marks as they happen; folded into `workload.json` at the end."""
+        return self.folder / "workload.jsonl"
+
+    @property
+    def gauges_file(self) -> Path:
+        """What a monitor of the machine read beside the run, as marks; absent without one."""
+        return self.folder / "gauges.jsonl"
+
+    @property
+    def target_output_file(self) -> Path:
+        """What a program that xctrace or Metal recorded printed on its standard output."""
+        return self.folder / "target-output.txt"
+
+    @property
+    def output_file(self) -> Path:
+        """What a recorded program that is not ours printed on its standard output."""
+        return self.folder / "output.txt"
+
+    @property
+    def spec_file(self) -> Path:
+        """What the worker was told to do."""
+        return self.folder / "worker.json"
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle of `xctrace`, which Instruments opens."""
+        return self.folder / "recording.trace"
+
+    @property
+    def gputrace(self) -> Path:
+        """What Metal captured of a few steps, for Xcode to replay."""
+        return self.folder / "capture.gputrace"
+
+    @property
+    def host_bundle(self) -> Path:
+        """The raw samples of the host recorder, which Instruments cannot open."""
+        return self.folder / "recording.host"
+
+    @property
+    def exports(self) -> Path:
+        """The tables as XML, and the TOC."""
+        return self.folder / "exports"
+
+    @property
+    def toc_file(self) -> Path:
+        """The table of contents that came with the exports; absent where there was none."""
+        return self.exports / "toc.xml"
+
+    @property
+    def tables(self) -> Path:
+        """The Parquet cache of the exports."""
+        return self.folder / "tables"
+
+    @property
+    def normalized(self) -> Path:
+        """The tables that questions asked for; they are made again where they are missing."""
+        return self.tables / "normalized"
+
+    @property
+    def result_file(self) -> Path:
+        """Metrics, findings and checks."""
+        return self.folder / "result.json"
+
+    @property
+    def report_file(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    def provenance(self) -> Provenance:
+        """Read `recording.json`; raise where there is none, or one that cannot be understood."""
+        try:
+            text = read_input(self.provenance_file)
+        except FileNotFoundError:
+            raise RecordingError(
+                f"{self.folder} is not a run's folder: it has no recording.json.",
+                hint="`tracekit capture` makes one, `tracekit import` one of a bundle or exports.",
+            ) from None
+        try:
+            provenance = msgspec.json.decode(text, type=Provenance)
+        except msgspec.MsgspecError as error:
+            raise InputError(f"{self.provenance_file} cannot be read: {error}") from error
+        if provenance.format > FORMAT:
+            raise InputError(
+                f"{self.provenance_file} has format {provenance.format}; "
+                f"this tracekit reads up to {FORMAT}.",
+                hint="Use the tracekit that wrote it, or a newer one.",
+            )
+        return provenance
+
+    def save_provenance(self, provenance: Provenance) -> None:
+        """Write `recording.json`, whole or not at all."""
+        save(self.provenance_file, provenance)
+
+
+def quoted(path: Path) -> str:
+    """Return the path as a shell takes it."""
+    return shlex.quote(str(path))
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def save(path: Path, value: object) -> None:
+    """Write `value` as indented JSON, whole or not at all; raise RecordingError if it cannot."""
+    write_whole(path, as_json(value))
+
+
+def as_json(value: object) -> bytes:
+    """Return `value` as indented JSON, with a line's end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
+    with replacing(path) as file:
+        file.write(content)

@@ -1,0 +1,194 @@
+"""Leave out of results and pages what names a person or a machine.
+
+Recordings are private: they hold host names, user names, home folders, hardware ids and
+environment values. Results and pages are made to be shown, so none of it gets into them unless
+it is asked for.
+
+Only fields that may hold such names are redacted: free text, paths, command lines, names of
+processes. States, identifiers and other fields that a program acts on stay as they are, whatever
+the user is called. In a text a name is left out wherever it stands as a word, unless it is a word
+of tracekit's own vocabulary (`done`, `run`, `metal`): then only where it can be nothing but a
+name, such as in a path or before an @.
+"""
+
+import getpass
+import re
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tracekit.base.recording import Process, Provenance
+from tracekit.base.shipped import shipped
+from tracekit.capabilities import Capabilities
+
+_PATTERNS = (
+    (re.compile(r"/(?:Users|home)/[^/\s\"':;,<>]+"), "~"),
+    (re.compile(r"(?:/private)?/var/folders/[^/\s]+/[^/\s]+"), "<temporary>"),
+    (re.compile(r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b"), "<uuid>"),
+    (re.compile(r"\b[0-9A-F]{8}-[0-9A-F]{16}\b"), "<udid>"),
+)
+# Names that say nothing of a person, or are words of the language.
+_NOBODY = {"root", "user", "admin", "runner", "localhost", "mac", "test", "build", "nobody"}
+_SHORTEST_NAME = 3
+_PATH = re.compile(r"(?<![\w.])[~/][^\s\"':;,<>]*")
+# Where what tracekit says and what users choose from is written.
+_SPOKEN = ((".py", ""), (".html", ""), (".py", "workloads"), (".metal", "kernels"))
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """A function of text: what to leave out, and what to write in its place.
+
+    `names` are left out wherever they stand as words, `words` only where they must be names.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
+
+    def __call__(self, text: str) -> str:
+        """Return the text without what names a person or a machine."""
+        for pattern, substitute in _PATTERNS:
+            text = pattern.sub(substitute, text)
+        for name, substitute in self.names:
+            # An option such as --max-blocks is not about a user called max.
+            text = re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", substitute, text)
+        for name, substitute in self.words:
+            text = _where_a_name(text, name, substitute)
+        return text
+
+
+def nothing(text: str) -> str:
+    """Be the redaction of those who asked for none."""
+    return text
+
+
+def redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
+    """Return the redaction of this machine's names, and of the given ones.
+
+    Args:
+        private: Pairs of a name and what to write for it, such as a device's name in a TOC.
+    """
+    home = _home()
+    names = [(home, "~")] if len(home) > len("/") else []
+    host = socket.gethostname()
+    names += [*private, (host, "<host>"), (host.partition(".")[0], "<host>"), (_user(), "<user>")]
+    kept = {name: word for name, word in names if _is_private(name)}
+    ordered = sorted(kept.items(), key=lambda one: (-len(one[0]), one[0]))
+    own = frozenset((host, host.partition(".")[0], _user()))
+    ours = {name for name in own & kept.keys() if _is_a_word(name)}
+    return Redaction(
+        tuple(one for one in ordered if one[0] not in ours),
+        tuple(one for one in ordered if one[0] in ours),
+    )
+
+
+def redact_provenance(provenance: Provenance, redact: Callable[[str], str]) -> Provenance:
+    """Return the provenance without names, and without the values of environment variables.
+
+    Versions, times, states, the workload's name and what was chosen of a list stay as they are.
+    """
+    stages = provenance.stages.items()
+    overhead, known = provenance.overhead, provenance.capabilities
+    return replace(
+        provenance,
+        workloads=redact(provenance.workloads),
+        parameters=_walk(provenance.parameters, redact),
+        command=_arguments(provenance.command, redact),
+        command_lines=tuple(_arguments(line, redact) for line in provenance.command_lines),
+        targets=tuple(Process(one.pid, redact(one.name)) for one in provenance.targets),
+        target_reason=redact(provenance.target_reason),
+        templates=tuple(map(redact, provenance.templates)),
+        instruments=tuple(map(redact, provenance.instruments)),
+        end_reason=redact(provenance.end_reason),
+        machine=_walk(provenance.machine, redact),
+        capabilities=known and _capabilities(known, redact),
+        clock=_walk(provenance.clock, redact),
+        overhead=overhead and replace(overhead, reason=redact(overhead.reason)),
+        stages={name: replace(one, message=redact(one.message)) for name, one in stages},
+        warnings=tuple(map(redact, provenance.warnings)),
+        redacted=True,
+    )
+
+
+def _capabilities(known: Capabilities, redact: Callable[[str], str]) -> Capabilities:
+    tried = (
+        replace(one, failure=redact(one.failure), warnings=tuple(map(redact, one.warnings)))
+        for one in known.combinations
+    )
+    return replace(known, combinations=tuple(tried))
+
+
+def _arguments(argv: Sequence[str], redact: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(map(redact, _without_values(argv)))
+
+
+def _without_values(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line with `NAME=…` for `--env NAME=value` and `env NAME=value`."""
+    hidden: list[str] = []
+    before, under_env = "", False
+    for argument in argv:
+        start = "--env=" if argument.startswith("--env=") else ""
+        name, equals, _ = argument.removeprefix(start).partition("=")
+        assigns = before == "--env" or bool(start) or (under_env and name.isidentifier())
+        hidden.append(f"{start}{name}=…" if assigns and equals else argument)
+        before, under_env = argument, under_env or Path(argument).name == "env"
+    return tuple(hidden)
+
+
+def _walk(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _walk(one, redact) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_walk(one, redact) for one in value]
+    return value
+
+
+def _where_a_name(text: str, name: str, substitute: str) -> str:
+    """Replace a word where it can be nothing but a name: in a path, an address, a device."""
+    one = re.escape(name)
+    folder = rf"(?<=/){one}(?=[/.]|$)"
+    text = _PATH.sub(lambda path: re.sub(folder, substitute, path[0]), text)
+    return re.sub(
+        rf"(?<=/){one}(?=/)|^{one}(?=/)|(?<=@){one}(?!\w)"
+        rf"|(?<![\w-]){one}(?=@|[\u2019']s (?:i?Mac|iP)|\.(?:local|lan|home)\b)",
+        substitute,
+        text,
+    )
+
+
+def _is_a_word(name: str) -> bool:
+    """Tell whether tracekit itself uses a name as a word, in what it says or lets choose from."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", _spoken()) is not None
+
+
+@cache
+def _spoken() -> str:
+    """Return all that tracekit could say, and more: its own files."""
+    return "\n".join(
+        file.read_text(encoding="utf-8", errors="replace")
+        for suffix, place in _SPOKEN
+        for file in (shipped(place) if place else Path(__file__).parent).rglob(f"*{suffix}")
+    )
+
+
+def _is_private(name: str) -> bool:
+    return len(name) >= _SHORTEST_NAME and name.lower() not in _NOBODY
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # neither HOME nor an account
+        return ""
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""

@@ -1,0 +1,173 @@
+"""Files that take the place of another whole, or not at all."""
+
+import errno
+import fcntl
+import glob
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tracekit.base.errors import RecordingError
+from tracekit.base.streams import end_closed
+
+_ABANDONED_AFTER = 60  # s; a file so new may be one whose writer has not locked it yet
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[BinaryIO]:
+    """Give a file to write into that takes the place of `path` once it is complete.
+
+    A link stays, and what it leads to is replaced. A device, a pipe, and what standard output goes
+    to are not replaced: the complete content is written to them. What a killed process left of an
+    earlier attempt is removed.
+
+    Raises:
+        RecordingError: The disk is full, the folder is read-only, and the like; what was there
+            before is left as it was.
+    """
+    try:
+        if (special := _special(path)) is None:
+            with _in_place_of(_followed(path)) as file:
+                yield file
+        else:
+            with _through(special) as file:
+                yield file
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def require_writable(path: Path) -> None:
+    """Find out, before there is anything to write, whether a file can be written at `path`.
+
+    Raises:
+        RecordingError: It is a folder, or nothing can be written where it should be.
+    """
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder.", hint="Name a file in it.")
+    try:
+        if (special := _special(path)) is None:
+            place = _followed(path)
+            _require_write(place)
+            folder = next(one for one in place.parents if one.exists())
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        elif isinstance(special, Path):
+            _require_write(special)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+@contextmanager
+def _in_place_of(path: Path) -> Generator[BinaryIO]:
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _require_write(path)
+        # Not by mkstemp, whose files are their maker's alone: here the umask says whose.
+        mine = path.with_name(f"{_mark(path)}{secrets.token_hex(4)}")
+        handle = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        temporary = mine
+        with os.fdopen(handle, "wb") as file:
+            _lock(handle)
+            _forget_abandoned(path)
+            if path.exists():
+                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
+            yield file
+        temporary.replace(path)
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _through(special: Path | int) -> Generator[BinaryIO]:
+    """Give a file whose content is passed on once it is complete: formats seek in theirs."""
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        if isinstance(special, Path):
+            with os.fdopen(os.open(special, os.O_WRONLY | os.O_CLOEXEC), "wb") as device:
+                shutil.copyfileobj(file, device)
+            return
+        sys.stdout.flush()
+        try:
+            with os.fdopen(os.dup(special), "wb") as stream:
+                shutil.copyfileobj(file, stream)
+        except BrokenPipeError:
+            end_closed()
+
+
+def _special(path: Path) -> Path | int | None:
+    """Return the device or pipe that a path leads to, or the number of an open stream; or None."""
+    if found := _DESCRIPTOR.fullmatch(str(path)):
+        return int(found[1])
+    try:
+        there = path.stat()
+    except OSError:
+        return None
+    for number in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(there, os.fstat(number)) and not stat.S_ISCHR(there.st_mode):
+                return number
+    return None if stat.S_ISREG(there.st_mode) or stat.S_ISDIR(there.st_mode) else path
+
+
+def _followed(path: Path) -> Path:
+    """Return what a path leads to through links, whether or not that is there.
+
+    Raises:
+        OSError: The links lead back to themselves.
+    """
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return place
+
+
+def _require_write(path: Path) -> None:
+    """Raise PermissionError for a file that may be replaced, but not written to."""
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _unwritable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(
+        f"{path} cannot be written: {error.strerror or error}.",
+        hint="Make room, or name another place that you may write to.",
+    )
+
+
+def _forget_abandoned(path: Path) -> None:
+    """Remove what was to take the place of `path` and has no writer any more."""
+    for left in path.parent.glob(glob.escape(_mark(path)) + "????????"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_AFTER and not _has_writer(left):
+                left.unlink()
+
+
+def _has_writer(left: Path) -> bool:
+    with left.open("rb") as file:
+        return not _lock(file.fileno())
+
+
+def _lock(handle: int) -> bool:
+    """Lock a file until it is closed; say whether that could be done."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _mark(path: Path) -> str:
+    return f".{path.name}.unfinished-"
