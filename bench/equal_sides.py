@@ -28,7 +28,7 @@ from tracekit.base.recording import now, save
 from tracekit.history.gate import changes
 from tracekit.history.night import Entry, Night, Pair
 from tracekit.history.spread import quantile
-from tracekit.machine_state import State, StateLimits, Watch, contaminated
+from tracekit.machine.state import State, StateLimits, Watch, contaminated
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.sitting import measure, prepared
 

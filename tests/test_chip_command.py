@@ -133,8 +133,8 @@ def test_the_bandwidth_of_this_cpu_is_measured_and_labelled(
     tracekit: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a machine of little cache: four times that of a server takes seconds to fill."""
-    monkeypatch.setattr("tracekit.triad.last_cache", lambda: 8 << 20)
-    monkeypatch.setattr("tracekit.triad._LEAST", 16 << 20)
+    monkeypatch.setattr("tracekit.machine.triad.last_cache", lambda: 8 << 20)
+    monkeypatch.setattr("tracekit.machine.triad._LEAST", 16 << 20)
     shown = rows(tracekit("chip", "--measure").out)
     value, unit = shown["measured"][0].split()
     assert unit == "GB/s"

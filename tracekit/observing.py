@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tracekit.base.recording import Recording
 from tracekit.host.session import Bundle
+from tracekit.machine.telemetry import beside
 from tracekit.recorder import Launch, Progress, Recorded, Recorder, Request, journal_of
-from tracekit.telemetry import beside
 from tracekit.throughput import keep_output
 
 
@@ -19,7 +19,7 @@ def observe(
         request: What to record.
         recording: The run's folder.
         progress: Told what goes on.
-        telemetry: The monitor, one of `tracekit.telemetry.MONITORS`.
+        telemetry: The monitor, one of `tracekit.machine.telemetry.MONITORS`.
 
     Raises:
         TracekitError: As the recorder raises it; what a monitor meets never stops a recording.

@@ -6,7 +6,6 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit import machine
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Result, load
@@ -28,6 +27,7 @@ from tracekit.direct_reading import Asked, Xml, rows_of_target
 from tracekit.direct_reading import export as export_or_read
 from tracekit.doctor.advised import advised, known_of
 from tracekit.imports import bring, run_and_targets
+from tracekit.machine import machine
 from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.plan import Plan, check, kept_unless_misused, new_folder, require_place

@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.machine_state import State
+from tracekit.machine.state import State
 from tracekit.xctrace.command import Completed
 
 SW_VERS = "/usr/bin/sw_vers"

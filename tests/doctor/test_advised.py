@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.doctor.advised import advised, known_of
 from tracekit.host.recorder import HostRecorder
+from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.plan import Plan
 from tracekit.workload import Step, Workload
 

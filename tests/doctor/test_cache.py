@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError
-from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor.cache import keep, recall
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
 FOUND = Capabilities(

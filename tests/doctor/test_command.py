@@ -11,8 +11,8 @@ import pytest
 from command_line import run, small
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor import cache
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
 
 Scenario = Callable[..., None]
 SMALL = small(50)

@@ -5,9 +5,9 @@ import json
 import msgspec
 import pytest
 
-from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor.diagnosis import Diagnosis
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
 
 GOOD = ok("system", "macOS 26.3.1 (25D2128)")
 IDENTITY = Identity("25D2128", "17C529", "Apple M1")

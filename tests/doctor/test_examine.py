@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.console import show_diagnosis
 from tracekit.doctor import Diagnosis, Probed, Surroundings, examine
 from tracekit.doctor.cache import keep, recall
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
 from tracekit.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]

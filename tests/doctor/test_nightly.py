@@ -6,7 +6,7 @@ from dataclasses import replace
 from tracekit.doctor.fact import Fact, Verdict
 from tracekit.doctor.nightly import nightly_facts
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.machine_state import State
+from tracekit.machine.state import State
 
 Make = Callable[..., Surroundings]
 

@@ -9,11 +9,11 @@ import pytest
 
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
-from tracekit.capabilities import Combination, Identity, Mode
 from tracekit.choice import choose
 from tracekit.doctor import here, probe_machine
 from tracekit.doctor.probe import Dose, dispatches_within, probe
 from tracekit.journal import StepMark, WorkloadReport
+from tracekit.machine.capabilities import Combination, Identity, Mode
 from tracekit.recorder import Recorded
 from tracekit.told import Work
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from tracekit.capabilities import Capabilities, Combination, Identity
 from tracekit.doctor.fact import Fact, Verdict
 from tracekit.doctor.shown import shown
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
 
 LAUNCH = Combination(
     "launch", counters=False, backend="metal", rows=150, others=12, dispatches=150, saving=4.0

@@ -12,7 +12,7 @@ from tracekit.base.errors import InconclusiveError, InputError, RecordingError, 
 from tracekit.gating.found import find_night
 from tracekit.history.night import Outcome
 from tracekit.history.store import Store
-from tracekit.machine_state import own_name
+from tracekit.machine.state import own_name
 
 Keep = Callable[..., Path]
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"

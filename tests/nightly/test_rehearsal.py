@@ -12,7 +12,7 @@ import pytest
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
 from tracekit.history.night import Described, Entry, Night, Outcome, Pair
-from tracekit.machine_state import State
+from tracekit.machine.state import State
 from tracekit.nightly.folder import claim
 from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows
 from tracekit.nightplan import Capture, Gated, NightPlan, Reference

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.machine_state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.nightplan import Capture, NightPlan, Reference, ReferenceKind, read_plan
 from tracekit.nightplan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.machine_state import Watch
+from tracekit.machine.state import Watch
 from tracekit.nightplan import Reference
 from tracekit.sitting import BudgetSpentError, measure
 from tracekit.sitting.child import Patience

@@ -8,7 +8,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.journal import fold
-from tracekit.telemetry import vmmap
+from tracekit.machine.telemetry import vmmap
 from tracekit.told import Memory
 from tracekit.worker import Spec
 from tracekit.worker.account import Account

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.recording import Provenance
-from tracekit.chips import Chip, chip
+from tracekit.machine.chips import Chip, chip
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:

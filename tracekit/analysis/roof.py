@@ -11,8 +11,8 @@ from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model
 from tracekit.analysis.steps import require_seen, steady_steps
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.chips import Chip
-from tracekit.roofline import Reached, intensity, reached, ridge_of
+from tracekit.machine.chips import Chip
+from tracekit.machine.roofline import Reached, intensity, reached, ridge_of
 
 ATTAINABLE = 0.80
 """Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""

@@ -11,7 +11,7 @@ import msgspec
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.input_file import read_input
 from tracekit.base.replacing import replacing
-from tracekit.capabilities import Capabilities
+from tracekit.machine.capabilities import Capabilities
 
 FORMAT = 1
 

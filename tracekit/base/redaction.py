@@ -22,7 +22,7 @@ from typing import Any
 
 from tracekit.base.recording import Process, Provenance
 from tracekit.base.shipped import shipped
-from tracekit.capabilities import Capabilities
+from tracekit.machine.capabilities import Capabilities
 
 _PATTERNS = (
     (re.compile(r"/(?:Users|home)/[^/\s\"':;,<>]+"), "~"),

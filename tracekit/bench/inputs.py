@@ -11,7 +11,7 @@ from tracekit.attention import Problem, draw_lengths, draw_problem, gathered, pa
 from tracekit.base.errors import UsageError
 from tracekit.bench.shape import Shape
 from tracekit.calls import backend
-from tracekit.triad import last_cache
+from tracekit.machine.triad import last_cache
 
 LARGEST_SYSTEM_CACHE = 96 << 20
 """Bytes of the largest system cache that an Apple chip is known to have."""

@@ -184,7 +184,7 @@ def _took(row: Row) -> float:
 
 
 def _suggested(shape: Shape) -> tuple[Suggestion, ...]:
-    from tracekit.chips import this_chip  # noqa: PLC0415  asks the machine
+    from tracekit.machine.chips import this_chip  # noqa: PLC0415  asks the machine
 
     sizes = DecodeShape(
         shape.batch, shape.q_heads, shape.kv_heads, shape.head_dim, shape.context, shape.itemsize

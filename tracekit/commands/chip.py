@@ -9,11 +9,11 @@ import typer
 from tracekit.base.dtypes import ITEMSIZES, Dtype
 
 if TYPE_CHECKING:
-    from tracekit.chips import Chip, Figure, ThisChip
-    from tracekit.roofline import Bound
+    from tracekit.machine.chips import Chip, Figure, ThisChip
+    from tracekit.machine.roofline import Bound
+    from tracekit.machine.triad import Bandwidth
     from tracekit.suggestion import DecodeShape
     from tracekit.traffic import Traffic
-    from tracekit.triad import Bandwidth
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -61,8 +61,8 @@ def chip(
     """
     from tracekit import console
     from tracekit.base.nearest import nearest
-    from tracekit.chips import known_chips
-    from tracekit.triad import measure_bandwidth
+    from tracekit.machine.chips import known_chips
+    from tracekit.machine.triad import measure_bandwidth
 
     here = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads}
@@ -82,8 +82,8 @@ def chip(
 
 def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
     from tracekit.base.errors import UsageError
-    from tracekit.chips import ThisChip, spelled, this_chip
-    from tracekit.chips import chip as look_up
+    from tracekit.machine.chips import ThisChip, spelled, this_chip
+    from tracekit.machine.chips import chip as look_up
 
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
@@ -105,7 +105,7 @@ def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | No
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
     from tracekit.base.units import size, unavailable
-    from tracekit.roofline import ridge_of
+    from tracekit.machine.roofline import ridge_of
 
     one, machine = here.chip, here.machine
     yield "chip", one.name or unavailable("the system does not name it"), ""
@@ -129,7 +129,7 @@ def _uncounted(here: "ThisChip") -> str:
 
 def _gpu_rows() -> Iterator[Row]:
     """Say what MLX knows of the GPU, on a Mac."""
-    from tracekit.chips import architecture_class, buffer_limits
+    from tracekit.machine.chips import architecture_class, buffer_limits
 
     architecture = _architecture()
     limits = buffer_limits(architecture)
@@ -207,7 +207,7 @@ def _work(shape: "DecodeShape") -> "Traffic":
 
 
 def _least(shape: "DecodeShape", one: "Chip") -> "Bound | None":
-    from tracekit.roofline import bound
+    from tracekit.machine.roofline import bound
 
     if one.bandwidth.value is None:
         return None
@@ -229,7 +229,7 @@ def _document(
     here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    from tracekit.roofline import ridge_of
+    from tracekit.machine.roofline import ridge_of
     from tracekit.suggestion import suggest
 
     one = here.chip

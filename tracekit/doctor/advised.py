@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from tracekit.base.notes import notes_folder
-from tracekit.capabilities import Capabilities, advise
 from tracekit.doctor import cache
 from tracekit.doctor.identity import identify
 from tracekit.doctor.surroundings import here
+from tracekit.machine.capabilities import Capabilities, advise
 from tracekit.plan import METAL_SYSTEM_TRACE, Plan
 from tracekit.recorder import Recorder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.recording import save
-from tracekit.capabilities import FORMAT, Capabilities, Identity
+from tracekit.machine.capabilities import FORMAT, Capabilities, Identity
 
 log = logging.getLogger(__name__)
 

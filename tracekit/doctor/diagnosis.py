@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from tracekit.base.errors import InconclusiveError, TracekitError
-from tracekit.capabilities import Capabilities, Identity
 from tracekit.doctor.fact import Fact, Verdict
+from tracekit.machine.capabilities import Capabilities, Identity
 
 FORMAT = 1
 

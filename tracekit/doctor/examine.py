@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import TracekitError
-from tracekit.capabilities import Capabilities
 from tracekit.choice import choose
 from tracekit.direct_reading import recall
 from tracekit.doctor import cache
@@ -24,6 +23,7 @@ from tracekit.doctor.shown import shown
 from tracekit.doctor.surroundings import Surroundings
 from tracekit.doctor.system import system_facts
 from tracekit.doctor.xcode import Toolchain, toolchain
+from tracekit.machine.capabilities import Capabilities
 from tracekit.recorder import Progress, quiet
 
 

@@ -2,9 +2,9 @@
 
 import re
 
-from tracekit.capabilities import Identity
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.machine import describe
+from tracekit.machine.capabilities import Identity
+from tracekit.machine.machine import describe
 from tracekit.xctrace.tool import read_version
 
 _BUILD = re.compile(r"\d+[A-Z]\d+[a-z]?")

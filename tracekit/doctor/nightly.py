@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tracekit.doctor.fact import Fact, ok, unknown, warning
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.machine_state import JUDGED, State, StateLimits, contaminated
-from tracekit.machine_state import unknown as not_known
+from tracekit.machine.state import JUDGED, State, StateLimits, contaminated
+from tracekit.machine.state import unknown as not_known
 
 _STATE = "nightly"
 _CANARY = "canary"

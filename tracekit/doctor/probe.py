@@ -9,8 +9,8 @@ from typing import get_args
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.base.recording import Provenance, Recording, now
-from tracekit.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.journal import WorkloadReport, fold
+from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.plan import Plan
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.requests import request_for

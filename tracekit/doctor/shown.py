@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tracekit.base.units import count, stamp
-from tracekit.capabilities import Capabilities, Combination, Mode
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
+from tracekit.machine.capabilities import Capabilities, Combination, Mode
 from tracekit.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 
 PREFIX = "probe"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base.errors import TracekitError
-from tracekit.machine_state import State, look
+from tracekit.machine.state import State, look
 from tracekit.plan import TRACES
 from tracekit.xctrace.command import Run, run
 from tracekit.xctrace.disk import Free, free_bytes

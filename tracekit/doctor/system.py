@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracekit.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.doctor.identity import chip, system_build
 from tracekit.doctor.surroundings import Surroundings
-from tracekit.machine import describe
+from tracekit.machine.machine import describe
 from tracekit.xctrace.environment import distorts
 
 _VERSION = re.compile(r"\d+(\.\d+)*")

@@ -11,7 +11,7 @@ from tracekit.history.store import Store
 from tracekit.history.store.document import night_in
 from tracekit.history.store.naming import LATEST, require_clear_latest
 from tracekit.history.store.place import place, shown
-from tracekit.machine_state import own_name
+from tracekit.machine.state import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import NightPlan, read_plan
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit import machine
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Process, Provenance, Recording, now
 from tracekit.base.stage import stage
@@ -13,6 +12,7 @@ from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.journal import WorkloadReport
+from tracekit.machine import machine
 from tracekit.plan import Plan, check, discard, new_folder, require_place
 from tracekit.recorder import Progress, quiet
 from tracekit.worker import Spec, command

@@ -7,7 +7,7 @@ from tracekit.host.listener import Listener
 from tracekit.host.sampler import Sampler, process_name, runs
 from tracekit.host.session import Session, close, fresh
 from tracekit.host.watch import End, Pace, watch
-from tracekit.machine import describe
+from tracekit.machine.machine import describe
 from tracekit.recorder import Attach, Progress, Recorded
 
 ONLY_SAMPLES = (

@@ -11,7 +11,7 @@ from tracekit.host.sampler import Sampler, process_name
 from tracekit.host.session import Session, close, fresh
 from tracekit.host.verdict import Outcome, recorded, settled
 from tracekit.host.watch import End, Pace, watch
-from tracekit.machine import describe
+from tracekit.machine.machine import describe
 from tracekit.recorder import Launch, Progress, Recorded
 
 

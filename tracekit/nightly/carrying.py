@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.history.night import Described, Entry, Outcome
-from tracekit.machine_state import Watch
+from tracekit.machine.state import Watch
 from tracekit.nightly.sitter import Sitter
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.work import work_of

@@ -5,12 +5,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tracekit import machine
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.choice import choose
 from tracekit.history.gate import night_outcome
 from tracekit.history.night import Night
-from tracekit.machine_state import environment, machine_name
+from tracekit.machine import machine
+from tracekit.machine.state import environment, machine_name
 from tracekit.nightly.carrying import Carrier
 from tracekit.nightly.folder import NightFolder, claim, night_id
 from tracekit.nightly.keeper import Keeper

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tracekit.history.accepted import Accepted
 from tracekit.history.gate import judge_entry, needs_second_sitting, outcome_of
 from tracekit.history.night import Entry, Pair
-from tracekit.machine_state import State, Watch, contaminated, unjudged
+from tracekit.machine.state import State, Watch, contaminated, unjudged
 from tracekit.nightly.findings import findings_of
 from tracekit.nightly.terms import Terms
 from tracekit.sitting import Prepared, measure, overhead, trace

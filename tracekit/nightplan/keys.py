@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
-from tracekit.machine_state import StateLimits
+from tracekit.machine.state import StateLimits
+from tracekit.machine.telemetry import THERMAL_PRESSURES
 from tracekit.nightplan.kind import Kind, off_or
 from tracekit.nightplan.numbers import above_zero, duration, number, place_in, size, whole
 from tracekit.nightplan.plan import Capture, Gated, NightPlan, Reference
@@ -20,7 +21,6 @@ from tracekit.nightplan.texts import (
     TEXTS,
     choice,
 )
-from tracekit.telemetry import THERMAL_PRESSURES
 
 _WEEK = 7 * 24 * 3600.0
 

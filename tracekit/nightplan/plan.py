@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from tracekit.machine_state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.plan import METAL_SYSTEM_TRACE
 
 Scale = Literal["ratio", "difference"]

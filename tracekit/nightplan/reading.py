@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tracekit.base.nearest import nearest
-from tracekit.machine_state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.nightplan.address import history_of
 from tracekit.nightplan.captures import Reading, read_capture, read_defaults
 from tracekit.nightplan.digest import digested

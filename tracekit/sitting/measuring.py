@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 
 from tracekit.history.night import Pair, Values
-from tracekit.machine_state import State, Watch
+from tracekit.machine.state import State, Watch
 from tracekit.sitting.child import Child
 from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.looks import worst

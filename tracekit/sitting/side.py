@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracekit import machine
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.guardian import Guardian
 from tracekit.history.night import Described
 from tracekit.history.night import Side as Role
+from tracekit.machine import machine
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.sitting.repository import repository
 from tracekit.sitting.worktree import Worktree, checked_out

@@ -13,7 +13,7 @@ from tracekit.analysis.result import Result, load
 from tracekit.base.errors import InconclusiveError, ToolError, TracekitError
 from tracekit.base.recording import Recording
 from tracekit.history.night import Pair, Values
-from tracekit.machine_state import State, Watch
+from tracekit.machine.state import State, Watch
 from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.program import Program, ending, last_words, run
 from tracekit.sitting.side import Side

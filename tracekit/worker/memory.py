@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from tracekit.telemetry import vmmap
+from tracekit.machine.telemetry import vmmap
 from tracekit.worker.account import Teller
 
 BASELINE = "baseline"

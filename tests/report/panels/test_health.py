@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.recording import Provenance
-from tracekit.capabilities import Capabilities, Identity
+from tracekit.machine.capabilities import Capabilities, Identity
 from tracekit.report.panels.health import clock_words, counter_set, health
 from tracekit.report.render import environment_of
 

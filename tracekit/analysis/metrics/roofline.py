@@ -16,8 +16,8 @@ from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.steps import require_seen, steady_steps
 from tracekit.analysis.target import of_target, on_gpu
-from tracekit.chips import Chip
-from tracekit.roofline import bound, intensity, reached
+from tracekit.machine.chips import Chip
+from tracekit.machine.roofline import bound, intensity, reached
 
 _SECOND = 1e9
 

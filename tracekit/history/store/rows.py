@@ -12,7 +12,7 @@ from tracekit.base.errors import InputError
 from tracekit.history.gate.changes import changes, values
 from tracekit.history.gate.shift import middle, shift
 from tracekit.history.night import Entry, Judged, Night, Pair
-from tracekit.machine_state import State
+from tracekit.machine.state import State
 from tracekit.nightplan import Scale
 
 Row = dict[str, Any]

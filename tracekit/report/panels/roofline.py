@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit import roofline as model
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.machine import chip_of, machine_table
 from tracekit.analysis.metrics.steps import bytes_moved, steady_steps
 from tracekit.analysis.result import Result
 from tracekit.base.units import percent
-from tracekit.chips import Chip
+from tracekit.machine import roofline as model
+from tracekit.machine.chips import Chip
 from tracekit.report.charts.chart import Chart
 from tracekit.report.charts.roof import Placed, roof
 from tracekit.report.panel import Context, Panel, Tables

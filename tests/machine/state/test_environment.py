@@ -1,0 +1,113 @@
+"""What a night ran on, and what the history calls it."""
+
+import os
+import platform
+import plistlib
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.machine.state import Sources, environment, machine_name
+
+UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
+
+
+def mac(uuid: str = UUID, build: str = "25D2128\n") -> Sources:
+    def answer(command: tuple[str, ...], patience: float) -> bytes:
+        assert patience > 0
+        if command[0] == "/usr/bin/sw_vers":
+            return build.encode()
+        if "IOPlatformExpertDevice" in command:
+            return plistlib.dumps([{"IOPlatformUUID": uuid, "model": b"Mac15,9"}])
+        return b"xctrace version 26.0 (17C529)\n"
+
+    plugged = SimpleNamespace(percent=100, power_plugged=True)
+    return Sources("Darwin", answer, lambda: plugged)
+
+
+def test_the_machine_its_software_and_its_power_are_told() -> None:
+    facts = environment()
+    assert facts["system"] == platform.system()
+    assert facts["tracekit"] == "0.1.0" or re.match(r"\d+\.\d+", facts["tracekit"])
+    assert re.fullmatch(r"[0-9a-f]{8}", facts["machine_id"])
+    assert not [name for name, value in facts.items() if value in {"", None}]
+
+
+def test_no_host_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "machine-id"
+    file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
+    facts = environment(Sources("Linux"), file)
+    told = " ".join(str(value) for value in facts.values())
+    assert platform.node() not in told.split()
+    assert "3d1219c7" not in told
+
+
+def test_a_mac_has_builds_of_its_system() -> None:
+    facts = environment(mac())
+    assert facts["os_build"] == "25D2128"
+    assert facts["power"] == "mains"
+    assert "os_build" not in environment(mac(build="sw_vers: error\n"))
+
+
+def test_the_xcode_build_is_the_one_in_brackets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "xcode_build" not in environment(mac())
+    (tmp_path / "xcrun").write_text("#!/bin/sh\n")
+    (tmp_path / "xcrun").chmod(0o755)
+    assert environment(mac())["xcode_build"] == "17C529"
+
+
+def test_a_machine_keeps_its_id_and_another_has_another() -> None:
+    first = environment(mac())["machine_id"]
+    assert environment(mac(UUID.lower()))["machine_id"] == first
+    assert environment(mac(UUID.replace("4", "5")))["machine_id"] != first
+
+
+def test_without_an_id_of_the_system_one_is_kept_in_the_notes(tmp_path: Path) -> None:
+    first = environment(Sources("Linux"), tmp_path / "missing")["machine_id"]
+    kept = Path(os.environ["TRACEKIT_CACHE"]) / "machine-id"
+    assert re.fullmatch(r"[0-9a-f]{32}", kept.read_text())
+    assert [one.name for one in kept.parent.iterdir()] == ["machine-id"]
+    assert environment(Sources("Linux"), tmp_path / "missing")["machine_id"] == first
+    kept.unlink()
+    assert environment(Sources("Linux"), tmp_path / "missing")["machine_id"] != first
+
+
+def test_an_empty_id_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "machine-id"
+    file.write_text("\n")
+    environment(Sources("Linux"), file)
+    assert (Path(os.environ["TRACEKIT_CACHE"]) / "machine-id").exists()
+
+
+def test_where_no_id_can_be_kept_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ToolError, match="has no name of its own") as told:
+        environment(Sources("Linux"), tmp_path / "missing")
+    assert "machine =" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("facts", "name"),
+    [
+        ({"chip": "Apple M4 Max", "machine_id": "3f9a1c07"}, "apple-m4-max-3f9a1c07"),
+        (
+            {"chip": "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "machine_id": "00ff00ff"},
+            "intel-xeon-cpu-e5-2680-v4-00ff00ff",
+        ),
+        ({"architecture": "aarch64", "machine_id": "00ff00ff"}, "aarch64-00ff00ff"),
+        ({"chip": "Apple M1"}, "apple-m1"),
+        ({}, "machine"),
+        ({"chip": "…", "machine_id": "1"}, "machine-1"),
+    ],
+)
+def test_the_name_is_the_chip_and_the_id(facts: dict[str, str], name: str) -> None:
+    assert machine_name(facts) == name

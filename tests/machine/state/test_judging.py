@@ -1,0 +1,263 @@
+"""Whether a pair counts: literal states, and what must hold of all."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.machine.state import JUDGED, State, StateLimits, contaminated, unjudged, unknown
+
+AT = "2026-11-20T02:30:00.000+00:00"
+ANYTHING = StateLimits(
+    canary=None,
+    clock=None,
+    load=None,
+    memory_free=None,
+    battery=0.0,
+    thermal_pressure=None,
+    gpu_others=None,
+    low_power=True,
+)
+
+
+def state(**readings: float) -> State:
+    return State(AT, readings)
+
+
+def judge(before: State, after: State, *seen: State, **limits: float | bool | None) -> list[str]:
+    return list(contaminated(before, after, seen, replace(ANYTHING, **limits)))  # type: ignore[arg-type]
+
+
+QUIET = state(
+    canary=1_000_000,
+    gpu_clock=1.4e9,
+    load=0.02,
+    memory_free=8 << 30,
+    mains=1,
+    battery=1.0,
+    thermal_pressure=0,
+    gpu_others=0.01,
+    low_power=0,
+)
+
+
+def test_a_quiet_machine_counts() -> None:
+    assert contaminated(QUIET, QUIET, (QUIET,), StateLimits()) == ()
+
+
+def test_a_slow_canary_is_held_against_the_fastest_of_the_sitting() -> None:
+    seen = [state(canary=one) for one in (100, 101, 102, 110)]
+    assert judge(state(canary=102), state(canary=124), *seen, canary=0.15) == [
+        (
+            "Fixed work took 22.8 % longer than at its fastest in this sitting; at most 15.0 % "
+            "is allowed."
+        )
+    ]
+    assert not judge(state(canary=102), state(canary=116), *seen, canary=0.15)
+
+
+def test_one_lucky_canary_is_not_the_fastest() -> None:
+    seen = [state(canary=one) for one in (50, 100, 100, 100)]
+    assert not judge(state(canary=100), state(canary=105), *seen, canary=0.15)
+
+
+def test_of_the_first_pair_its_own_ends_are_held_against_each_other() -> None:
+    assert judge(state(canary=100), state(canary=200), canary=0.15)
+    assert not judge(state(canary=100), state(canary=110), canary=0.15)
+
+
+def test_states_that_are_in_what_was_seen_count_once() -> None:
+    before, after = state(canary=100), state(canary=130)
+    earlier = [state(canary=99), state(canary=130)]
+    alone = contaminated(before, after, earlier, StateLimits())
+    assert contaminated(before, after, [*earlier, before, after], StateLimits()) == alone != ()
+
+
+def test_a_low_clock_is_held_against_the_highest_of_the_sitting() -> None:
+    seen = [state(gpu_clock=one * 1e9) for one in (1.4, 1.39, 1.38, 1.0)]
+    assert judge(state(), state(gpu_clock=1.21e9), *seen, clock=0.05) == [
+        (
+            "The GPU's clock was 12.9 % lower than at its highest in this sitting (1.21 GHz "
+            "against 1.39 GHz); at most 5.0 % is allowed."
+        )
+    ]
+    assert not judge(state(), state(gpu_clock=1.35e9), *seen, clock=0.05)
+
+
+@pytest.mark.parametrize(
+    ("readings", "limits", "reason"),
+    [
+        (
+            {"load": 0.62},
+            {"load": 0.5},
+            "Other processes had 62.0 % of the cores' time; at most 50.0 % is allowed.",
+        ),
+        (
+            {"gpu_others": 0.08},
+            {"gpu_others": 0.05},
+            "Other processes had 8.0 % of the GPU's time; at most 5.0 % is allowed.",
+        ),
+        (
+            {"memory_free": 700 << 20},
+            {"memory_free": 1 << 30},
+            "700 MiB of memory were free; at least 1 GiB must be.",
+        ),
+        (
+            {"mains": 0, "battery": 0.53},
+            {"battery": None},
+            "The machine ran on battery at 53.0 %; only mains is allowed.",
+        ),
+        ({"mains": 0}, {"battery": None}, "The machine ran on battery; only mains is allowed."),
+        (
+            {"mains": 0, "battery": 0.19},
+            {"battery": 0.2},
+            "The machine ran on battery at 19.0 %; at least 20.0 % is asked for.",
+        ),
+        (
+            {"thermal_pressure": 2},
+            {"thermal_pressure": 0},
+            "The thermal pressure was Moderate; at most Nominal is allowed.",
+        ),
+        (
+            {"thermal_pressure": 17},
+            {"thermal_pressure": 1},
+            "The thermal pressure was 17; at most Light is allowed.",
+        ),
+        (
+            {"low_power": 1},
+            {"low_power": False},
+            "The system saved power: it was in a low power mode.",
+        ),
+    ],
+)
+def test_each_reason_has_its_numbers_and_its_limit(
+    readings: dict[str, float], limits: dict[str, float | None], reason: str
+) -> None:
+    tired = state(**readings)
+    assert judge(QUIET, tired, **limits) == [reason]
+    assert judge(tired, QUIET, **limits) == [reason]
+    assert judge(tired, tired, **limits) == [reason]
+    assert not judge(tired, tired)
+
+
+def test_on_mains_no_charge_is_too_little() -> None:
+    assert not judge(state(mains=1, battery=0.01), QUIET, battery=0.5)
+    assert not judge(state(battery=0.01), QUIET, battery=0.5)
+
+
+def test_a_limit_is_met_at_the_limit() -> None:
+    at = state(load=0.5, gpu_others=0.05, memory_free=1 << 30, thermal_pressure=0)
+    assert contaminated(at, at, (), StateLimits()) == ()
+
+
+def test_where_nobody_looked_nothing_is_contaminated() -> None:
+    assert contaminated(None, None, (), StateLimits()) == ()
+    assert contaminated(State(AT), None, (QUIET,), StateLimits()) == ()
+
+
+def test_what_nobody_could_tell_is_told_once_with_its_reason() -> None:
+    blind = State(AT, {"load": 0.1}, {"gpu_clock": "no monitor.", "canary": "no fixed work."})
+    other = State(AT, {"canary": 5.0}, {"gpu_clock": "ioreg does not tell it."})
+    assert unknown([blind, blind]) == (
+        "How long fixed work takes is not known: no fixed work.",
+        "The GPU's clock is not known: no monitor.",
+    )
+    assert unknown([blind, other]) == (
+        "The GPU's clock is not known: no monitor. ioreg does not tell it.",
+    )
+    assert unknown([]) == ()
+
+
+def test_a_night_tells_in_one_sentence_what_nobody_could_tell() -> None:
+    known = State(AT, dict.fromkeys(JUDGED, 1.0))
+    blind = State(AT, {"load": 0.1}, dict.fromkeys(set(JUDGED) - {"load"}, "why."))
+    part = replace(known, readings={one: 1.0 for one in JUDGED if one not in {"mains", "load"}})
+    assert unjudged([known]) == unjudged([blind, known]) == unjudged([]) == ""
+    assert unjudged([blind, part]) == (
+        "Not known here, and so not judged: whether the machine is on mains. "
+        "`tracekit doctor` says why."
+    )
+
+
+def test_every_judged_reading_has_words() -> None:
+    sentences = unknown([State(AT, {}, dict.fromkeys(JUDGED, "why."))])
+    assert len(sentences) == len(JUDGED)
+    assert all(one.endswith(" is not known: why.") for one in sentences)
+
+
+ratio = st.floats(0, 1)
+readings = st.fixed_dictionaries(
+    {},
+    optional={
+        "canary": st.floats(1, 1e9),
+        "gpu_clock": st.floats(1e8, 2e9),
+        "load": ratio,
+        "memory_free": st.integers(0, 1 << 36).map(float),
+        "mains": st.sampled_from((0.0, 1.0)),
+        "battery": ratio,
+        "thermal_pressure": st.integers(0, 5).map(float),
+        "gpu_others": ratio,
+        "low_power": st.sampled_from((0.0, 1.0)),
+    },
+)
+states = readings.map(lambda known: State(AT, known))
+UPPER = ("canary", "clock", "load", "gpu_others")
+
+
+@st.composite
+def two_limits(draw: st.DrawFn) -> tuple[StateLimits, StateLimits]:
+    """Draw limits, and others that allow nothing that the first forbid."""
+    loose: dict[str, float | bool | None] = {}
+    strict: dict[str, float | bool | None] = {}
+    for name in UPPER:
+        low, high = sorted((draw(ratio), draw(ratio)))
+        strict[name], loose[name] = low, draw(st.sampled_from((high, None)))
+    low, high = sorted((draw(st.integers(0, 5)), draw(st.integers(0, 5))))
+    strict["thermal_pressure"], loose["thermal_pressure"] = low, draw(st.sampled_from((high, None)))
+    low, high = sorted((draw(st.integers(0, 1 << 36)), draw(st.integers(0, 1 << 36))))
+    strict["memory_free"], loose["memory_free"] = high, draw(st.sampled_from((low, None)))
+    low, high = sorted((draw(ratio), draw(ratio)))
+    strict["battery"], loose["battery"] = draw(st.sampled_from((high, None))), low
+    strict["low_power"], loose["low_power"] = draw(st.sampled_from(((False, True), (False, False))))
+    return StateLimits(**loose), StateLimits(**strict)  # type: ignore[arg-type]
+
+
+def subjects(reasons: tuple[str, ...]) -> set[str]:
+    """What the reasons are of: sentences without their numbers."""
+    marks = ("Fixed", "clock", "cores", "GPU's time", "memory", "battery", "thermal", "saved")
+    return {next(mark for mark in marks if mark in one) for one in reasons}
+
+
+@given(states, states, st.lists(states, max_size=6), two_limits())
+def test_stricter_limits_never_remove_a_reason(
+    before: State, after: State, seen: list[State], limits: tuple[StateLimits, StateLimits]
+) -> None:
+    loose, strict = (contaminated(before, after, seen, one) for one in limits)
+    assert subjects(loose) <= subjects(strict)
+
+
+@given(states, states, st.lists(states, max_size=6))
+def test_each_subject_is_told_once_and_the_order_of_the_ends_does_not_matter(
+    before: State, after: State, seen: list[State]
+) -> None:
+    found = contaminated(before, after, seen, StateLimits())
+    assert len(subjects(found)) == len(found)
+    assert set(contaminated(after, before, seen, StateLimits())) == set(found)
+
+
+@given(states, st.lists(states, max_size=6))
+def test_limits_that_are_none_contaminate_nothing(one: State, seen: list[State]) -> None:
+    assert contaminated(one, one, seen, ANYTHING) == ()
+
+
+@given(states, states)
+def test_what_was_not_read_is_no_reason(before: State, after: State) -> None:
+    known = {name for one in (before, after) for name in one.readings}
+    found = subjects(contaminated(before, after, (), StateLimits()))
+    if not known & {"load"}:
+        assert "cores" not in found
+    if not known & {"mains"}:
+        assert "battery" not in found
+    if not known & {"gpu_clock"}:
+        assert "clock" not in found

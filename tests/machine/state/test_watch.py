@@ -1,0 +1,236 @@
+"""Looks at a machine that is described, and at this one."""
+
+import os
+import plistlib
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fake_macmon import FOREVER, install_macmon
+from tracekit.machine.state import JUDGED, Sources, State, Watch, look
+from tracekit.machine.state.gpu_clients import COMMAND as CLIENTS
+from tracekit.machine.state.power import COMMAND as POWER
+from tracekit.machine.state.processors import Spent
+from tracekit.machine.state.sources import answer
+from tracekit.machine.state.watch import LOOK
+from tracekit.machine.telemetry import Machine
+
+NO_MONITOR = Machine("Linux", lambda _: None, root=False, sensors=lambda: SILENT)
+SILENT = SimpleNamespace(readings=())
+
+
+class Mac:
+    """A Mac whose counts go on by a fixed amount at each look."""
+
+    def __init__(self, program: Path | None = None) -> None:
+        self.looks = 0
+        self.asked: list[tuple[int, ...]] = []
+        found = {"macmon": str(program)} if program else {}
+        self.telemetry = Machine("Darwin", found.get, root=False)
+
+    def answer(self, command: tuple[str, ...], patience: float) -> bytes:
+        """Answer as pmset and ioreg do."""
+        assert patience > 0
+        if command == POWER:
+            return b"Currently in use:\n lowpowermode         0\n"
+        assert command == CLIENTS
+        return plistlib.dumps(
+            [
+                {
+                    "IORegistryEntryID": number,
+                    "IOUserClientCreator": f"pid {pid}, {pid}",
+                    "AppUsage": [{"accumulatedGPUTime": self.looks * each}],
+                }
+                for number, (pid, each) in enumerate(((7, 90_000_000), (420, 1_000_000)))
+            ]
+        )
+
+    def spent(self, pids: Iterable[int]) -> Spent:
+        """Count a look, and the time that goes with it."""
+        self.looks += 1
+        self.asked.append(tuple(sorted(pids)))
+        ours = dict.fromkeys(pids, self.looks * 0.1)
+        return Spent(time.monotonic(), self.looks * 0.3, self.looks * 0.7, ours)
+
+    def sources(self, **more: Any) -> Sources:
+        """Return this Mac to be asked; keywords change what it says."""
+        told: dict[str, Any] = {
+            "system": "Darwin",
+            "answer": self.answer,
+            "battery": lambda: SimpleNamespace(percent=100, power_plugged=True),
+            "memory": lambda: 8 << 30,
+            "spent": self.spent,
+            "pressure": lambda: 1,
+            "telemetry": self.telemetry,
+            **more,
+        }
+        return Sources(**told)
+
+
+def all_judged(state: State) -> bool:
+    known, absent = set(state.readings), set(state.absences)
+    return not known & absent and known | absent >= set(JUDGED) and all(state.absences.values())
+
+
+def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
+    mac = Mac(install_macmon(tmp_path))
+    with Watch(sources=mac.sources()) as watch:
+        state = watch.before([7], canary=1234.0)
+    assert watch.monitor == "macmon"
+    assert watch.remarks == ()
+    assert state.absences == {}
+    known = state.readings
+    assert known["canary"] == 1234.0
+    assert known["gpu_clock"] == 1.398e9
+    assert known["load"] == pytest.approx(0.2)
+    assert 0 < known["gpu_others"] <= 0.001 / LOOK
+    assert (known["memory_free"], known["mains"], known["battery"]) == (8 << 30, 1, 1)
+    assert (known["thermal_pressure"], known["low_power"]) == (2, 0)
+    assert known["gpu_temperature"] == 36.25
+
+
+def test_a_look_tells_when_and_takes_its_time() -> None:
+    began = time.monotonic()
+    state = look(sources=Mac().sources(), monitor="off")
+    assert time.monotonic() - began >= LOOK
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(state.at)).total_seconds()) < 10
+
+
+def test_the_look_after_is_of_all_the_time_since() -> None:
+    mac = Mac()
+    with Watch("off", sources=mac.sources()) as watch:
+        watch.before([7, 8])
+        time.sleep(2 * LOOK)
+        began = time.monotonic()
+        after = watch.after(canary=5.0)
+        assert time.monotonic() - began < LOOK
+        # Two looks for before, one for after: it goes on from where before ended.
+        assert mac.looks == 3
+        assert mac.asked == [(7, 8)] * 3
+        assert after.readings["canary"] == 5.0
+        assert after.readings["load"] == pytest.approx(0.1)
+        assert after.readings["gpu_others"] < 0.001 / LOOK
+
+
+def test_a_look_right_after_another_waits() -> None:
+    with Watch("off", sources=Mac().sources()) as watch:
+        watch.before([7])
+        began = time.monotonic()
+        watch.after()
+        assert time.monotonic() - began >= 0.9 * LOOK
+
+
+def test_after_without_before_is_a_look() -> None:
+    mac = Mac()
+    with Watch("off", sources=mac.sources()) as watch:
+        assert watch.after().absences["canary"] == "no fixed work was done."
+    assert mac.looks == 2
+
+
+def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> None:
+    mac = Mac()
+    with Watch("off", sources=mac.sources()) as watch:
+        watch.before()
+        time.sleep(2 * LOOK)
+        began = time.monotonic()
+        watch.after()
+        assert time.monotonic() - began >= 0.9 * LOOK
+    assert mac.looks == 4
+
+
+def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
+    slow = (
+        "say(line)\n"
+        "while not (here / 'go').exists():\n    time.sleep(0.01)\n"
+        "line = line.replace('1398', '1000')\n" + FOREVER
+    )
+    mac = Mac(install_macmon(tmp_path, slow))
+    with Watch(sources=mac.sources()) as watch:
+        assert watch.before().readings["gpu_clock"] == 1.398e9
+        (tmp_path / "go").touch()
+        time.sleep(0.5)
+        assert watch.after().readings["gpu_clock"] == 1.0e9
+
+
+def test_a_monitor_that_fails_costs_its_readings_and_is_told(tmp_path: Path) -> None:
+    mac = Mac(install_macmon(tmp_path, "sys.exit('no permission')\n"))
+    with Watch(sources=mac.sources()) as watch:
+        state = watch.before()
+    assert state.absences["gpu_clock"] == "macmon has said nothing in the meantime."
+    assert "load" in state.readings
+    assert any("no permission" in one for one in watch.remarks)
+
+
+def test_a_mac_that_answers_nothing_has_a_reason_for_each_absence() -> None:
+    mac = Mac()
+    state = look(
+        monitor="off",
+        sources=mac.sources(
+            answer=lambda *_: b"", battery=lambda: None, pressure=lambda: None, spent=_stands_still
+        ),
+    )
+    assert set(state.readings) == {"memory_free"}
+    assert all_judged(state)
+
+
+def _stands_still(pids: Iterable[int]) -> Spent:
+    return Spent(time.monotonic(), 1.0, 1.0)
+
+
+def test_linux_has_no_thermal_pressure_and_no_clients_of_a_gpu(tmp_path: Path) -> None:
+    profile = tmp_path / "platform_profile"
+    profile.write_text("low-power\n")
+    state = look(sources=Sources("Linux", profile=profile, telemetry=NO_MONITOR))
+    assert all_judged(state)
+    assert state.readings["low_power"] == 1
+    assert "Linux" in state.absences["thermal_pressure"]
+    assert "traced capture" in state.absences["gpu_others"]
+
+
+def test_this_machine_tells_something_and_why_not_the_rest() -> None:
+    state = look(canary=1.0)
+    assert all_judged(state)
+    assert {"memory_free", "canary"} <= set(state.readings)
+    assert 0 <= state.readings.get("load", 0.0) <= 1
+    assert state.readings["memory_free"] > 1 << 20
+
+
+def test_a_command_that_fails_hangs_or_is_missing_says_nothing(
+    own_program: Callable[[str], str],
+) -> None:
+    assert answer((own_program("print('here')"),), 10) == b"here\n"
+    assert answer((own_program("print('here'); raise SystemExit(3)"),), 10) == b""
+    assert answer((own_program("import time; time.sleep(60)"),), 0.2) == b""
+    assert answer(("/missing/pmset", "-g"), 10) == b""
+
+
+@pytest.fixture
+def own_program(tmp_path: Path) -> Callable[[str], str]:
+    """Make a program of lines of Python."""
+
+    def make(lines: str) -> str:
+        file = tmp_path / f"program{len(list(tmp_path.iterdir()))}"
+        file.write_text(f"#!{sys.executable}\n{lines}\n")
+        file.chmod(0o755)
+        return str(file)
+
+    return make
+
+
+def test_an_interrupted_watch_leaves_no_monitor(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with Watch(sources=Mac(install_macmon(tmp_path)).sources()) as watch:
+            watch.before()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,105 @@
+from collections.abc import Callable
+
+import pytest
+
+from tracekit.machine.telemetry.monitors import Machine, Poll, Stream, choose
+from tracekit.machine.telemetry.reading import Reading, Taken
+
+WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
+
+
+def found(*names: str) -> Callable[[str], str | None]:
+    return lambda name: f"/usr/local/bin/{name}" if name in names else None
+
+
+def a_mac(*programs: str, root: bool = False) -> Machine:
+    return Machine("Darwin", found(*programs), root, Taken)
+
+
+def linux(*, sensors: Taken = Taken(), programs: tuple[str, ...] = ()) -> Machine:  # noqa: B008
+    return Machine("Linux", found(*programs), root=False, sensors=lambda: sensors)
+
+
+def test_macmon_is_taken_where_it_is_installed() -> None:
+    choice = choose("auto", a_mac("macmon", "powermetrics"), 10)
+    assert isinstance(choice.monitor, Stream)
+    assert choice.monitor.name == "macmon"
+    assert choice.monitor.command[:2] == ("/usr/local/bin/macmon", "pipe")
+    assert choice.remarks == ()
+
+
+def test_a_mac_without_macmon_has_ioreg() -> None:
+    choice = choose("auto", a_mac("powermetrics", root=True), 10)
+    assert isinstance(choice.monitor, Poll)
+    assert choice.monitor.name == "ioreg"
+    assert choice.remarks == ()
+
+
+def test_linux_has_its_sensors_where_it_has_any() -> None:
+    choice = choose("auto", linux(sensors=WARM), 10)
+    assert isinstance(choice.monitor, Poll)
+    assert choice.monitor.name == "psutil"
+    assert choice.monitor.look() == WARM
+
+
+def test_where_there_is_nothing_to_read_auto_is_silent() -> None:
+    choice = choose("auto", linux(), 10)
+    assert choice.monitor is None
+    assert choice.remarks == ()
+
+
+def test_off_reads_nothing() -> None:
+    choice = choose("off", a_mac("macmon"), 10)
+    assert choice.monitor is None
+    assert choice.remarks == ()
+
+
+def test_powermetrics_is_read_by_root_alone() -> None:
+    choice = choose("powermetrics", a_mac("macmon", "powermetrics", root=True), 10)
+    assert isinstance(choice.monitor, Stream)
+    assert choice.monitor.name == "powermetrics"
+    assert choice.monitor.end == b"</plist>"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "machine", "monitor", "remark"),
+    [
+        (
+            "powermetrics",
+            a_mac("macmon", "powermetrics"),
+            "macmon",
+            "powermetrics needs root, which tracekit does not ask for; macmon is read instead.",
+        ),
+        (
+            "powermetrics",
+            a_mac("powermetrics"),
+            "ioreg",
+            "powermetrics needs root, which tracekit does not ask for; ioreg is read instead.",
+        ),
+        (
+            "macmon",
+            a_mac("powermetrics"),
+            "ioreg",
+            "macmon is not on the PATH; ioreg is read instead.",
+        ),
+        ("macmon", linux(), "", "macmon is not on the PATH; nothing is read instead."),
+        (
+            "ioreg",
+            linux(sensors=WARM),
+            "psutil",
+            "ioreg tells of GPUs on macOS only; psutil is read instead.",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_words(
+    wanted: str, machine: Machine, monitor: str, remark: str
+) -> None:
+    choice = choose(wanted, machine, 10)
+    assert (choice.monitor.name if choice.monitor else "") == monitor
+    assert choice.remarks == (remark,)
+
+
+def test_a_stream_is_bounded_by_the_recordings_length() -> None:
+    choice = choose("macmon", a_mac("macmon"), 10)
+    assert isinstance(choice.monitor, Stream)
+    assert choice.monitor.command[2:] == ("-s", "7220", "-i", "500")

@@ -1,0 +1,130 @@
+"""Monitors as programs: what they print in pieces, too much of, or not at all."""
+
+import plistlib
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fake_macmon import install_macmon
+from tracekit.journal import fold
+from tracekit.machine.telemetry import Machine, beside, ioreg
+from tracekit.machine.telemetry.monitors import Poll, choose
+from tracekit.told import Gauge
+
+PATIENCE = 10.0
+
+
+def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def document(clock: float, pressure: str) -> bytes:
+    return plistlib.dumps(
+        {
+            "elapsed_ns": 500_000_000,
+            "thermal_pressure": pressure,
+            "processor": {"gpu_power": 12_000.0, "cpu_power": 900.0, "combined_power": 13_000.0},
+            "gpu": {"freq_hz": clock, "idle_ratio": 0.5},
+        }
+    )
+
+
+def install_powermetrics(folder: Path, printed: bytes) -> Machine:
+    """Make a Mac whose powermetrics prints these bytes, in pieces, and root who may run it."""
+    program = folder / "powermetrics"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, sys, time\n"
+        "(pathlib.Path(__file__).parent / 'arguments').write_text(' '.join(sys.argv[1:]))\n"
+        f"printed = {printed!r}\n"
+        "for start in range(0, len(printed), 97):\n"
+        "    sys.stdout.buffer.write(printed[start:start + 97])\n"
+        "    sys.stdout.buffer.flush()\n"
+        "time.sleep(60)\n"
+    )
+    program.chmod(0o755)
+    return Machine("Darwin", lambda name: str(program) if name == program.name else None, root=True)
+
+
+def values(gauges: tuple[Gauge, ...], name: str) -> list[float]:
+    return [one.value for one in gauges if one.name == name]
+
+
+def test_property_lists_come_in_pieces_with_nuls_between(tmp_path: Path) -> None:
+    whole = [document(444.0, "Nominal"), document(1398.0, "Nominal"), document(1000.0, "Heavy")]
+    printed = b"\0".join(whole) + b"\0" + document(700.0, "Nominal")[:300]
+    machine = install_powermetrics(tmp_path, printed)
+    file = tmp_path / "gauges.jsonl"
+    with beside("powermetrics", file, 10, machine) as told:
+        until(lambda: len(values(fold(file).gauges, "thermal_pressure")) == 3)
+    gauges = fold(file).gauges
+    assert told.remarks == ()
+    assert values(gauges, "gpu_clock") == [444e6, 1398e6, 1e9]
+    assert values(gauges, "gpu_power") == [12.0] * 3
+    assert values(gauges, "thermal_pressure") == [0.0, 0.0, 3.0]
+    assert {one.source for one in gauges} == {"powermetrics"}
+    assert (tmp_path / "arguments").read_text() == (
+        "--samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 7220"
+    )
+
+
+def test_what_it_prints_first_may_be_no_property_list(tmp_path: Path) -> None:
+    printed = b"Machine model: Mac15,9\n" + document(444.0, "Nominal") + document(500.0, "Nominal")
+    file = tmp_path / "gauges.jsonl"
+    with beside("powermetrics", file, 10, install_powermetrics(tmp_path, printed)) as told:
+        until(lambda: bool(values(fold(file).gauges, "thermal_pressure")))
+    assert values(fold(file).gauges, "gpu_clock") == [500e6]
+    (remark,) = told.remarks
+    assert remark.startswith("powermetrics: a document is no property list")
+
+
+def test_a_sample_without_end_is_given_up(tmp_path: Path) -> None:
+    lines = "while True:\n    sys.stdout.write('x' * 100_000)\n    sys.stdout.flush()\n"
+    program = install_macmon(tmp_path, lines)
+    machine = Machine("Darwin", lambda name: str(program) if name == "macmon" else None)
+    with beside("macmon", tmp_path / "gauges.jsonl", 10, machine) as told:
+        until(lambda: bool(told.remarks))
+    assert told.remarks[0] == "macmon prints no end of a sample."
+
+
+def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
+    lines = "for number in range(100):\n    say(f'strange {number}')\nsay(line)\ntime.sleep(60)\n"
+    program = install_macmon(tmp_path, lines)
+    machine = Machine("Darwin", lambda name: str(program) if name == "macmon" else None)
+    file = tmp_path / "gauges.jsonl"
+    with beside("macmon", file, 10, machine) as told:
+        until(lambda: bool(fold(file).gauges))
+    assert len(told.remarks) == 8
+
+
+def test_what_ioreg_prints_may_be_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = rb'"name"="\377" "PerformanceStatistics"={"Device Utilization %"=7}\n'
+    monkeypatch.setattr(ioreg, "COMMAND", ("/usr/bin/printf", printed.replace(b"%", b"%%")))
+    monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
+    assert isinstance(monitor, Poll)
+    assert [one.value for one in monitor.look().readings] == [0.07]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has ioreg")
+def test_ioreg_that_is_not_there_is_a_remark() -> None:
+    monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
+    assert isinstance(monitor, Poll)
+    taken = monitor.look()
+    assert taken.readings == ()
+    assert "ioreg" in taken.remarks[0]
+
+
+def test_the_file_begins_with_the_time_of_day(tmp_path: Path) -> None:
+    machine = install_powermetrics(tmp_path, document(444.0, "Nominal"))
+    file = tmp_path / "gauges.jsonl"
+    with beside("powermetrics", file, 10, machine):
+        until(lambda: bool(fold(file).gauges))
+    (anchor,) = fold(file).anchors
+    assert abs(anchor.monotonic - fold(file).gauges[0].at) < 10**10
+    assert abs(anchor.epoch - time.time_ns()) < 60 * 10**9

@@ -1,0 +1,148 @@
+import math
+import sys
+
+import pytest
+
+from tracekit.machine.chips import (
+    Confidence,
+    architecture_class,
+    buffer_limits,
+    chip,
+    known_chips,
+    this_chip,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "gigabytes"),
+    [
+        ("Apple M1", 8, 68.25),
+        ("Apple M1", 7, 68.25),
+        ("Apple M1", None, 68.25),
+        ("Apple M2 Ultra", 60, 800),
+        ("Apple M3 Max", 30, 300),
+        ("Apple M3 Max", 40, 400),
+        ("Apple M4 Max", 32, 410),
+        ("Apple M4 Max", 40, 546),
+        ("Apple M5", None, 153),
+        ("Apple M5 Max", 40, 614),
+    ],
+)
+def test_bandwidth_goes_by_name_and_cores(name: str, cores: int | None, gigabytes: float) -> None:
+    found = chip(name, cores).bandwidth
+    assert found.value == gigabytes * 1e9
+    assert found.confidence is Confidence.PUBLISHED
+    assert not found.reason
+
+
+@pytest.mark.parametrize("name", ["Apple M3 Max", "Apple M4 Max", "Apple M5 Max"])
+def test_where_it_depends_on_cores_that_nobody_counted_there_is_no_bandwidth(name: str) -> None:
+    found = chip(name).bandwidth
+    assert found.value is None
+    assert found.confidence is None
+    assert name in found.reason
+    assert "how many this one has is not known" in found.reason
+
+
+def test_a_number_of_cores_that_no_source_speaks_of_has_no_bandwidth() -> None:
+    found = chip("Apple M3 Max", 35).bandwidth
+    assert found.value is None
+    assert "300 GB/s with 30 GPU cores and 400 GB/s with 40" in found.reason
+    assert "of one with 35 nothing is known" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Apple M5 Ultra", "contradict each other"),
+        ("Apple M9 Giga", "no figures of a chip called 'Apple M9 Giga'"),
+        ("Apple M1 (Virtual)", "no figures of a chip called"),
+        ("AMD EPYC", "no figures of a chip called 'AMD EPYC'"),
+        ("", "not known which chip"),
+    ],
+)
+def test_a_chip_without_figures_has_their_reason_in_each(name: str, reason: str) -> None:
+    found = chip(name, 10)
+    for figure in (found.bandwidth, found.fp32, found.fp16):
+        assert figure.value is None
+        assert reason in figure.reason
+
+
+def test_arithmetic_scales_with_the_cores_and_says_so() -> None:
+    whole, part = chip("Apple M1 Max", 32).fp32, chip("Apple M1 Max", 24).fp32
+    assert whole.value == 10.62e12
+    assert "scaled" not in whole.source
+    assert part.value is not None
+    assert math.isclose(part.value, 10.62e12 * 24 / 32)
+    assert "scaled from the one with 32 cores" in part.source
+    larger = chip("Apple M4 Max", 40).fp32
+    assert larger.value is not None
+    assert math.isclose(larger.value, 13.7e12 * 40 / 32)
+
+
+def test_readings_of_third_parties_are_marked_low() -> None:
+    assert chip("Apple M2 Max", 38).fp32.confidence is Confidence.INDEPENDENT
+    assert chip("Apple M4", 10).fp32.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "reason"),
+    [
+        ("Apple M4 Pro", 20, "no source states the clock"),
+        ("Apple M1", None, "depends on the number of GPU cores"),
+        ("Apple M1", 12, "at most 8 GPU cores; this one says 12"),
+    ],
+)
+def test_arithmetic_that_cannot_be_known_says_why(
+    name: str, cores: int | None, reason: str
+) -> None:
+    found = chip(name, cores).fp32
+    assert found.value is None
+    assert reason in found.reason
+
+
+def test_halves_are_as_fast_as_floats_only_where_a_source_says_so() -> None:
+    first = chip("Apple M1", 8)
+    assert first.fp16.value == first.fp32.value
+    assert chip("Apple M2 Pro").fp16.reason == chip("Apple M2 Pro").fp32.reason
+    later = chip("Apple M3 Max", 40)
+    assert later.fp32.value == 14.3e12
+    assert later.fp16.value is None
+    assert "no source states" in later.fp16.reason
+
+
+def test_every_chip_has_a_bandwidth_for_some_number_of_cores() -> None:
+    names = known_chips()
+    assert len(names) == 18
+    assert "Apple M5 Ultra" not in names
+    for name in names:
+        found = [chip(name, cores).bandwidth.value for cores in range(1, 81)]
+        assert any(found), name
+
+
+def test_the_last_letter_of_an_architecture_is_its_class() -> None:
+    letters = {"p": "phone", "g": "base or Pro", "s": "Max", "d": "Ultra"}
+    for letter, words in letters.items():
+        assert architecture_class(f"applegpu_g15{letter}") == words
+    assert architecture_class("x86_64") == ""
+    assert architecture_class("applegpu_g15x") == ""
+    assert architecture_class("") == ""
+
+
+def test_a_command_buffer_of_mlx_is_full_by_class() -> None:
+    base, large = buffer_limits("applegpu_g14g"), buffer_limits("applegpu_g16s")
+    assert base is not None
+    assert large is not None
+    assert (base.operations, base.mebi_elements) == (40, 40)
+    assert (large.operations, large.mebi_elements) == (50, 50)
+    assert buffer_limits("x86_64") is None
+    assert buffer_limits("applegpu_g16z") is None
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the figures of a Mac are there")
+def test_this_machine_has_no_figures_of_apples() -> None:
+    found = this_chip()
+    assert found.machine["system"]
+    assert found.chip.cores is None
+    assert found.chip.bandwidth.value is None
+    assert found.chip.bandwidth.reason.endswith(("no chip of Apple's.", "not name its chip."))

@@ -1,0 +1,122 @@
+"""The roofline: what bytes and operations cost at least, and what share of that was reached.
+
+A kernel that moves B bytes and takes F operations needs at least max(B / bandwidth, F / rate)
+seconds (Williams, Waterman and Patterson 2009). Bytes are those that memory must deliver, each
+counted once; seconds, bytes, operations and their rates are in base units throughout.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracekit.machine.chips import Chip, Figure
+
+
+class Limit(StrEnum):
+    """What bounds a kernel from below."""
+
+    MEMORY = "memory"
+    ARITHMETIC = "arithmetic"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least time that a chip needs, in seconds, and what sets it.
+
+    `partial` tells that only one of the two roofs is known, so that the true bound may be higher.
+    """
+
+    seconds: float
+    limit: Limit
+    partial: bool = False
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The bandwidth that was reached, in bytes per second, and its share of the chip's.
+
+    `share` is None where memory cannot have delivered the bytes: then caches did.
+    """
+
+    bandwidth: float
+    share: float | None
+
+    @property
+    def cache_resident(self) -> bool:
+        """Tell whether the data came from caches, as memory is not that fast."""
+        return self.share is None
+
+
+def intensity(flops: float, moved: float) -> float:
+    """Return operations for each byte that memory must move.
+
+    Raises:
+        ValueError: No byte is moved.
+    """
+    _require(moved, "bytes moved")
+    return flops / moved
+
+
+def ridge(bandwidth: float, rate: float) -> float:
+    """Return the intensity above which arithmetic and not memory is the limit.
+
+    Raises:
+        ValueError: The bandwidth is no positive number.
+    """
+    _require(bandwidth, "bandwidth")
+    return rate / bandwidth
+
+
+def ridge_of(chip: Chip) -> Figure:
+    """Return the ridge of a chip, in float32 operations a byte; its weaker source's confidence."""
+    bandwidth, rate = chip.bandwidth, chip.fp32
+    if bandwidth.value is None or rate.value is None:
+        return bandwidth if bandwidth.value is None else rate
+    return Figure(
+        ridge(bandwidth.value, rate.value),
+        "float32 rate / bandwidth; below it memory is the limit",
+        rate.confidence,
+    )
+
+
+def bound(
+    flops: float, moved: float, *, bandwidth: float | None, rate: float | None = None
+) -> Bound:
+    """Return the least time for so many operations and bytes.
+
+    Args:
+        flops: Floating-point operations.
+        moved: Bytes that memory must move, each counted once.
+        bandwidth: Bytes per second; None where it is not known.
+        rate: Operations per second; None where it is not known.
+
+    Raises:
+        ValueError: Neither roof is known, or one of them is no positive number.
+    """
+    costs: list[tuple[float, Limit]] = []
+    if bandwidth is not None:
+        _require(bandwidth, "bandwidth")
+        costs.append((moved / bandwidth, Limit.MEMORY))
+    if rate is not None:
+        _require(rate, "rate")
+        costs.append((flops / rate, Limit.ARITHMETIC))
+    if not costs:
+        raise ValueError("Without a bandwidth and a rate there is no bound.")
+    seconds, limit = max(costs, key=lambda cost: cost[0])
+    return Bound(seconds, limit, partial=len(costs) == 1)
+
+
+def reached(moved: float, seconds: float, *, bandwidth: float) -> Reached:
+    """Return the bandwidth reached by moving so many bytes in so many seconds.
+
+    Raises:
+        ValueError: The time or the chip's bandwidth is no positive number.
+    """
+    _require(seconds, "time")
+    _require(bandwidth, "bandwidth")
+    rate = moved / seconds
+    return Reached(rate, rate / bandwidth if rate <= bandwidth else None)
+
+
+def _require(value: float, name: str) -> None:
+    if not 0 < value < float("inf"):
+        raise ValueError(f"The {name} must be a positive number; it is {value!r}.")

@@ -1,0 +1,151 @@
+"""Whether what was measured between two states counts; pure functions of states."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from tracekit.base.units import percent, quantity, size
+from tracekit.machine.state.state import JUDGED, State, StateLimits
+from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
+
+_FEW = 3  # of the best, whose median is the best: one lucky reading is none
+
+
+def contaminated(
+    before: State | None, after: State | None, seen: Sequence[State], limits: StateLimits
+) -> tuple[str, ...]:
+    """Say why what was measured between two states does not count; empty where it counts.
+
+    What could not be read contaminates nothing; `unknown` tells of it. As more of a sitting is
+    seen, its best is known better, so that pairs may be judged again at its end.
+
+    Args:
+        before: The state before; None where nobody looked.
+        after: The state afterwards.
+        seen: All states of the sitting so far, these two included or not; the best of them is
+            what the canary and the clock are held against.
+        limits: What is allowed.
+    """
+    states = [one for one in (before, after) if one is not None]
+    sitting = [*seen, *(one for one in states if one not in seen)]
+    return tuple(
+        reason for judge in (_pace, _work, _power) for reason in judge(states, sitting, limits)
+    )
+
+
+def unknown(states: Sequence[State]) -> tuple[str, ...]:
+    """Say what none of the states could tell, and why: of each reading one sentence."""
+    return tuple(
+        f"{_NAMES[name]} is not known: {_why(name, states).rstrip('.')}."
+        for name in JUDGED
+        if states and not _readings(name, states) and _why(name, states)
+    )
+
+
+def unjudged(states: Sequence[State]) -> str:
+    """Say in one sentence what none of the states could tell; empty where each told all."""
+    names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
+    listed = "; ".join(f"{one[0].lower()}{one[1:]}" for one in names)
+    if not listed:
+        return ""
+    return f"Not known here, and so not judged: {listed}. `tracekit doctor` says why."
+
+
+def _pace(states: Sequence[State], sitting: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge what tells the pace of the machine against the sitting's best."""
+    slowest = max(_readings("canary", states), default=None)
+    fastest = _best(sorted(_readings("canary", sitting)))
+    if limits.canary is not None and slowest and fastest:
+        longer = slowest / fastest - 1
+        if longer > limits.canary:
+            yield (
+                f"Fixed work took {percent(longer)} longer than at its fastest in this sitting; "
+                f"at most {percent(limits.canary)} is allowed."
+            )
+    clock = min(_readings("gpu_clock", states), default=None)
+    highest = _best(sorted(_readings("gpu_clock", sitting), reverse=True))
+    if limits.clock is not None and clock is not None and highest:
+        lower = 1 - clock / highest
+        if lower > limits.clock:
+            yield (
+                f"The GPU's clock was {percent(lower)} lower than at its highest in this sitting "
+                f"({quantity(clock, 'Hz')} against {quantity(highest, 'Hz')}); at most "
+                f"{percent(limits.clock)} is allowed."
+            )
+
+
+def _work(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge what other processes took: cores, the GPU, memory."""
+    load = max(_readings("load", states), default=None)
+    if load is not None and limits.load is not None and load > limits.load:
+        yield (
+            f"Other processes had {percent(load)} of the cores' time; at most "
+            f"{percent(limits.load)} is allowed."
+        )
+    others = max(_readings("gpu_others", states), default=None)
+    if others is not None and limits.gpu_others is not None and others > limits.gpu_others:
+        yield (
+            f"Other processes had {percent(others)} of the GPU's time; at most "
+            f"{percent(limits.gpu_others)} is allowed."
+        )
+    free = min(_readings("memory_free", states), default=None)
+    if free is not None and limits.memory_free is not None and free < limits.memory_free:
+        yield (f"{size(free)} of memory were free; at least {size(limits.memory_free)} must be.")
+
+
+def _power(states: Sequence[State], _: Sequence[State], limits: StateLimits) -> Iterator[str]:
+    """Judge where the power comes from, and whether heat or thrift holds the machine back."""
+    unplugged = [one for one in states if one.readings.get("mains") == 0]
+    if unplugged:
+        charge = min(_readings("battery", unplugged), default=None)
+        at = "" if charge is None else f" at {percent(charge)}"
+        if limits.battery is None:
+            yield f"The machine ran on battery{at}; only mains is allowed."
+        elif charge is not None and charge < limits.battery:
+            yield (
+                f"The machine ran on battery{at}; at least {percent(limits.battery)} is asked for."
+            )
+    pressure = max(_readings("thermal_pressure", states), default=None)
+    if (
+        pressure is not None
+        and limits.thermal_pressure is not None
+        and pressure > limits.thermal_pressure
+    ):
+        yield (
+            f"The thermal pressure was {_pressure(pressure)}; at most "
+            f"{_pressure(limits.thermal_pressure)} is allowed."
+        )
+    if not limits.low_power and any(_readings("low_power", states)):
+        yield "The system saved power: it was in a low power mode."
+
+
+def _readings(name: str, states: Sequence[State]) -> list[float]:
+    return [one.readings[name] for one in states if name in one.readings]
+
+
+def _best(best_first: Sequence[float]) -> float | None:
+    return median(best_first[:_FEW]) if best_first else None
+
+
+def _why(name: str, states: Sequence[State]) -> str:
+    """Return the reasons that were given, each once."""
+    given = dict.fromkeys(one.absences[name] for one in states if name in one.absences)
+    return " ".join(given)
+
+
+def _pressure(level: float) -> str:
+    place = round(level)
+    known = 0 <= place < len(THERMAL_PRESSURES)
+    return THERMAL_PRESSURES[place] if known else f"{level:g}"
+
+
+_NAMES = {
+    "canary": "How long fixed work takes",
+    "gpu_clock": "The GPU's clock",
+    "load": "What other processes take of the cores",
+    "memory_free": "How much memory is free",
+    "mains": "Whether the machine is on mains",
+    "battery": "The battery's charge",
+    "thermal_pressure": "The thermal pressure",
+    "gpu_others": "What other processes take of the GPU",
+    "low_power": "Whether the system saves power",
+}

@@ -1,0 +1,243 @@
+"""Reads a monitor while something else goes on, and writes what it says as gauges."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from tracekit.base.errors import TracekitError
+from tracekit.journal import ClockAnchor, Journal
+from tracekit.machine.telemetry.monitors import (
+    PERIOD,
+    Choice,
+    Machine,
+    Monitor,
+    Poll,
+    Stream,
+    choose,
+)
+from tracekit.machine.telemetry.reading import Taken
+
+_ENOUGH = 8  # different remarks; more say nothing new
+_LONGEST = 1 << 22  # bytes of one sample
+_GRACE = 2.0  # seconds for a monitor to end
+_LAST_WORDS = 300
+
+Each = Callable[[str, Taken], None]
+
+
+class Beside:
+    """What became of the monitor: `remarks` is complete when the recording is over."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.monitor = choice.monitor
+        self._remarks = dict.fromkeys(choice.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user must know of the monitor."""
+        return tuple(self._remarks)
+
+    def remark(self, *texts: str) -> None:
+        """Add remarks, each one once, and not too many."""
+        for text in texts:
+            if len(self._remarks) < _ENOUGH:
+                self._remarks[text] = None
+
+
+@contextmanager
+def beside(
+    wanted: str, file: Path, time_limit: float, machine: Machine | None = None
+) -> Generator[Beside]:
+    """Read a monitor while the block runs; append its gauges to `file`, a journal.
+
+    Whatever becomes of the monitor, the block is not disturbed. A gauge has the time at which it
+    was read; what a program prints is of the time since its sample before.
+
+    Args:
+        wanted: One of `tracekit.machine.telemetry.MONITORS`.
+        file: The journal to append to; it is made where there is something to write.
+        time_limit: Seconds that the recording may last, start-up and saving not counted.
+        machine: What decides which monitors can be read; this machine by default.
+    """
+    writer = _Writer(file)
+    try:
+        with following(wanted, writer.write, time_limit, machine) as told:
+            yield told
+    finally:
+        writer.close()
+
+
+@contextmanager
+def following(
+    wanted: str, each: Each, time_limit: float, machine: Machine | None = None
+) -> Generator[Beside]:
+    """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
+
+    Args:
+        wanted: One of `tracekit.machine.telemetry.MONITORS`.
+        each: Is given the monitor's name and its sample; what it raises ends the reading.
+        time_limit: Seconds that the block may last.
+        machine: What decides which monitors can be read; this machine by default.
+    """
+    told = Beside(choose(wanted, machine or Machine(), time_limit))
+    if told.monitor is None:
+        yield told
+        return
+    reader = _reader(told.monitor, _Taker(told.monitor.name, told, each))
+    reader.start()
+    try:
+        yield told
+    finally:
+        reader.stop()
+
+
+class _Writer:
+    """Writes gauges to a journal."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._journal: Journal | None = None
+
+    def write(self, source: str, taken: Taken) -> None:
+        at = time.monotonic_ns()
+        for one in taken.readings:
+            self._open().write(
+                "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=source
+            )
+
+    def _open(self) -> Journal:
+        """Make the file when there is something to write; it begins with the time of day."""
+        if self._journal is None:
+            self._journal = Journal(self._file)
+            self._journal.write("anchor", **vars(ClockAnchor.now()))
+        return self._journal
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
+
+class _Taker:
+    """Passes on what is taken of a monitor."""
+
+    def __init__(self, source: str, told: Beside, each: Each) -> None:
+        self.told = told
+        self.count = 0
+        self._source = source
+        self._each = each
+
+    def take(self, taken: Taken) -> None:
+        self.told.remark(*taken.remarks)
+        self._each(self._source, taken)
+        self.count += len(taken.readings)
+
+
+class _Polled:
+    """A thread that looks every half second."""
+
+    def __init__(self, monitor: Poll, taker: _Taker) -> None:
+        self._monitor = monitor
+        self._taker = taker
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while True:
+            try:
+                self._taker.take(self._monitor.look())
+            except (TracekitError, OSError) as error:
+                self._taker.told.remark(f"{self._monitor.name}: {error}")
+                return
+            due = max(due + PERIOD, time.monotonic())
+            if self._over.wait(due - time.monotonic()):
+                return
+
+
+class _Streamed:
+    """A program in a session of its own, and a thread that reads what it prints.
+
+    If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
+    """
+
+    def __init__(self, monitor: Stream, taker: _Taker) -> None:
+        self._monitor = monitor
+        self._taker = taker
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop
+
+    def start(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                self._monitor.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._taker.told.remark(f"{self._monitor.name} cannot be started: {error.strerror}.")
+            return
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._end(self._process)
+            self._thread.join(_GRACE)
+        self._complaints.close()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        code = process.poll()
+        if code is not None or self._taker.count == 0:
+            self._taker.told.remark(*self._ending(code))
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+                break
+
+    def _ending(self, code: int | None) -> tuple[str, ...]:
+        name = self._monitor.name
+        if code is None:
+            return (f"{name} printed no sample that could be read.",)
+        self._complaints.seek(0)
+        words = self._complaints.read()[-_LAST_WORDS:].decode(errors="replace").strip()
+        said = f" Its last words: {words}" if words else ""
+        return (f"{name} ended by itself, with exit code {code}, while it was read.{said}",)
+
+    def _run(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        rest, end = b"", self._monitor.end
+        with self._process.stdout as pipe:
+            while chunk := os.read(pipe.fileno(), 1 << 16):
+                *samples, rest = (rest + chunk).split(end)
+                if len(rest) > _LONGEST:
+                    self._taker.told.remark(f"{self._monitor.name} prints no end of a sample.")
+                    return
+                try:
+                    for sample in samples:
+                        self._taker.take(self._monitor.read(sample + end))
+                except TracekitError as error:
+                    self._taker.told.remark(f"{self._monitor.name}: {error}")
+                    return
+
+
+def _reader(monitor: Monitor, taker: _Taker) -> _Polled | _Streamed:
+    return _Polled(monitor, taker) if isinstance(monitor, Poll) else _Streamed(monitor, taker)
