@@ -11,9 +11,9 @@ from command_line import small
 from fake_macmon import install_macmon
 from tracekit import pipeline
 from tracekit.base.recording import Recording
-from tracekit.plan import Plan
-from tracekit.told import REFERENCE
-from tracekit.workload import find
+from tracekit.workload.plan import Plan
+from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import find
 
 TESTS = [
     {"n_prompt": 512, "n_gen": 0, "avg_ts": 711.25, "stddev_ts": 14.5},

@@ -19,8 +19,8 @@ from tracekit import pipeline
 from tracekit.analysis.result import Status
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.plan import Plan
-from tracekit.workload import find
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import find
 
 SMALL = {
     "batch": 2,

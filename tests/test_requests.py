@@ -8,11 +8,11 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.host.recorder import HostRecorder
-from tracekit.plan import Plan
 from tracekit.recorder import Attach, Launch, Request, Warmed, journal_of, quiet
 from tracekit.requests import request_for, unheeded
-from tracekit.worker import Spec
-from tracekit.workload import load
+from tracekit.workload.plan import Plan
+from tracekit.workload.worker import Spec
+from tracekit.workload.workload import load
 from tracekit.xctrace.exporting import only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Xctrace

@@ -19,7 +19,7 @@ from tracekit.base.shipped import shipped
 from tracekit.report.panels import PANELS
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.workload import all_workloads
+from tracekit.workload.workload import all_workloads
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tracekit"

@@ -8,10 +8,10 @@ from tracekit.base.recording import Recording
 from tracekit.host.account import account, told_tables
 from tracekit.host.mark_tables import RESULTS
 from tracekit.host.marks import export_marks
-from tracekit.journal import WorkloadReport
 from tracekit.tables import Tables
 from tracekit.tables.place import Choice
 from tracekit.toc import TocRun, read_toc
+from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace.clock import TimeInfo, align, time_info
 
 log = logging.getLogger(__name__)

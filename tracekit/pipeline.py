@@ -30,7 +30,6 @@ from tracekit.imports import bring, run_and_targets
 from tracekit.machine import machine
 from tracekit.observing import observe
 from tracekit.own_marks import export_own_marks, trace_clock
-from tracekit.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.report import render
 from tracekit.requests import request_for, unheeded
@@ -38,7 +37,8 @@ from tracekit.tables import Tables
 from tracekit.tables.place import OPEN, Choice
 from tracekit.toc import read_toc
 from tracekit.toc.several import own
-from tracekit.workload import Workload
+from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
+from tracekit.workload.workload import Workload
 from tracekit.xctrace.counters import without_repeats
 from tracekit.xctrace.recorder import XctraceRecorder
 

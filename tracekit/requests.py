@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tracekit.base.recording import Recording
-from tracekit.plan import Plan
 from tracekit.recorder import Attach, Launch, Recorder, Request, Warmed
-from tracekit.worker import Spec, command
+from tracekit.workload.plan import Plan
+from tracekit.workload.worker import Spec, command
 
 # What xctrace grants a worker, in seconds, to get ready within the recording. The worker ends by
 # itself after its steady phase, and the recording with it; the grant only bounds one that hangs.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tracekit.told import Work
+from tracekit.workload.told import Work
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.step import Results
-from tracekit.told import Measured, Span, Told
-from tracekit.workload import Step, workload
+from tracekit.workload.step import Results
+from tracekit.workload.told import Measured, Span, Told
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -40,7 +40,7 @@ def bubbles(
     """
     import mlx.core as mx
 
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     left, right = (mx.random.normal((size, size), key=mx.random.key(one)) for one in (0, 1))
     mx.eval(left, right)

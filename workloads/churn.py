@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from tracekit.base.errors import ToolError
-from tracekit.step import Results
-from tracekit.told import COMPILE, Measured, Span, Told
-from tracekit.workload import Step, workload
+from tracekit.workload.step import Results
+from tracekit.workload.told import COMPILE, Measured, Span, Told
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -44,7 +44,7 @@ def churn(
     """
     import mlx.core as mx
 
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     device = backend()
     data = mx.random.normal((size,), key=mx.random.key(0))

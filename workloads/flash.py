@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.comparison import Order, Turns, alternate
-from tracekit.parameters import Dtype, HeadDim, KvHeads, LayoutOfAxes, OrderOfSteps, QHeads, Seed
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.comparison import Order, Turns, alternate
+from tracekit.workload.parameters import (
+    Dtype,
+    HeadDim,
+    KvHeads,
+    LayoutOfAxes,
+    OrderOfSteps,
+    QHeads,
+    Seed,
+)
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -64,7 +72,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
     import mlx.core as mx
 
     from tracekit.attention import dense_traffic, naive_traffic
-    from tracekit.calls import backend, variant_of
+    from tracekit.workload.calls import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
     fast, naive = _fast(problem, layout), _naive(problem, layout)

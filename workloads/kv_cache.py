@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tracekit.base.errors import UsageError
-from tracekit.parameters import Batch, BlockSize, Dtype, HeadDim, KvHeads, QHeads
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.parameters import Batch, BlockSize, Dtype, HeadDim, KvHeads, QHeads
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -104,7 +104,7 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
     from tracekit.attention import specializations
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     took = decoding.prefill(prompt)
     decoding.wait(decoding.submit())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.parameters import (
+from tracekit.workload.parameters import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -20,8 +20,8 @@ from tracekit.parameters import (
     Ragged,
     Seed,
 )
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -64,7 +64,7 @@ def paged(
     import mlx.core as mx
 
     from tracekit.attention import check_heads, context_lengths, draw_problem, plan
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -94,8 +94,8 @@ def paged(
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
     from tracekit.attention import specializations, traffic
-    from tracekit.calls import step_of
     from tracekit.custom_kernel import LEAST_BUFFER
+    from tracekit.workload.calls import step_of
 
     ready = _prewarmed(problem, how)
     call = _attention(problem, how, max(lens))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.comparison import Order, Turns, alternate
-from tracekit.parameters import (
+from tracekit.workload.comparison import Order, Turns, alternate
+from tracekit.workload.parameters import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -22,8 +22,8 @@ from tracekit.parameters import (
     Ragged,
     Seed,
 )
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -74,7 +74,7 @@ def paged_vs_sdpa(
         draw_problem,
         plan,
     )
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -108,7 +108,7 @@ def _step(
     import mlx.core as mx
 
     from tracekit.attention import attend, paged_decode, specializations
-    from tracekit.calls import backend, variant_of
+    from tracekit.workload.calls import backend, variant_of
 
     def paged() -> "mx.array":
         if how is None:
@@ -154,7 +154,7 @@ def _models(
     problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
     from tracekit.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
-    from tracekit.calls import backend
+    from tracekit.workload.calls import backend
 
     group = shape.q_heads // shape.kv_heads
     paged = traffic(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.comparison import Order, Turns, Variant, alternate
-from tracekit.parameters import Dtype, OrderOfSteps
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.comparison import Order, Turns, Variant, alternate
+from tracekit.workload.parameters import Dtype, OrderOfSteps
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -46,8 +46,8 @@ def rmsnorm_linear(
 def _step(problem: "Problem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.calls import backend, variant_of
     from tracekit.norm import separate, separate_traffic, specializations
+    from tracekit.workload.calls import backend, variant_of
 
     metal = backend() == "metal"
     moved = separate_traffic(
@@ -66,8 +66,8 @@ def _step(problem: "Problem", order: Order) -> Step:
 
 
 def _fused(problem: "Problem") -> Variant:
-    from tracekit.calls import variant_of
     from tracekit.norm import fused_kernel, kernel_traffic
+    from tracekit.workload.calls import variant_of
 
     work = kernel_traffic(problem).work(problem.rows, dispatches=1)
     return variant_of("fused", lambda: fused_kernel(problem), work)
@@ -75,8 +75,8 @@ def _fused(problem: "Problem") -> Variant:
 
 def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
     """Return the two ops as compiled: the product still needs its rows in memory."""
-    from tracekit.calls import variant_of
     from tracekit.norm import compiled
+    from tracekit.workload.calls import variant_of
 
     return variant_of("compiled", lambda: compiled(problem), moved.work(problem.rows))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.parameters import (
+from tracekit.workload.parameters import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -19,8 +19,8 @@ from tracekit.parameters import (
     Ragged,
     Seed,
 )
-from tracekit.told import Measured
-from tracekit.workload import Step, workload
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -88,7 +88,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
     import mlx.core as mx
 
     from tracekit.attention import dense_traffic, sdpa
-    from tracekit.calls import backend, step_of
+    from tracekit.workload.calls import backend, step_of
 
     bhsd = layout == "BHSD"
     q, keys, values = (

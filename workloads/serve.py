@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.parameters import BlockSize, Dtype, HeadDim, KvHeads, QHeads
-from tracekit.workload import Step, workload
+from tracekit.workload.parameters import BlockSize, Dtype, HeadDim, KvHeads, QHeads
+from tracekit.workload.workload import Step, workload
 
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracekit import pipeline
 from tracekit.base.recording import Recording
-from tracekit.plan import Plan
-from tracekit.workload import find
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import find
 
 HERE = Path(__file__).parent
 FLAGS = [

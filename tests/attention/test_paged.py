@@ -14,7 +14,7 @@ from tracekit.attention import (
 )
 from tracekit.base.agreement import as_float64
 from tracekit.base.errors import UsageError
-from tracekit.calls import backend
+from tracekit.workload.calls import backend
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.workload import Step, load
+from tracekit.workload.workload import Step, load
 
 BURNING = Path(__file__).parents[2] / "bench" / "burning"
 

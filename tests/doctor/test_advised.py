@@ -8,8 +8,8 @@ import pytest
 from tracekit.doctor.advised import advised, known_of
 from tracekit.host.recorder import HostRecorder
 from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.plan import Plan
-from tracekit.workload import Step, Workload
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import Step, Workload
 
 
 def prepare() -> Step:

@@ -12,10 +12,10 @@ from tracekit.base.recording import Recording
 from tracekit.choice import choose
 from tracekit.doctor import here, probe_machine
 from tracekit.doctor.probe import Dose, dispatches_within, probe
-from tracekit.journal import StepMark, WorkloadReport
 from tracekit.machine.capabilities import Combination, Identity, Mode
 from tracekit.recorder import Recorded
-from tracekit.told import Work
+from tracekit.workload.journal import StepMark, WorkloadReport
+from tracekit.workload.told import Work
 
 Scenario = Callable[..., None]
 LITTLE = Dose(seconds=0.3, dispatches=10)

@@ -7,7 +7,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.doctor import probe_work
-from tracekit.workload import all_workloads, load
+from tracekit.workload.workload import all_workloads, load
 
 WORK = load(Path(probe_work.__file__))
 

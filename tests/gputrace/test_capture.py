@@ -18,9 +18,9 @@ from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError,
 from tracekit.base.recording import Recording
 from tracekit.gputrace import UNTIMED, capture_gpu
 from tracekit.gputrace.patience import Patience
-from tracekit.journal import fold
-from tracekit.plan import Plan
-from tracekit.workload import Workload
+from tracekit.workload.journal import fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import Workload
 
 Mac = Callable[..., None]
 Capture = Callable[..., Recording]
@@ -70,7 +70,7 @@ def test_nothing_of_it_is_timed_and_the_run_says_so(mac: Mac, capture: Capture) 
     assert provenance.stages["record"].state == "done"
     [line] = provenance.command_lines
     assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
-    assert line[-2:] == ("tracekit.worker", str(recording.spec_file.resolve()))
+    assert line[-2:] == ("tracekit.workload.worker", str(recording.spec_file.resolve()))
     assert provenance.targets[0].pid == fold(recording.journal_file).pid
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.bench import Prepared, Subject
-from tracekit.step import Step
+from tracekit.workload.step import Step
 
 
 @dataclass

@@ -22,8 +22,8 @@ from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Recording
 from tracekit.host.export_writer import write_export
 from tracekit.host.mark_tables import MARKS
-from tracekit.plan import Plan
-from tracekit.workload import find
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import find
 
 # A simulated recording with something of everything that a metric measures.
 _BUSY = replace(

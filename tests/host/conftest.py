@@ -11,7 +11,7 @@ from tracekit.base.recording import Recording
 from tracekit.host import HostRecorder
 from tracekit.host.patience import Patience
 from tracekit.recorder import Launch, Recorded, Request, quiet
-from tracekit.worker import Spec, command
+from tracekit.workload.worker import Spec, command
 
 NAPS = '''
 import os, signal, sys, time

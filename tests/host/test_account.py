@@ -6,8 +6,8 @@ import pytest
 from tracekit.base.recording import Recording
 from tracekit.host.account import account, told_tables
 from tracekit.host.mark_tables import GAUGES, MARKS, RESULTS
-from tracekit.journal import Journal
-from tracekit.told import Measured
+from tracekit.workload.journal import Journal
+from tracekit.workload.told import Measured
 
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
 

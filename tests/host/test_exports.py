@@ -11,8 +11,8 @@ from tracekit.host.cells import process, thread
 from tracekit.host.exports import intervals, process_samples, submissions
 from tracekit.host.sampler import Sample
 from tracekit.host.session import Bundle, Session
-from tracekit.journal import Journal, StepMark, WorkloadReport
 from tracekit.recorder import Recorded, quiet
+from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 

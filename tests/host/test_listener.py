@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.host.listener import Listener
-from tracekit.journal import Journal
+from tracekit.workload.journal import Journal
 
 
 @pytest.fixture

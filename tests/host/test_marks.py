@@ -2,8 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracekit.host import export_marks
-from tracekit.journal import Phase, Specialization, StepMark, WorkloadReport
-from tracekit.told import Gauge, Measured, Memory, Request, Span, Work
+from tracekit.workload.journal import Phase, Specialization, StepMark, WorkloadReport
+from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 

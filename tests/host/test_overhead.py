@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tracekit.base.recording import Overhead
 from tracekit.host.overhead import overhead
-from tracekit.journal import Block, WorkloadReport
+from tracekit.workload.journal import Block, WorkloadReport
 
 
 def report(recorded: Iterable[int], unrecorded: Iterable[int]) -> WorkloadReport:

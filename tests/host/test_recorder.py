@@ -20,8 +20,8 @@ from tracekit.host import HostRecorder
 from tracekit.host.patience import Patience
 from tracekit.host.sampler import Sample, read_samples
 from tracekit.host.session import Bundle, load_session
-from tracekit.journal import WorkloadReport, fold
 from tracekit.recorder import Attach, Launch, Recorded, Recorder, Request, quiet
+from tracekit.workload.journal import WorkloadReport, fold
 
 Work = Callable[..., Recorded]
 Record = Callable[..., Recorded]

@@ -9,8 +9,8 @@ from tracekit.host.attached import ONLY_SAMPLES
 from tracekit.host.session import Session
 from tracekit.host.verdict import Outcome, recorded, settled
 from tracekit.host.watch import End
-from tracekit.journal import Journal, Phase, WorkloadReport, fold
 from tracekit.recorder import Launch
+from tracekit.workload.journal import Journal, Phase, WorkloadReport, fold
 
 SESSION = Session(
     pid=7,

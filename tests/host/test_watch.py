@@ -8,7 +8,7 @@ from tracekit.host.listener import Listener
 from tracekit.host.patience import Patience
 from tracekit.host.sampler import Sampler
 from tracekit.host.watch import End, Pace, last_moment, watch
-from tracekit.journal import ClockAnchor, Journal
+from tracekit.workload.journal import ClockAnchor, Journal
 
 PATIENT = Patience(ready=600.0, grace=600.0)
 

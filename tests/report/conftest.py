@@ -137,7 +137,7 @@ def host_run() -> Run:
         recorder_version="tracekit 0.1.0",
         workload="paged",
         parameters={"batch": 16, "dtype": "float16", "ragged": False},
-        command_lines=(("python3", "-m", "tracekit.worker", "a b.json"),),
+        command_lines=(("python3", "-m", "tracekit.workload.worker", "a b.json"),),
         targets=(Process(77, "python3"),),
         time_limit=5.0,
         duration=6.1,

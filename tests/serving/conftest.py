@@ -9,7 +9,7 @@ import pytest
 from tracekit.cache import Blocks
 from tracekit.serving import Chunk, Engine, Job, Scheduler
 from tracekit.serving import Sequence as Served
-from tracekit.told import Gauge, Request, Span, Told
+from tracekit.workload.told import Gauge, Request, Span, Told
 
 MS = 1_000_000
 

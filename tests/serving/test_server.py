@@ -8,14 +8,14 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.journal import WorkloadReport, fold
 from tracekit.serving import Lengths, Limits, Load, Rate, Shape, Spike, SystemClock, serving_step
-from tracekit.step import Step
-from tracekit.told import IDLE, Measured, Told
-from tracekit.worker.account import Account
-from tracekit.worker.loop import Stop
-from tracekit.worker.phases import run
-from tracekit.worker.spec import Spec
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.step import Step
+from tracekit.workload.told import IDLE, Measured, Told
+from tracekit.workload.worker.account import Account
+from tracekit.workload.worker.loop import Stop
+from tracekit.workload.worker.phases import run
+from tracekit.workload.worker.spec import Spec
 
 LOAD = Load(
     rate=Rate(400.0, spikes=(Spike(0.01, 0.02, 900.0),)),

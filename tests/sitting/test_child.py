@@ -9,8 +9,8 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.sitting import BudgetSpentError
 from tracekit.sitting.child import Child, Patience
-from tracekit.turns import Answer, Request, line_of
-from tracekit.turns.protocol import (
+from tracekit.workload.turns import Answer, Request, line_of
+from tracekit.workload.turns.protocol import (
     Canary,
     Failed,
     Finished,

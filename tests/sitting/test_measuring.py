@@ -212,14 +212,14 @@ def test_who_stops_asking_leaves_nothing_behind(
             assert pair.number == 1
             break
         names = [" ".join(one.cmdline()) for one in children()]
-    assert not [one for one in names if "tracekit.turns" in one]
+    assert not [one for one in names if "tracekit.workload.turns" in one]
 
 
 def test_ctrl_c_leaves_nothing_behind(
     ready: Callable[..., Any], children: Callable[[], list[psutil.Process]]
 ) -> None:
     def interrupt() -> None:
-        while not [one for one in children() if "tracekit.turns" in one.cmdline()]:
+        while not [one for one in children() if "tracekit.workload.turns" in one.cmdline()]:
             time.sleep(0.01)
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)

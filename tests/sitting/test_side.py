@@ -10,7 +10,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightplan import Reference
 from tracekit.sitting import measure
 from tracekit.sitting.side import Side
-from tracekit.turns.protocol import Hello
+from tracekit.workload.turns.protocol import Hello
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -10,8 +10,8 @@ import pytest
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.sitting.side import Side
 from tracekit.sitting.starting import started
-from tracekit.turns import Request
-from tracekit.turns.protocol import Turn
+from tracekit.workload.turns import Request
+from tracekit.workload.turns.protocol import Turn
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -17,8 +17,8 @@ from tracekit.sitting.values import (
     traced_values,
     values_of,
 )
-from tracekit.told import Measured
-from tracekit.turns.protocol import Finished, Turned
+from tracekit.workload.told import Measured
+from tracekit.workload.turns.protocol import Finished, Turned
 
 NOTHING = Finished()
 

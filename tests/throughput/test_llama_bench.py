@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tracekit.throughput.llama_bench import read
-from tracekit.told import Measured
+from tracekit.workload.told import Measured
 
 PROMPT: dict[str, Any] = {
     "build_commit": "8cf427ff",

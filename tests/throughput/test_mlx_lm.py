@@ -1,7 +1,7 @@
 import pytest
 
 from tracekit.throughput.mlx_lm import read
-from tracekit.told import Measured
+from tracekit.workload.told import Measured
 
 GENERATED = """\
 ==========

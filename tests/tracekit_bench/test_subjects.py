@@ -16,7 +16,7 @@ from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Cache, Inputs
 from tracekit.bench.subject import Launched
 from tracekit.bench.subjects.decode import Choice, paged, planned
-from tracekit.step import Step
+from tracekit.workload.step import Step
 
 SMALL = Shape(
     batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, queries=24,

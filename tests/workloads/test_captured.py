@@ -10,9 +10,9 @@ import pytest
 
 from tracekit.analysis.result import Result
 from tracekit.base.paired import paired_ratio
-from tracekit.journal import WorkloadReport, fold
 from tracekit.run import open as open_run
-from tracekit.told import REFERENCE, Span
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.told import REFERENCE, Span
 
 DECODE = "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --max-blocks 4 \
 --active-blocks 2 --dtype float32".split()

@@ -8,8 +8,8 @@ import pytest
 from tracekit.attention import DenseProblem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
-from tracekit.step import measured
-from tracekit.workload import Step, find
+from tracekit.workload.step import measured
+from tracekit.workload.workload import Step, find
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 

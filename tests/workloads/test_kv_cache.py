@@ -11,8 +11,8 @@ import pytest
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.tables import Tables
-from tracekit.told import REFERENCE
-from tracekit.workload import Step, find
+from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import Step, find
 
 SMALL = {
     "batch": 2,
@@ -146,7 +146,7 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_listing_it_loads_no_mlx() -> None:
-    code = "import sys; from tracekit.workload import find; find('kv-cache'); print(*sys.modules)"
+    code = "import sys; from tracekit.workload.workload import find; find('kv-cache'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "mlx.core" not in done.stdout.split()
 

@@ -11,9 +11,9 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
-from tracekit.step import measured
-from tracekit.told import Span
-from tracekit.workload import Step, find
+from tracekit.workload.step import measured
+from tracekit.workload.told import Span
+from tracekit.workload.workload import Step, find
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 

@@ -7,8 +7,8 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
-from tracekit.step import measured
-from tracekit.workload import Step, find
+from tracekit.workload.step import measured
+from tracekit.workload.workload import Step, find
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
@@ -139,6 +139,6 @@ def test_a_kernel_a_head_reads_every_row_again(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_listing_it_loads_no_mlx() -> None:
-    code = "import sys; from tracekit.workload import find; find('paged'); print(*sys.modules)"
+    code = "import sys; from tracekit.workload.workload import find; find('paged'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "mlx.core" not in done.stdout.split()

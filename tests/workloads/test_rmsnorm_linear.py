@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.tables import Tables
-from tracekit.workload import Step, find
+from tracekit.workload.workload import Step, find
 
 SMALL = {"rows": 3, "dims": 96, "out_dims": 40}
 NO_METAL = pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
@@ -111,7 +111,7 @@ def test_parameters_that_do_not_fit_are_one_sentence(
 
 def test_listing_it_loads_no_mlx() -> None:
     code = (
-        "import sys; from tracekit.workload import find; "
+        "import sys; from tracekit.workload.workload import find; "
         "find('rmsnorm-linear'); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@ import pytest
 
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
-from tracekit.step import measured
-from tracekit.workload import Step, find
+from tracekit.workload.step import measured
+from tracekit.workload.workload import Step, find
 
 SMALL = {
     "batch": 2,

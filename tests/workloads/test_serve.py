@@ -12,8 +12,8 @@ import pytest
 from command_line import run
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
-from tracekit.told import Measured
-from tracekit.workload import find
+from tracekit.workload.told import Measured
+from tracekit.workload.workload import find
 
 SMALL = {
     "head_dim": 32,

@@ -13,11 +13,11 @@ import pytest
 
 from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.journal import WorkloadReport, fold
-from tracekit.plan import Plan
 from tracekit.recorder import Recorded
 from tracekit.requests import request_for
-from tracekit.workload import load
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import load
 from tracekit.xctrace.attached_worker import WorkerPatience
 from tracekit.xctrace.attempts import Manner
 from tracekit.xctrace.claim import Premises
@@ -151,7 +151,7 @@ def test_both_command_lines_are_told_and_the_worker_is_the_target(
     recorded = attach()
     worker, xctrace = recorded.command_lines
     pid = report_of(recording).pid
-    assert worker[-3:] == ("-m", "tracekit.worker", str(recording.spec_file.resolve()))
+    assert worker[-3:] == ("-m", "tracekit.workload.worker", str(recording.spec_file.resolve()))
     assert xctrace[1:] == (
         "record", "--template", "Metal System Trace", "--time-limit", "22s",
         "--output", str(recording.bundle), "--no-prompt", "--attach", str(pid),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.journal import ClockAnchor
+from tracekit.workload.journal import ClockAnchor
 from tracekit.xctrace.clock import START_DATE, TIME_INFO, TimeInfo, align, time_info
 
 SECOND = 1_000_000_000

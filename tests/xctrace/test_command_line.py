@@ -45,7 +45,15 @@ def line(answers: Any, say: Any, tool: Any) -> Callable[..., tuple[str, ...]]:
 
 PROGRAM = Launch(("/bin/sh", "-c", "true"), {"KEY": "a b", "MTL_DEBUG_LAYER": "1"})
 WORKER = Launch(
-    (sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.worker", "/r/worker.json"),
+    (
+        sys.executable,
+        "-P",
+        "-X",
+        "faulthandler",
+        "-m",
+        "tracekit.workload.worker",
+        "/r/worker.json",
+    ),
     journal=Path("/r/workload.jsonl"),
 )
 PLAIN = ("--template", "Metal System Trace")
@@ -63,7 +71,7 @@ TO_THE_WORKER = (
     "--env", "HOME=/Users/a",
     "--env", "PATH=/usr/bin:/bin",
     "--launch", "--",
-    sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.worker", "/r/worker.json",
+    sys.executable, "-P", "-X", "faulthandler", "-m", "tracekit.workload.worker", "/r/worker.json",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from tracekit.base.identity import start_of
 from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
-from tracekit.journal import ClockAnchor
+from tracekit.workload.journal import ClockAnchor
 from tracekit.xctrace.clock import align
 from tracekit.xctrace.family import Family
 from tracekit.xctrace.staging import staging_files

@@ -16,7 +16,7 @@ from tracekit.tables import Tables
 from tracekit.tables.derived import asked
 from tracekit.tables.drift import Flaw
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.told import IDLE, OWN_REFERENCE, REFERENCE
+from tracekit.workload.told import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
 OF_MARKS = frozenset(

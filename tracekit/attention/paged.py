@@ -6,7 +6,7 @@ from tracekit.attention.dense import gathered, padding_mask, sdpa
 from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
 from tracekit.attention.problem import Problem
-from tracekit.calls import backend
+from tracekit.workload.calls import backend
 
 
 def paged_attention(

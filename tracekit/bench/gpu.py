@@ -7,8 +7,8 @@ from typing import Any
 from tracekit.base.errors import ToolError
 from tracekit.bench.document import Dispatch
 from tracekit.bench.subject import Prepared
-from tracekit.calls import backend
 from tracekit.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
+from tracekit.workload.calls import backend
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import psutil
 from tracekit.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
 from tracekit.base.errors import UsageError
 from tracekit.bench.shape import Shape
-from tracekit.calls import backend
 from tracekit.machine.triad import last_cache
+from tracekit.workload.calls import backend
 
 LARGEST_SYSTEM_CACHE = 96 << 20
 """Bytes of the largest system cache that an Apple chip is known to have."""

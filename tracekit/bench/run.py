@@ -19,9 +19,9 @@ from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject, Unavailable
 from tracekit.bench.subjects import chosen
-from tracekit.calls import backend
 from tracekit.machine.machine import describe as describe_machine
 from tracekit.recorder import Progress, quiet
+from tracekit.workload.calls import backend
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects.decode import Choice, paged
-from tracekit.calls import backend
 from tracekit.recorder import Progress, quiet
 from tracekit.suggestion import DecodeShape, Suggestion, suggest
+from tracekit.workload.calls import backend
 
 BLOCK_SIZES = (16, 32, 64)
 THREADGROUPS = (64, 128, 256, 512)

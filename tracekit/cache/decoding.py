@@ -12,7 +12,7 @@ from tracekit.cache.growing import GrowingCache
 from tracekit.cache.paged import PagedCache
 from tracekit.cache.rows import Rows, Sizes, expected
 from tracekit.cache.sliding import SlidingCache
-from tracekit.told import Gauge, Span, Told
+from tracekit.workload.told import Gauge, Span, Told
 
 Cache = GrowingCache | SlidingCache | PagedCache
 # A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.

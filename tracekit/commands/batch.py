@@ -65,7 +65,7 @@ def batch(
     from tracekit import console
     from tracekit.base.errors import UsageError
     from tracekit.batch import Choices, Plan, run_batch, wanted_tables
-    from tracekit.plan import seconds
+    from tracekit.workload.plan import seconds
 
     if scheduler and workers is not None:
         raise UsageError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracekit.commands import options
-from tracekit.parameters import (
+from tracekit.workload.parameters import (
     ActiveBlocks,
     Batch,
     BlockSize,

@@ -50,8 +50,8 @@ def parity(
     """
     from tracekit import console
     from tracekit.base.outputs import writing
-    from tracekit.calls import backend
     from tracekit.parity import GRID, available, chosen, document, named, run_parity
+    from tracekit.workload.calls import backend
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
     if list_:

@@ -16,8 +16,8 @@ from typing import Any
 from tracekit.base.errors import UsageError
 from tracekit.commands import options
 from tracekit.commands.signatures import Command, brought, options_of, signed
-from tracekit.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
-from tracekit.workload import Workload, find
+from tracekit.workload.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
+from tracekit.workload.workload import Workload, find
 
 _SECTION = re.compile(r"[A-Z][a-z]+:\n\s")
 

@@ -96,7 +96,7 @@ def _plan(config: Path | None) -> "NightPlan | None":
 
 def _defaults(plan: "NightPlan | None") -> list[Path]:
     from tracekit.base.errors import UsageError
-    from tracekit.plan import TRACES
+    from tracekit.workload.plan import TRACES
 
     wanted = [TRACES, *([plan.output] if plan else [])]
     there = [one for one in wanted if one.is_dir()]

@@ -91,8 +91,8 @@ def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
     from tracekit import console
-    from tracekit.plan import ANY_PROGRAM
-    from tracekit.workload import all_workloads
+    from tracekit.workload.plan import ANY_PROGRAM
+    from tracekit.workload.workload import all_workloads
 
     known = [(one.name, one.summary) for one in all_workloads(workloads)]
     program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")

@@ -7,7 +7,7 @@ import typer
 
 from tracekit.base.recording import Recording
 from tracekit.commands import options
-from tracekit.plan import Plan
+from tracekit.workload.plan import Plan
 
 
 def capture(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.plan import METAL_SYSTEM_TRACE
+from tracekit.workload.plan import METAL_SYSTEM_TRACE
 
 if TYPE_CHECKING:
     from tracekit.xctrace.templates.overview import Overview

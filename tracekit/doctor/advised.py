@@ -7,8 +7,8 @@ from tracekit.doctor import cache
 from tracekit.doctor.identity import identify
 from tracekit.doctor.surroundings import here
 from tracekit.machine.capabilities import Capabilities, advise
-from tracekit.plan import METAL_SYSTEM_TRACE, Plan
 from tracekit.recorder import Recorder
+from tracekit.workload.plan import METAL_SYSTEM_TRACE, Plan
 
 
 def known_of(recorder: Recorder) -> Capabilities | None:

@@ -8,11 +8,11 @@ from tracekit.base.recording import Provenance, Recording, now
 from tracekit.doctor.fact import Fact, failed, ok
 from tracekit.doctor.probe import DOSE, WORK, Dose
 from tracekit.host.recorder import HostRecorder
-from tracekit.plan import Plan
 from tracekit.recorder import Progress, quiet
 from tracekit.requests import request_for
 from tracekit.tables import Tables
-from tracekit.workload import load
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import load
 
 NAME = "probe: host recorder"
 _FIX = "Record any workload with `--recorder host`, and look at what it says."

@@ -9,14 +9,14 @@ from typing import get_args
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.base.recording import Provenance, Recording, now
-from tracekit.journal import WorkloadReport, fold
 from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.plan import Plan
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.requests import request_for
 from tracekit.tables import Tables
 from tracekit.toc import read_toc
-from tracekit.workload import load
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import load
 from tracekit.xctrace.counters import counter_set
 
 WORK = Path(__file__).with_name("probe_work.py")

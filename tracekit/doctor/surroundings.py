@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tracekit.base.errors import TracekitError
 from tracekit.machine.state import State, look
-from tracekit.plan import TRACES
+from tracekit.workload.plan import TRACES
 from tracekit.xctrace.command import Run, run
 from tracekit.xctrace.disk import Free, free_bytes
 from tracekit.xctrace.rivals import Rival, rivals

@@ -11,11 +11,11 @@ from tracekit.choice import GPUTRACE
 from tracekit.gputrace.metal import require_metal
 from tracekit.gputrace.patience import PATIENCE, Patience
 from tracekit.gputrace.process import SWITCH, end, finished_in_time, report_of, start
-from tracekit.journal import WorkloadReport
 from tracekit.machine import machine
-from tracekit.plan import Plan, check, discard, new_folder, require_place
 from tracekit.recorder import Progress, quiet
-from tracekit.worker import Spec, command
+from tracekit.workload.journal import WorkloadReport
+from tracekit.workload.plan import Plan, check, discard, new_folder, require_place
+from tracekit.workload.worker import Spec, command
 
 STEPS = 3  # a capture grows by all that a step touches
 UNTIMED = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tracekit.base.recording import Recording, save
 from tracekit.gputrace.patience import Patience
-from tracekit.journal import WorkloadReport, fold, unclosed
 from tracekit.recorder import Progress
-from tracekit.worker import Spec
+from tracekit.workload.journal import WorkloadReport, fold, unclosed
+from tracekit.workload.worker import Spec
 from tracekit.xctrace.command import end_group, ending, not_started
 from tracekit.xctrace.environment import distorts
 

@@ -18,7 +18,7 @@ from tracekit.base.stage import mark
 from tracekit.guardian.care import Order, Ward
 from tracekit.guardian.leftovers import end_leftovers, meant
 from tracekit.guardian.sizes import size
-from tracekit.journal import WorkloadReport, fold
+from tracekit.workload.journal import WorkloadReport, fold
 
 _CHUNK = 1 << 16
 _POLL = 0.1

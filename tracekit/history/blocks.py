@@ -19,7 +19,7 @@ from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import TracekitError
 from tracekit.history.sample import Sample
-from tracekit.told import OWN_REFERENCE, REFERENCE
+from tracekit.workload.told import OWN_REFERENCE, REFERENCE
 
 BLOCKS = 10
 LEAST_STEPS = 4

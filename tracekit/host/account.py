@@ -5,8 +5,8 @@ from dataclasses import replace
 from tracekit.base.recording import Recording
 from tracekit.host.export_writer import ExportTable
 from tracekit.host.mark_tables import GAUGES, MARKS, RESULTS
-from tracekit.journal import WorkloadReport, fold
 from tracekit.throughput import read_output
+from tracekit.workload.journal import WorkloadReport, fold
 
 
 def account(recording: Recording) -> WorkloadReport:

@@ -13,8 +13,8 @@ from tracekit.host.marks import Rows, export_marks
 from tracekit.host.sampler import Sample, read_samples
 from tracekit.host.session import Bundle, Session, load_session
 from tracekit.host.toc_writer import write_toc
-from tracekit.journal import WorkloadReport
 from tracekit.recorder import Progress
+from tracekit.workload.journal import WorkloadReport
 
 _START = ExportColumn("start", "Start", "start-time")
 _DURATION = ExportColumn("duration", "Duration", "duration")

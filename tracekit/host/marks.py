@@ -19,8 +19,8 @@ from tracekit.host.mark_tables import (
     STEP_MODEL,
     STEPS,
 )
-from tracekit.journal import WorkloadReport
-from tracekit.told import Work
+from tracekit.workload.journal import WorkloadReport
+from tracekit.workload.told import Work
 
 Rows = Iterator[tuple[Cell, ...]]
 

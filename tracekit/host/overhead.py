@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base.recording import Overhead
-from tracekit.journal import Block, WorkloadReport
+from tracekit.workload.journal import Block, WorkloadReport
 
 FEWEST_PAIRS = 4
 _DRAWS = 2000

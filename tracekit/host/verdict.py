@@ -9,8 +9,8 @@ from tracekit.host.attached import ONLY_SAMPLES
 from tracekit.host.overhead import overhead
 from tracekit.host.session import Session
 from tracekit.host.watch import End
-from tracekit.journal import WorkloadReport, fold, unclosed
 from tracekit.recorder import Launch, Recorded
+from tracekit.workload.journal import WorkloadReport, fold, unclosed
 
 
 @dataclass(frozen=True)

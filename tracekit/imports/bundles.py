@@ -13,9 +13,9 @@ from tracekit.base.unpacking import unpack_bundle
 from tracekit.choice import choose
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import name_of
-from tracekit.plan import claimed, discard, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.tables.in_place import leave_in_place
+from tracekit.workload.plan import claimed, discard, kept_unless_misused
 from tracekit.xctrace.tool import find_xctrace
 
 

@@ -11,10 +11,10 @@ from tracekit.base.recording import Provenance, Recording, now
 from tracekit.base.stage import stage
 from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import Source
-from tracekit.plan import claimed, kept_unless_misused
 from tracekit.recorder import Progress
 from tracekit.tables.exports import identify
 from tracekit.toc import read_toc
+from tracekit.workload.plan import claimed, kept_unless_misused
 
 
 def bring_exports(

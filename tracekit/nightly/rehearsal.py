@@ -19,7 +19,7 @@ from tracekit.history.night import Entry, Night
 from tracekit.nightly.folder import nights_in
 from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
 from tracekit.sitting.repository import repository
-from tracekit.workload import find
+from tracekit.workload.workload import find
 
 _NIGHTS = 5
 COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tracekit import plan
 from tracekit.base.amounts import size_of
 from tracekit.base.errors import UsageError
 from tracekit.nightplan.kind import Kind, bounded, refused
 from tracekit.nightplan.mistakes import UnfitError
+from tracekit.workload import plan
 
 _TIMES = 'Write "300ms", "5s", "10m" or "2h".'
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tracekit.machine.state import StateLimits
-from tracekit.plan import METAL_SYSTEM_TRACE
+from tracekit.workload.plan import METAL_SYSTEM_TRACE
 
 Scale = Literal["ratio", "difference"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightplan.given import Given
 from tracekit.nightplan.mistakes import Mistakes
-from tracekit.plan import ANY_PROGRAM
-from tracekit.workload import Workload, find
+from tracekit.workload.plan import ANY_PROGRAM
+from tracekit.workload.workload import Workload, find
 
 
 def check_work(

@@ -10,7 +10,7 @@ from tracekit.attention.metal import paged_decode
 from tracekit.attention.plan import Kernel, plan
 from tracekit.base.errors import UsageError
 from tracekit.base.nearest import require
-from tracekit.calls import backend
+from tracekit.workload.calls import backend
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
 Attend = Callable[[Problem, list[int], float], mx.array]

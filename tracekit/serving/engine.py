@@ -11,7 +11,7 @@ import numpy as np
 from tracekit.serving.clock import Clock
 from tracekit.serving.schedule import Job
 from tracekit.serving.scheduler import Chunk, Plan, Scheduler, Sequence
-from tracekit.told import IDLE, Gauge, Measured, Request, Span, Told
+from tracekit.workload.told import IDLE, Gauge, Measured, Request, Span, Told
 
 LONGEST_IDLE = 50_000_000
 """Nanoseconds that a tick waits for load at most, so that a stop is heard."""

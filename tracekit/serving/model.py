@@ -8,10 +8,10 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.attention import Problem, append, append_run, attend, check_heads, sdpa
-from tracekit.calls import backend
 from tracekit.custom_kernel import LEAST_BUFFER
 from tracekit.memory import require_memory
 from tracekit.serving.scheduler import Chunk, Sequence
+from tracekit.workload.calls import backend
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""

@@ -12,8 +12,8 @@ from tracekit.serving.model import Model, Shape
 from tracekit.serving.rehearsal import Cost, measure, rehearse, verify
 from tracekit.serving.schedule import Job, Load, draw_schedule
 from tracekit.serving.scheduler import Plan, Scheduler
-from tracekit.step import Step
-from tracekit.told import Measured, Told
+from tracekit.workload.step import Step
+from tracekit.workload.told import Measured, Told
 
 MILLISECOND = 1_000_000
 

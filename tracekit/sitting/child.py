@@ -15,8 +15,17 @@ import psutil
 from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.program import ending, last_words
-from tracekit.turns import PROTOCOL, Answer, Request, answer_of, line_of
-from tracekit.turns.protocol import Canary, Finish, Finished, Hello, Prepare, Ready, Turn, Turned
+from tracekit.workload.turns import PROTOCOL, Answer, Request, answer_of, line_of
+from tracekit.workload.turns.protocol import (
+    Canary,
+    Finish,
+    Finished,
+    Hello,
+    Prepare,
+    Ready,
+    Turn,
+    Turned,
+)
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.side import Side
 from tracekit.sitting.starting import Bounds, started
 from tracekit.sitting.values import quantities_of, require_steps, values_of
-from tracekit.turns.protocol import Canary, Prepare, Turn, Turned
+from tracekit.workload.turns.protocol import Canary, Prepare, Turn, Turned
 
 LEAST = 5
 """Steps of a turn, at least."""

@@ -14,7 +14,7 @@ from tracekit.nightplan import Capture, NightPlan
 from tracekit.sitting.child import PATIENCE, Patience
 from tracekit.sitting.side import Side, candidate_of, reference_of
 from tracekit.sitting.starting import Bounds, started
-from tracekit.turns.protocol import Ready
+from tracekit.workload.turns.protocol import Ready
 
 log = logging.getLogger(__name__)
 

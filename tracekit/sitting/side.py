@@ -16,8 +16,8 @@ from tracekit.machine import machine
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.sitting.repository import repository
 from tracekit.sitting.worktree import Worktree, checked_out
-from tracekit.turns.protocol import Hello
-from tracekit.workload import find
+from tracekit.workload.turns.protocol import Hello
+from tracekit.workload.workload import find
 from tracekit.xctrace.environment import own_environment
 
 # What points a Python to the modules, or the environment, of another one.

@@ -13,7 +13,7 @@ from tracekit.base.uninterrupted import uninterrupted
 from tracekit.guardian import Care, Guardian, end_leftovers
 from tracekit.sitting.child import PATIENCE, Child, Patience
 from tracekit.sitting.side import Side
-from tracekit.turns import command
+from tracekit.workload.turns import command
 
 # It leaves after its step once it is asked; what it started may need to be told.
 _CARE = Care(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), group=True)

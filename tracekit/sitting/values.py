@@ -13,7 +13,7 @@ from tracekit.base.recording import Overhead
 from tracekit.history.gate import Quantity
 from tracekit.history.night import Pair, Values
 from tracekit.history.spread import quantile
-from tracekit.turns.protocol import Finished, Turned
+from tracekit.workload.turns.protocol import Finished, Turned
 
 ENOUGH = 100
 """Steps of a turn from which its 99th percentile is told."""

@@ -14,8 +14,8 @@ import msgspec
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.journal import WorkloadReport, fold, unclosed
 from tracekit.recorder import Attach, Progress, Warmed
+from tracekit.workload.journal import WorkloadReport, fold, unclosed
 from tracekit.xctrace.command import end_group, ending, not_started
 from tracekit.xctrace.environment import own_environment
 from tracekit.xctrace.progress_lines import Account, State

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tracekit.base.recording import Recording
 from tracekit.guardian.sizes import size
-from tracekit.journal import WorkloadReport, fold
 from tracekit.recorder import Launch, Progress, Request, journal_of
+from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.xctrace import staging
 from tracekit.xctrace.attached_worker import WorkerPatience
 from tracekit.xctrace.claim import Claim, Premises

@@ -4,8 +4,8 @@ import shlex
 from dataclasses import dataclass
 
 from tracekit.base.errors import ToolError
-from tracekit.journal import WorkloadReport
 from tracekit.toc import TocRun
+from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace.command import Completed, ending, failure
 from tracekit.xctrace.counters import no_counters
 from tracekit.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize

@@ -7,9 +7,9 @@ from pathlib import Path
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.recording import Process, Recording, now
 from tracekit.guardian import Guardian, end_leftovers, meant
-from tracekit.journal import WorkloadReport
 from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.toc import TocRun, read_toc
+from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace import exporting
 from tracekit.xctrace.attached_worker import AttachedWorker
 from tracekit.xctrace.attempts import Attempt, Manner, Means, Task, attempts, worker_report

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.journal import fold
 from tracekit.machine.telemetry import Machine, beside, following
 from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.workload.journal import fold
 
 PATIENCE = 10.0
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fake_macmon import install_macmon
-from tracekit.journal import fold
 from tracekit.machine.telemetry import Machine, beside, ioreg
 from tracekit.machine.telemetry.monitors import Poll, choose
-from tracekit.told import Gauge
+from tracekit.workload.journal import fold
+from tracekit.workload.told import Gauge
 
 PATIENCE = 10.0
 

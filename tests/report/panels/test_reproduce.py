@@ -12,7 +12,7 @@ def test_a_workload_can_be_run_again_with_its_parameters(host_run: Any) -> None:
         "tracekit capture --workload paged --batch 16 --dtype float16 --no-ragged "
         "--recorder host --time-limit 5s"
     )
-    assert context["command_lines"] == ["python3 -m tracekit.worker 'a b.json'"]
+    assert context["command_lines"] == ["python3 -m tracekit.workload.worker 'a b.json'"]
 
 
 @pytest.mark.parametrize(

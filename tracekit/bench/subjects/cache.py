@@ -10,9 +10,9 @@ import numpy as np
 from tracekit.attention import append, append_run
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject
-from tracekit.calls import backend
-from tracekit.step import Step
-from tracekit.told import Work
+from tracekit.workload.calls import backend
+from tracekit.workload.step import Step
+from tracekit.workload.told import Work
 
 
 def _append(inputs: Inputs) -> Prepared:

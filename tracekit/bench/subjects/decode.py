@@ -21,8 +21,8 @@ from tracekit.attention.problem import check_head_dim
 from tracekit.base.errors import UsageError
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.calls import backend, step_of
 from tracekit.traffic import Traffic
+from tracekit.workload.calls import backend, step_of
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
 Call = Callable[[mx.array, int], mx.array]

@@ -8,7 +8,6 @@ import mlx.core as mx
 
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.calls import backend, step_of
 from tracekit.norm import (
     Problem,
     compiled,
@@ -20,6 +19,7 @@ from tracekit.norm import (
     separate_traffic,
 )
 from tracekit.traffic import Traffic
+from tracekit.workload.calls import backend, step_of
 
 
 def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:

@@ -13,8 +13,8 @@ from tracekit.base.agreement import as_float64, relative_error
 from tracekit.base.units import size
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject, Unavailable
-from tracekit.calls import backend, step_of
 from tracekit.traffic import Traffic
+from tracekit.workload.calls import backend, step_of
 
 _COPIES = 4  # of the scores: scaled, masked, their exponentials, and in the elements' own type
 _CHECKED = 64  # queries at either end that are compared with float64

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO
 
 from tracekit.base.errors import TracekitError
-from tracekit.journal import ClockAnchor, Journal
 from tracekit.machine.telemetry.monitors import (
     PERIOD,
     Choice,
@@ -23,6 +22,7 @@ from tracekit.machine.telemetry.monitors import (
     choose,
 )
 from tracekit.machine.telemetry.reading import Taken
+from tracekit.workload.journal import ClockAnchor, Journal
 
 _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample

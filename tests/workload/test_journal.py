@@ -1,0 +1,194 @@
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import RecordingError
+from tracekit.workload.journal import (
+    Block,
+    ClockAnchor,
+    Journal,
+    Phase,
+    Specialization,
+    StepMark,
+    WorkloadReport,
+    fold,
+    unclosed,
+)
+from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "workload.jsonl")
+
+
+def test_marks_become_a_report(journal: Journal) -> None:
+    journal.write("about", workload="gemm", pid=7, state="preparing")
+    journal.write("anchor", monotonic=5, epoch=1005)
+    journal.write("phase", name="prepare", start=10)
+    journal.write("model", tokens=4, bytes_read=100, flops=8)
+    journal.write("specialization", name="k", at=11)
+    journal.write("phase", name="steady", start=20)
+    journal.write("step", phase="steady", start=20, submitted=21, completed=25)
+    journal.write("step", phase="steady", start=26, submitted=27, completed=31)
+    journal.write("block", recorded=True, start=20, end=32, steps=2)
+    journal.write("warning", text="It rains.")
+    journal.write("end", at=40)
+    journal.write("result", name="max_error", value=0.5)
+    journal.write("result", name="ttft_p50", value=None, unit="ns", better="lower", reason="none")
+    journal.write("variant", variant="sdpa", tokens=4, flops=9)
+    journal.write("step", phase="steady", start=32, submitted=33, completed=34, variant="sdpa")
+    journal.write("span", name="admit", start=32, end=33)
+    journal.write("gauge", name="used_blocks", value=7, at=34, unit="count")
+    journal.write("request", number=0, scheduled=30, prompt_tokens=5, output_tokens=2, tokens=[34])
+    journal.write("memory", phase="steady", what="resident", bytes=4096, at=35)
+    journal.write("memory", phase="steady", what="footprint", bytes=None, at=35, reason="no Mac")
+    journal.write("about", state="done", complete=True)
+    journal.close()
+
+    assert fold(journal.path) == WorkloadReport(
+        workload="gemm",
+        pid=7,
+        state="done",
+        complete=True,
+        model=Work(tokens=4, bytes_read=100, flops=8),
+        anchors=(ClockAnchor(5, 1005),),
+        phases=(Phase("prepare", 10, 20), Phase("steady", 20, 40)),
+        steps=(
+            StepMark("steady", 20, 21, 25),
+            StepMark("steady", 26, 27, 31),
+            StepMark("steady", 32, 33, 34, variant="sdpa"),
+        ),
+        variants={"sdpa": Work(tokens=4, flops=9)},
+        spans=(Span("admit", 32, 33),),
+        gauges=(Gauge("used_blocks", 7, 34, "count"),),
+        requests=(Request(0, 30, 5, 2, tokens=(34,)),),
+        blocks=(Block(recorded=True, start=20, end=32, steps=2),),
+        specializations=(Specialization("k", 11),),
+        memory=(
+            Memory("steady", "resident", 4096, 35),
+            Memory("steady", "footprint", None, 35, "no Mac"),
+        ),
+        results={
+            "max_error": Measured(0.5),
+            "ttft_p50": Measured(None, "ns", "lower", "none"),
+        },
+        warnings=("It rains.",),
+    )
+
+
+def test_a_phase_that_was_left_keeps_its_end(journal: Journal) -> None:
+    journal.write("phase", name="steady", start=10)
+    journal.write("left", at=20)
+    journal.write("phase", name="overhead", start=30)
+    journal.write("left", at=40)
+    journal.write("end", at=50)
+    journal.close()
+    assert fold(journal.path).phases == (Phase("steady", 10, 20), Phase("overhead", 30, 40))
+
+
+def test_cut_anywhere_every_whole_line_counts(journal: Journal) -> None:
+    journal.write("phase", name="steady", start=0)
+    for number in range(3):
+        journal.write("step", phase="steady", start=number, submitted=number, completed=number)
+    journal.close()
+    text = journal.path.read_bytes()
+    for cut in range(len(text) + 1):
+        journal.path.write_bytes(text[:cut])
+        report = fold(journal.path)
+        # a line is whole without its newline too
+        whole = sum(text[:cut].count(b'"completed":%d}' % number) for number in range(3))
+        assert len(report.steps) == whole
+        assert report.unreadable <= 1
+
+
+def test_an_open_phase_ends_with_the_last_step(journal: Journal) -> None:
+    journal.write("phase", name="steady", start=5)
+    journal.write("step", phase="steady", start=5, submitted=6, completed=9)
+    journal.close()
+    assert fold(journal.path).phases == (Phase("steady", 5, 9),)
+
+
+def test_a_phase_without_steps_does_not_end_before_it_began(journal: Journal) -> None:
+    journal.write("step", phase="warm-up", start=1, submitted=2, completed=3)
+    journal.write("phase", name="steady", start=5)
+    journal.close()
+    assert fold(journal.path).phases == (Phase("steady", 5, 5),)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"{", id="cut"),
+        pytest.param(b"[1]", id="no object"),
+        pytest.param(b'{"mark":"step","phase":"steady"}', id="fields missing"),
+        pytest.param(b'{"mark":"phase","name":7,"start":1}', id="wrong type"),
+        pytest.param(b'{"mark":"end"}', id="no time"),
+        pytest.param(b'{"mark":"about","pid":"many"}', id="about nonsense"),
+        pytest.param(b"\xff\xfe\x00", id="bytes"),
+    ],
+)
+def test_what_cannot_be_understood_is_counted(journal: Journal, line: bytes) -> None:
+    journal.write("about", workload="gemm")
+    journal.close()
+    journal.path.write_bytes(journal.path.read_bytes() + line + b"\n")
+    report = fold(journal.path)
+    assert report.unreadable == 1
+    assert report.workload == "gemm"
+
+
+def test_marks_of_a_newer_worker_are_left_out(journal: Journal) -> None:
+    journal.write("mood", value="good")
+    journal.write("about", workload="gemm", mood="good")
+    journal.close()
+    report = fold(journal.path)
+    assert (report.workload, report.unreadable) == ("gemm", 0)
+
+
+def test_no_journal_is_an_empty_report(tmp_path: Path) -> None:
+    assert fold(tmp_path / "nothing") == WorkloadReport()
+
+
+def test_an_account_that_nobody_closed_has_failed() -> None:
+    report = unclosed(WorkloadReport(state="steady"), "It died.")
+    assert (report.state, report.error) == ("failed", "It died.")
+
+
+def test_an_account_that_nobody_closed_and_nothing_explains_was_interrupted() -> None:
+    assert unclosed(WorkloadReport(state="steady"), "").state == "interrupted"
+
+
+def test_a_closed_account_stays_as_it_is() -> None:
+    closed = WorkloadReport(state="interrupted", complete=True)
+    assert unclosed(closed, "It died.") == closed
+
+
+def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="cannot be written: No such file or directory"):
+        Journal(tmp_path / "missing" / "workload.jsonl")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "workload.jsonl"
+    path.symlink_to("/dev/full")
+    journal = Journal(path)
+    with pytest.raises(RecordingError, match="No space left on device"):
+        journal.write("phase", name="steady", start=1)
+    journal.close()
+
+
+def test_a_clock_anchor_reads_both_clocks() -> None:
+    first, second = ClockAnchor.now(), ClockAnchor.now()
+    assert 0 < first.monotonic <= second.monotonic
+    assert first.epoch > 1_700_000_000_000_000_000
+
+
+def test_a_result_that_is_no_number_costs_nothing_else(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "w.jsonl")
+    journal.write("about", backend="cpu")
+    journal.write("result", name="error", value=float("nan"))
+    journal.close()
+    report = fold(tmp_path / "w.jsonl")
+    assert (report.backend, report.results) == ("cpu", {"error": Measured(None)})
+    assert report.unreadable == 0

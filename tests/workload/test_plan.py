@@ -1,0 +1,121 @@
+"""What a user asks to record."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Provenance, Recording
+from tracekit.workload.plan import Plan, check, claim, new_folder, seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10s", 10.0), ("1500ms", 1.5), ("2m", 120.0), ("1h", 3600.0), ("2.5s", 2.5), ("7", 7.0)],
+)
+def test_time_limits_are_read_with_their_units(text: str, expected: float) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0s", "ten", "-3s", "5 days", "1m30s", "0.0ms", "s"])
+def test_what_is_no_time_limit_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not a time limit") as error:
+        seconds(text)
+    assert "10s" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(Plan(), id="nothing"),
+        pytest.param(Plan(command=("ls",), attach=7), id="two-things"),
+    ],
+)
+def test_a_plan_says_just_one_thing_to_record(plan: Plan) -> None:
+    with pytest.raises(UsageError, match="Say what to record"):
+        check(plan)
+
+
+def test_a_run_is_named_after_what_is_recorded() -> None:
+    assert Plan(command=("/opt/bin/llama bench", "-m")).name == "llama-bench"
+    assert Plan(attach=4711).name == "pid-4711"
+
+
+def test_a_folder_with_something_in_it_is_never_taken(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not an empty folder"):
+        claim(tmp_path, "paged", Provenance())
+    assert (tmp_path / "old.txt").read_text() == "mine"
+
+
+def test_an_empty_folder_and_a_new_one_are_taken(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert claim(empty, "paged", Provenance()) == empty
+    assert claim(tmp_path / "a" / "b", "paged", Provenance()).is_dir()
+
+
+def test_without_a_folder_each_run_gets_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = {claim(None, "paged", Provenance()) for _ in range(3)}
+    assert len(made) == 3
+    assert all(one.parts[:2] == ("bench", "traces") and one.is_dir() for one in made)
+
+
+def test_of_two_who_want_one_folder_at_once_only_one_gets_it(tmp_path: Path) -> None:
+    claim(tmp_path / "run", "paged", Provenance())
+    with pytest.raises(UsageError, match="not an empty folder"):
+        claim(tmp_path / "run", "paged", Provenance())
+
+
+def test_a_claim_is_whole_from_its_first_moment(tmp_path: Path) -> None:
+    """Nobody ever sees an empty `recording.json`, nor is what a killed claim left in the way."""
+    given = Provenance(created="2026-11-20T02:30:00.000+00:00", recorder="host")
+    (tmp_path / ".recording.json.unfinished-0a1b2c3d").write_bytes(b"{")
+    recording = Recording(claim(tmp_path, "paged", given))
+    assert recording.provenance() == given
+    assert sorted(one.name for one in tmp_path.iterdir()) == [
+        ".recording.json.unfinished-0a1b2c3d",
+        "recording.json",
+    ]
+
+
+def test_a_file_system_without_links_can_be_claimed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    given = Provenance(recorder="host")
+    assert Recording(claim(tmp_path / "run", "paged", given)).provenance() == given
+    with pytest.raises(UsageError, match="not an empty folder"):
+        claim(tmp_path / "run", "paged", given)
+
+
+def test_a_folder_that_is_gone_is_no_place_to_record_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="is gone"):
+        new_folder(Plan(command=("ls",), output=tmp_path / "run"), Provenance())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        claim(tmp_path / ("x" * 300), "paged", Provenance())
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(UsageError, match="cannot be made"):
+        claim(file / "run", "paged", Provenance())

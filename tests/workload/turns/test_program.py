@@ -1,0 +1,109 @@
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.workload.turns import Request
+from tracekit.workload.turns.protocol import Canary, Finish, Prepare, Turn
+
+Start = Callable[..., Any]
+
+
+def naps(workloads: Path, **parameters: Any) -> Request:
+    return Request(prepare=Prepare("naps", workloads, parameters, 2))
+
+
+def test_a_whole_life(line: Start, workloads: Path) -> None:
+    child = line()
+    hello = child.hear().hello
+    assert hello.protocol == 1
+    assert hello.pid == child.process.pid
+    assert child.ask(naps(workloads)).ready.backend == "cpu"
+    assert len(child.ask(Request(turn=Turn(0.0))).turn.times) == 5
+    assert child.ask(Request(canary=Canary(seconds=0.0))).canary.nanoseconds > 0
+    assert child.ask(Request(finish=Finish())).finished.results["depth"].value == 0.25
+    assert child.end() == (0, "prepared\n")
+
+
+def test_a_workload_that_reads_finds_nothing(line: Start, workloads: Path) -> None:
+    child = line()
+    child.hear()
+    child.send(naps(workloads, trick="read"))
+    child.send(Request(turn=Turn(0.0)))
+    assert child.hear().ready is not None
+    assert len(child.hear().turn.times) == 5
+
+
+def test_a_failure_is_answered_and_its_traceback_kept(line: Start, workloads: Path) -> None:
+    child = line()
+    child.hear()
+    child.ask(naps(workloads, trick="fail"))
+    failed = child.ask(Request(turn=Turn(0.0, 9))).failed
+    assert (failed.message, failed.exit_code) == ("The workload failed: RuntimeError", 3)
+    code, said = child.end()
+    assert code == 3
+    assert "Traceback" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "code"),
+    [
+        (b"what?\n", "What was asked is no request", 3),
+        (Request(prepare=Prepare("nap-s")), "There is no workload 'nap-s'.", 2),
+        (Request(turn=Turn(1.0)), "A turn was asked of a child that nothing was prepared in.", 3),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    line: Start, asked: Request | bytes, message: str, code: int
+) -> None:
+    child = line()
+    child.hear()
+    failed = child.ask(asked).failed
+    assert failed.message.startswith(message)
+    assert failed.exit_code == code
+    assert child.end() == (code, "")
+
+
+def test_who_is_asked_no_more_leaves(line: Start) -> None:
+    child = line()
+    child.hear()
+    assert child.end() == (130, "")
+
+
+def test_who_is_asked_no_more_leaves_after_the_step(line: Start, workloads: Path) -> None:
+    child = line()
+    child.hear()
+    child.ask(naps(workloads))
+    child.send(Request(turn=Turn(60.0)))
+    time.sleep(0.1)
+    begun = time.monotonic()
+    assert child.end() == (130, "prepared\n")
+    assert time.monotonic() - begun < 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_ends_it_after_the_step_and_no_turn_is_told(
+    line: Start, workloads: Path, number: int, busy: bool
+) -> None:
+    child = line()
+    child.hear()
+    child.ask(naps(workloads))
+    if busy:
+        child.send(Request(turn=Turn(60.0)))
+        time.sleep(0.1)
+    os.kill(child.process.pid, number)
+    assert child.process.wait(10) == 130
+    assert child.process.stdout.read() == b""
+
+
+def test_it_ends_when_nobody_hears_it(line: Start, workloads: Path) -> None:
+    child = line()
+    child.hear()
+    child.process.stdout.close()
+    child.send(naps(workloads))
+    assert child.process.wait(10) == 130

@@ -1,0 +1,161 @@
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.workload.step import Step
+from tracekit.workload.told import IDLE, Measured, Work
+from tracekit.workload.turns import Request
+from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Turn, Turned
+from tracekit.workload.turns.resident import Notes, Resident, hello, turned
+from tracekit.workload.worker.loop import Stop
+
+
+@pytest.fixture
+def resident() -> Iterator[Resident]:
+    yield Resident(Stop())
+    gc.unfreeze()
+
+
+def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: Any) -> Ready:
+    asked = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
+    ready = resident.heed(Request(prepare=asked)).ready
+    assert ready is not None
+    return ready
+
+
+def step_on(resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0) -> Turned:
+    turn = resident.heed(Request(turn=Turn(seconds, least, wake))).turn
+    assert turn is not None
+    return turn
+
+
+def finish(resident: Resident) -> dict[str, Measured]:
+    finished = resident.heed(Request(finish=Finish())).finished
+    assert finished is not None
+    return finished.results
+
+
+def test_it_is_warm_once_it_is_ready(resident: Resident, workloads: Path) -> None:
+    ready = prepare(resident, workloads, warmup=4)
+    assert (ready.backend, ready.tokens, ready.steps, ready.warnings) == ("cpu", 3, 4, ())
+    assert ready.last > 0
+
+
+def test_new_pipelines_make_the_warm_up_longer(resident: Resident, workloads: Path) -> None:
+    assert prepare(resident, workloads, trick="compile").steps == 4
+
+
+def test_a_warm_up_that_never_calms_down_is_told(resident: Resident, workloads: Path) -> None:
+    ready = prepare(resident, workloads, trick="churn")
+    assert ready.steps == 64
+    assert "before 2 steps in a row brought no new pipeline" in ready.warnings[0]
+
+
+def test_without_warm_up_no_step_is_made(resident: Resident, workloads: Path) -> None:
+    ready = prepare(resident, workloads, warmup=0)
+    assert (ready.steps, ready.last) == (0, 0)
+
+
+def test_a_turn_makes_its_fewest_steps(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads)
+    turn = step_on(resident, least=7)
+    assert len(turn.times) == 7
+    assert (turn.tokens, turn.idle, turn.variants, turn.exhausted) == (21, 0, (), False)
+    assert all(one > 0 for one in turn.times)
+    assert sum(turn.times) <= turn.length
+
+
+def test_a_turn_lasts_its_time(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, seconds=0.002)
+    turn = step_on(resident, seconds=0.05)
+    assert 0.045e9 < turn.length < 0.5e9
+    assert min(turn.times) >= 0.002e9
+
+
+def test_steps_that_wake_it_are_nobody_s(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, warmup=1, seconds=0.001)
+    turn = step_on(resident, wake=0.02)
+    assert len(turn.times) == 5
+    assert finish(resident)["steps"].value > 8
+
+
+def test_each_turn_tells_its_own_steps(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads)
+    assert [len(step_on(resident, least=one).times) for one in (5, 6)] == [5, 6]
+
+
+def test_pipelines_that_a_turn_makes_are_named(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, trick="compile")
+    assert step_on(resident, least=16).specializations == ("kernel-20",)
+    assert step_on(resident).specializations == ()
+
+
+def test_steps_that_wait_for_load_are_told_apart(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, warmup=2, trick="idle")
+    turn = step_on(resident, least=4)
+    assert (len(turn.times), turn.idle, turn.variants) == (2, 2, ())
+    assert turn.tokens == 3 + 5
+
+
+def test_work_that_runs_out_is_told(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads, warmup=2, trick="exhausted")
+    first, second = step_on(resident, seconds=1), step_on(resident, seconds=1)
+    assert (len(first.times), first.exhausted) == (5, True)
+    assert second == Turned(exhausted=True)
+
+
+def test_the_work_begins_once_and_is_asked_at_the_end(resident: Resident, workloads: Path) -> None:
+    prepare(resident, workloads)
+    step_on(resident)
+    step_on(resident)
+    results = finish(resident)
+    assert results["begun"] == Measured(1)
+    assert results["depth"] == Measured(0.25)
+    assert results["steps"].value == 12
+
+
+def test_who_was_never_asked_to_work_has_nothing_to_say(resident: Resident) -> None:
+    assert finish(resident) == {}
+
+
+def test_a_turn_needs_work(resident: Resident) -> None:
+    with pytest.raises(InputError, match="nothing was prepared"):
+        step_on(resident)
+
+
+def test_a_wrong_parameter_is_refused(resident: Resident, workloads: Path) -> None:
+    with pytest.raises(UsageError, match="has no parameter 'depth'"):
+        prepare(resident, workloads, depth=1)
+
+
+def test_tokens_are_those_of_the_variant() -> None:
+    step = Step(
+        submit=lambda: None,
+        wait=lambda _: None,
+        backend="cpu",
+        tokens=100,
+        variants={"paged": Work(tokens=7), "sdpa": Work(tokens=5)},
+    )
+    notes = Notes()
+    for start, values in ((10, {"variant": "paged"}), (20, {"variant": "sdpa", "tokens": 1})):
+        notes.mark("step", start=start, submitted=start, completed=start + 4, **values)
+    notes.mark("step", start=30, submitted=31, completed=39, variant=IDLE)
+    assert turned(notes, step) == Turned((4, 4), 1, 8, 29, ("paged", "sdpa"))
+
+
+def test_marks_that_nobody_asks_for_are_not_kept() -> None:
+    notes = Notes()
+    notes.mark("span", name="readback", start=1, end=2)
+    notes.enter("steady", "steady")
+    assert (notes.steps, notes.made, notes.warnings) == ([], [], [])
+
+
+def test_it_says_what_it_is() -> None:
+    words = hello()
+    assert words.protocol == 1
+    assert words.tracekit
+    assert words.pid > 0

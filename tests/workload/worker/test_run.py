@@ -1,0 +1,378 @@
+"""The worker as recorders see it: a program, a journal, an exit code."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.told import Measured
+from tracekit.workload.worker import Spec, command
+
+Finish = Callable[[], tuple[int, str]]
+Start = Callable[[], subprocess.Popen[str]]
+When = Callable[[Callable[[WorkloadReport], bool]], WorkloadReport]
+MakeSpec = Callable[..., Spec]
+
+NAPS_THAT = '''
+import os
+import time
+from tracekit.errors import UsageError
+from tracekit.workload import Step, workload
+
+made = 0
+
+def wait(_):
+    global made
+    made += 1
+    {step}
+
+@workload
+def naps(size: int = 1) -> Step:
+    """Sleep a little in each step."""
+    {prepare}
+    return Step(submit=lambda: None, wait=wait, backend="cpu", specializations={pipelines})
+'''
+
+
+def naps_that(
+    step: str = "time.sleep(0.001)", prepare: str = "pass", pipelines: str = "frozenset"
+) -> str:
+    return NAPS_THAT.format(step=step, prepare=prepare, pipelines=pipelines)
+
+
+def saved(spec: Spec) -> WorkloadReport:
+    return msgspec.json.decode(spec.report.read_bytes(), type=WorkloadReport)
+
+
+def count(report: WorkloadReport, phase: str) -> int:
+    return sum(step.phase == phase for step in report.steps)
+
+
+def test_a_whole_life(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(parameters={"seconds": 0.001})
+    assert finish() == (0, "")
+    report = saved(spec)
+    assert report == fold(spec.journal)
+    assert (report.state, report.complete, report.error) == ("done", True, "")
+    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "steady"]
+    assert (count(report, "warm-up"), count(report, "steady")) == (2, 5)
+    assert (report.workload, report.parameters) == ("naps", {"seconds": 0.001})
+    assert (report.model.tokens, report.model.flops, report.backend) == (3, 7, "cpu")
+    assert report.results == {"depth": Measured(0.25)}
+    assert report.pid > 0
+    assert report.process
+    assert len(report.anchors) == 2
+
+
+def test_moments_are_in_order(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec()
+    finish()
+    report = fold(spec.journal)
+    ends = [phase.end for phase in report.phases]
+    assert all(end is not None for end in ends)
+    assert ends[:-1] == [phase.start for phase in report.phases[1:]]
+    for step in report.steps:
+        assert step.start <= step.submitted <= step.completed
+        assert step.completed - step.submitted >= 2_000_000
+    steady = report.phases[-1]
+    assert all(step.start >= steady.start for step in report.steps if step.phase == "steady")
+
+
+def test_time_ends_the_steady_phase(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(repeats=None, seconds=0.2)
+    assert finish()[0] == 0
+    steady = fold(spec.journal).phases[-1]
+    assert steady.end is not None
+    assert steady.end - steady.start >= 200_000_000
+
+
+def test_some_steps_are_made_however_short_the_time(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(repeats=None, seconds=0.001, limit_from="launch")
+    assert finish()[0] == 0
+    assert count(fold(spec.journal), "steady") == 3
+
+
+def test_a_limit_from_launch_counts_the_warm_up(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(repeats=None, seconds=2, limit_from="launch", parameters={"seconds": 0.01})
+    assert finish()[0] == 0
+    report = fold(spec.journal)
+    # it ends a second before the limit
+    assert 3 <= count(report, "steady") <= 100
+
+
+def test_overhead_blocks_stand_abba(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(measure_overhead=True, settle=0.001, parameters={"seconds": 0.02})
+    assert finish()[0] == 0
+    report = fold(spec.journal)
+    assert report.phases[-1].name == "overhead"
+    order = "".join("A" if block.recorded else "B" for block in report.blocks)
+    assert len(order) >= 12
+    assert ("ABBA" * len(order)).startswith(order)
+    assert len({block.steps for block in report.blocks}) == 1
+    recorded = sum(block.steps for block in report.blocks if block.recorded)
+    assert count(report, "overhead") == recorded
+    sampling = [line for line in spec.journal.read_text().splitlines() if '"sampling"' in line]
+    assert '"on":true' in sampling[-1]
+
+
+def test_steps_too_long_to_compare_are_told(make_spec: MakeSpec, finish: Finish) -> None:
+    text = naps_that(step="time.sleep(0.6 if made > 3 else 0)")
+    spec = make_spec(text, repeats=2, measure_overhead=True)
+    assert finish()[0] == 0
+    report = fold(spec.journal)
+    assert report.blocks == ()
+    (warning,) = report.warnings
+    assert re.fullmatch(r"Steps of 0\.\d s are too long to measure what recording costs\.", warning)
+
+
+def test_the_warm_up_waits_for_new_pipelines(make_spec: MakeSpec, finish: Finish) -> None:
+    names = 'lambda: frozenset(f"k{n}" for n in range(min(made, 4) + 1))'
+    spec = make_spec(naps_that(pipelines=names), warmup=3)
+    assert finish()[0] == 0
+    report = fold(spec.journal)
+    assert [one.name for one in report.specializations] == ["k0", "k1", "k2", "k3", "k4"]
+    assert count(report, "warm-up") == 4 + 3
+    steady = report.phases[-1]
+    assert all(one.at < steady.start for one in report.specializations)
+
+
+def test_a_warm_up_that_never_calms_down_is_bounded(make_spec: MakeSpec, finish: Finish) -> None:
+    names = 'lambda: frozenset(f"k{n}" for n in range(made))'
+    spec = make_spec(naps_that(pipelines=names), warmup=2)
+    assert finish()[0] == 0
+    report = fold(spec.journal)
+    assert count(report, "warm-up") == 64
+    assert report.warnings == (
+        "The warm-up ended before 2 steps in a row brought no new pipeline.",
+    )
+    assert len(report.specializations) == 64 + 5
+
+
+def test_no_warm_up_when_none_is_wanted(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(warmup=0)
+    assert finish()[0] == 0
+    assert count(fold(spec.journal), "warm-up") == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+def test_asked_to_stop_it_finishes_its_step(
+    make_spec: MakeSpec, start: Start, when: When, number: signal.Signals
+) -> None:
+    spec = make_spec(repeats=1_000_000)
+    worker = start()
+    when(lambda report: count(report, "steady") >= 3)
+    worker.send_signal(number)
+    assert worker.wait(30) == 130
+    report = saved(spec)
+    assert (report.state, report.complete) == ("interrupted", True)
+    assert report == fold(spec.journal)
+    assert count(report, "steady") >= 3
+
+
+def test_killed_it_loses_no_step(make_spec: MakeSpec, start: Start, when: When) -> None:
+    spec = make_spec(repeats=1_000_000)
+    worker = start()
+    seen = when(lambda report: count(report, "steady") >= 20)
+    worker.send_signal(signal.SIGKILL)
+    assert worker.wait(30) == -signal.SIGKILL
+    report = fold(spec.journal)
+    assert report.steps[: len(seen.steps)] == seen.steps
+    assert (report.state, report.complete, report.unreadable) == ("steady", False, 0)
+    assert report.phases[-1].end == report.steps[-1].completed
+
+
+def test_a_step_that_raises_is_told_in_words(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(naps_that(step='1 / 0 if made == 4 else ""'))
+    code, complaint = finish()
+    assert code == 3
+    assert complaint.rstrip().endswith("The workload failed: ZeroDivisionError: division by zero")
+    assert "Traceback" in complaint
+    report = saved(spec)
+    assert (report.state, report.complete, report.exit_code) == ("failed", True, 3)
+    assert report.error == "The workload failed: ZeroDivisionError: division by zero"
+    assert len(report.steps) == 3
+
+
+def test_leaving_in_a_step_is_no_success(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec(naps_that(step="raise SystemExit(0)"))
+    assert finish()[0] == 3
+    assert saved(spec).error == "The workload failed: SystemExit: 0"
+
+
+def test_parameters_that_are_refused_are_usage(make_spec: MakeSpec, finish: Finish) -> None:
+    text = naps_that(prepare='raise UsageError("Size 1 is too small.", "Take 2.")')
+    spec = make_spec(text)
+    assert finish() == (2, "error: Size 1 is too small.\nhint: Take 2.\n")
+    report = saved(spec)
+    assert (report.state, report.error, report.hint) == (
+        "failed",
+        "Size 1 is too small.",
+        "Take 2.",
+    )
+    assert report.exit_code == 2
+
+
+def test_unknown_parameters_are_usage(make_spec: MakeSpec, finish: Finish) -> None:
+    make_spec(parameters={"second": 1})
+    assert finish() == (
+        2,
+        "error: The workload naps has no parameter 'second'.\nhint: Did you mean seconds?\n",
+    )
+
+
+def test_a_file_without_a_workload_fails(make_spec: MakeSpec, finish: Finish) -> None:
+    make_spec("x = 1")
+    code, complaint = finish()
+    assert code == 3
+    assert "has 0 functions marked @workload" in complaint
+
+
+def test_it_waits_for_the_go(make_spec: MakeSpec, start: Start, when: When, tmp_path: Path) -> None:
+    spec = make_spec(go_file=tmp_path / "go")
+    worker = start()
+    waiting = when(lambda report: report.state == "waiting" and len(report.phases) == 3)
+    assert waiting.phases[-1].name == "waiting"
+    assert count(waiting, "steady") == 0
+    (tmp_path / "go").touch()
+    when(lambda report: report.complete)
+    assert worker.poll() is None
+    (tmp_path / "go").unlink()
+    assert worker.wait(30) == 0
+    report = saved(spec)
+    assert [phase.name for phase in report.phases] == [
+        "prepare", "warm-up", "waiting", "wake-up", "steady",
+    ]  # fmt: skip
+    assert count(report, "steady") == 5
+    assert count(report, "wake-up") == 2
+
+
+def test_without_a_warm_up_nothing_wakes_it_up(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(go_file=tmp_path / "go", warmup=0)
+    (tmp_path / "go").touch()
+    start()
+    report = when(lambda report: report.complete)
+    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "waiting", "steady"]
+
+
+def test_slow_steps_wake_it_up_but_once(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(naps_that(step="time.sleep(0.4)"), go_file=tmp_path / "go", repeats=1)
+    (tmp_path / "go").touch()
+    start()
+    report = when(lambda report: report.complete)
+    assert count(report, "wake-up") == 1
+
+
+def test_a_worker_that_fails_stays_for_its_recorder_too(
+    make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    make_spec(naps_that(step="1 / (made < 9)"), go_file=tmp_path / "go", repeats=100)
+    (tmp_path / "go").touch()
+    worker = start()
+    report = when(lambda report: report.complete)
+    assert (report.state, report.error) == (
+        "failed",
+        "The workload failed: ZeroDivisionError: division by zero",
+    )
+    assert worker.poll() is None
+    (tmp_path / "go").unlink()
+    assert worker.wait(30) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_stays_heeds_a_signal(
+    number: int, make_spec: MakeSpec, start: Start, when: When, tmp_path: Path
+) -> None:
+    spec = make_spec(go_file=tmp_path / "go")
+    (tmp_path / "go").touch()
+    worker = start()
+    when(lambda report: report.complete)
+    worker.send_signal(number)
+    assert worker.wait(30) == 0
+    assert saved(spec).state == "done"
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["while it waits", "while it steps"])
+def test_a_worker_ends_with_its_recorder(
+    gone: bool,
+    make_spec: MakeSpec,
+    when: When,
+    tmp_path: Path,
+) -> None:
+    spec = make_spec(go_file=tmp_path / "go", repeats=None, seconds=600, lifeline=True)
+    if gone:
+        (tmp_path / "go").touch()
+    argv = command(tmp_path / "worker.json")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as worker:
+        when(lambda report: report.state == ("steady" if gone else "waiting"))
+        worker.communicate(timeout=60)
+    assert worker.returncode == 130
+    assert saved(spec).state == "interrupted"
+
+
+def test_it_does_not_wait_for_ever(make_spec: MakeSpec, finish: Finish, tmp_path: Path) -> None:
+    spec = make_spec(go_file=tmp_path / "go", go_timeout=0.05)
+    code, complaint = finish()
+    assert code == 3
+    assert complaint == ("error: The worker was ready, but no recorder said go within 0.05 s.\n")
+    assert saved(spec).state == "failed"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_sentence(make_spec: MakeSpec, finish: Finish) -> None:
+    spec = make_spec()
+    spec.journal.symlink_to("/dev/full")
+    code, complaint = finish()
+    assert code == 3
+    expected = f"error: {spec.journal} cannot be written: No space left on device.\n"
+    assert complaint == expected
+
+
+def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
+    (tmp_path / "worker.json").write_text('{"file": 1}')
+    code, complaint = finish()
+    assert code == 3
+    assert "does not tell a worker what to do" in complaint
+
+
+SERVES = '''
+import time
+from tracekit.told import Measured, Request, Told
+from tracekit.workload import Step, workload
+
+begun = []
+
+@workload
+def naps() -> Step:
+    """Begin, and leave somebody waiting."""
+    return Step(
+        submit=lambda: None,
+        wait=lambda _: None,
+        backend="cpu",
+        tell=lambda: Told(tokens=len(begun)),
+        begin=lambda: begun.append(time.monotonic_ns()),
+        finish=lambda: {"began": Measured(len(begun), "count")},
+        leave=lambda: Told(requests=[Request(7, begun[0], 3, 2)]),
+    )
+'''
+
+
+def test_what_is_left_at_the_end_is_told_after_the_steady_phase(
+    make_spec: MakeSpec, finish: Finish
+) -> None:
+    spec = make_spec(SERVES)
+    assert finish() == (0, "")
+    report = saved(spec)
+    assert [step.tokens for step in report.steps] == [0, 0, 1, 1, 1, 1, 1]
+    assert report.results == {"began": Measured(1, "count")}
+    [request] = report.requests
+    assert (request.number, request.state) == (7, "unfinished")
+    assert report.phases[-1].start <= request.scheduled <= report.steps[2].start

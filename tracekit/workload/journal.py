@@ -1,0 +1,243 @@
+"""What a workload says of itself, written as it happens.
+
+The worker appends one line of JSON for each mark, so that a crash loses nothing that was
+measured; `fold` turns the lines into one WorkloadReport, which is saved as `workload.json`.
+Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`), which on macOS
+counts mach ticks and so can be laid on a trace's own time.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import msgspec
+
+from tracekit.base.errors import RecordingError
+from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of a workload's life: prepare, warm-up, waiting, steady, overhead."""
+
+    name: str
+    start: int
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class StepMark:
+    """One step: when it began, when it was handed over, when it was seen complete.
+
+    `tokens` is None where the step did not say how many it produced: then it is the model's.
+    """
+
+    phase: str
+    start: int
+    submitted: int
+    completed: int
+    variant: str = ""
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some steps in a row, all recorded or all unrecorded, to see what recording costs."""
+
+    recorded: bool
+    start: int
+    end: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """A pipeline that the workload made, and when it was first seen."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True)
+class ClockAnchor:
+    """One moment on two clocks: monotonic and since the epoch, both nanoseconds."""
+
+    monotonic: int
+    epoch: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """Read both clocks, as close together as Python allows."""
+        return cls(time.monotonic_ns(), time.time_ns())
+
+
+@dataclass(frozen=True)
+class WorkloadReport:
+    """All that a workload says of itself; saved as `workload.json`.
+
+    `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
+    thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
+    one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
+    that could not be understood, such as one cut in half by a crash. `start` tells the process from
+    a later one of its `pid`, as `tracekit.base.identity` has it; 0 where the worker did not say.
+    """
+
+    format: int = FORMAT
+    workload: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    pid: int = 0
+    start: int = 0
+    thread: int = 0
+    process: str = ""
+    backend: str = ""
+    device: dict[str, Any] = field(default_factory=dict[str, Any])
+    mlx: str = ""
+    state: str = "preparing"
+    complete: bool = False
+    error: str = ""
+    hint: str = ""
+    exit_code: int | None = None
+    model: Work = field(default_factory=Work)
+    anchors: tuple[ClockAnchor, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    steps: tuple[StepMark, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    specializations: tuple[Specialization, ...] = ()
+    variants: dict[str, Work] = field(default_factory=dict[str, Work])
+    spans: tuple[Span, ...] = ()
+    gauges: tuple[Gauge, ...] = ()
+    requests: tuple[Request, ...] = ()
+    memory: tuple[Memory, ...] = ()
+    results: dict[str, Measured] = field(default_factory=dict[str, Measured])
+    warnings: tuple[str, ...] = ()
+    unreadable: int = 0
+
+
+class Journal:
+    """The worker's side: append marks to a file, one write a mark, nothing buffered."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file: BinaryIO = path.open("ab", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be written: {error.strerror}.") from error
+
+    def write(self, mark: str, **values: Any) -> None:
+        """Append one mark, such as `write("phase", name="steady", start=...)`.
+
+        Raises:
+            RecordingError: The file cannot take it, as on a full disk; earlier marks are safe.
+        """
+        line = msgspec.json.encode({"mark": mark, **values}, enc_hook=str) + b"\n"
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise RecordingError(f"{self.path} cannot be written: {error.strerror}.") from error
+        if written != len(line):
+            raise RecordingError(f"{self.path} cannot be written: the disk is full.")
+
+    def close(self) -> None:
+        """Close the file; what was written is safe without it."""
+        self._file.close()
+
+
+# Marks that are kept as they come, and the field of the report that holds them.
+_KEPT: dict[str, tuple[str, type]] = {
+    "step": ("steps", StepMark),
+    "block": ("blocks", Block),
+    "specialization": ("specializations", Specialization),
+    "anchor": ("anchors", ClockAnchor),
+    "span": ("spans", Span),
+    "gauge": ("gauges", Gauge),
+    "request": ("requests", Request),
+    "memory": ("memory", Memory),
+}
+# Marks of which each name has one, the last; the field of the report, and the key of the name.
+_NAMED: dict[str, tuple[str, str, type]] = {
+    "result": ("results", "name", Measured),
+    "variant": ("variants", "variant", Work),
+}
+_ABOUT = {one.name for one in fields(WorkloadReport)} - {
+    *(name for name, _ in _KEPT.values()),
+    *(name for name, _, _ in _NAMED.values()),
+}
+
+
+def fold(path: Path) -> WorkloadReport:
+    """Turn a journal into a report: whole or cut short, every readable mark counts.
+
+    A mark of an unknown kind was written by a newer worker and is left out; a line that cannot
+    be understood is counted in `unreadable`. No journal at all gives the empty report.
+    """
+    kept: dict[str, list[Any]] = {name: [] for name, _ in _KEPT.values()}
+    phases: list[Phase] = []
+    warnings: list[str] = []
+    named: dict[str, dict[str, Any]] = {name: {} for name, _, _ in _NAMED.values()}
+    report = WorkloadReport()
+    unreadable = 0
+    for line in _lines(path):
+        try:
+            values = msgspec.json.decode(line, type=dict[str, Any])
+            match values.pop("mark", None):
+                case str(mark) if mark in _KEPT:
+                    name, kind = _KEPT[mark]
+                    kept[name].append(msgspec.convert(values, kind))
+                case str(mark) if mark in _NAMED:
+                    name, key, kind = _NAMED[mark]
+                    named[name][values.pop(key)] = msgspec.convert(values, kind)
+                case "phase":
+                    phases = _entered(phases, msgspec.convert(values, Phase))
+                case "end" | "left":
+                    phases = _left(phases, msgspec.convert(values["at"], int))
+                case "warning":
+                    warnings.append(msgspec.convert(values["text"], str))
+                case "model":
+                    report = replace(report, model=msgspec.convert(values, Work))
+                case "about":
+                    report = _told(report, values)
+                case _:
+                    continue
+        except (msgspec.MsgspecError, KeyError):
+            unreadable += 1
+    last = kept["steps"][-1].completed if kept["steps"] else 0
+    phases = _left(phases, last) if phases and phases[-1].end is None else phases
+    lists = {name: tuple(values) for name, values in kept.items()}
+    told = {"phases": tuple(phases), "warnings": tuple(warnings)}
+    return replace(report, unreadable=unreadable, **told, **named, **lists)
+
+
+def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
+    """Say of an account that its worker never closed why: `error`, or else an interruption."""
+    if report.complete:
+        return report
+    state = "failed" if error else "interrupted"
+    return replace(report, state=state, error=report.error or error)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from (line for line in file if not line.isspace())
+    except FileNotFoundError:
+        return
+
+
+def _told(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
+    known = {name: value for name, value in values.items() if name in _ABOUT}
+    checked = msgspec.convert(known, WorkloadReport)
+    return replace(report, **{name: getattr(checked, name) for name in known})
+
+
+def _entered(phases: list[Phase], phase: Phase) -> list[Phase]:
+    return [*_left(phases, phase.start), phase]
+
+
+def _left(phases: list[Phase], at: int) -> list[Phase]:
+    if not phases or phases[-1].end is not None:
+        return phases
+    return [*phases[:-1], replace(phases[-1], end=max(at, phases[-1].start))]

@@ -1,0 +1,229 @@
+"""What a user asked to record, before a recorder is chosen."""
+
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.outputs import require_apart
+from tracekit.base.recording import Provenance, Recording, as_json
+from tracekit.workload.workload import Workload
+
+TRACES = Path("bench") / "traces"
+METAL_SYSTEM_TRACE = "Metal System Trace"
+ANY_PROGRAM = "command"  # the workload that is the program after `--`
+
+_UNFINISHED = ".recording.json.unfinished-"
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to record, and how.
+
+    Exactly one of `workload`, `command` and `attach` is given. `time_limit` is in seconds;
+    `recorder` is auto, xctrace or host; `method`, of xctrace alone, is auto, launch or attach;
+    `counters` is auto, on or off; `telemetry` is a monitor of the machine, auto or off; `repeats`
+    is the number of steady steps after which the workload stops, None for the time limit alone.
+    """
+
+    workload: Workload | None = None
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    attach: int | None = None
+    recorder: str = "auto"
+    method: str = "auto"
+    templates: tuple[str, ...] = (METAL_SYSTEM_TRACE,)
+    counters: str = "auto"
+    telemetry: str = "auto"
+    time_limit: float = 10.0
+    warmup: int = 5
+    repeats: int | None = None
+    output: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """What the run's folder is called after: the workload, the program or the pid."""
+        if self.workload is not None:
+            return self.workload.name
+        if self.command:
+            return re.sub(r"[^\w.-]+", "-", Path(self.command[0]).name) or "command"
+        return f"pid-{self.attach}"
+
+
+def check(plan: Plan) -> None:
+    """Raise UsageError unless the plan says just one thing to record."""
+    given = [plan.workload is not None, bool(plan.command), plan.attach is not None]
+    if sum(given) != 1:
+        raise UsageError(
+            "Say what to record: a workload, a command after `--`, or a running process"
+            + ("; one of them, not several." if sum(given) else "."),
+            hint="tracekit capture --workload paged | -- COMMAND ARGS | --attach PID. "
+            "`tracekit workloads` lists the workloads.",
+        )
+    if plan.command and plan.method == "attach":
+        raise UsageError(
+            "--method attach is for workloads: any other program would not wait for the recorder.",
+            hint="Start the program yourself, and give its process id with --attach PID.",
+        )
+    if plan.attach is not None and plan.method == "launch":
+        raise UsageError(
+            "--method launch and --attach contradict each other: the process runs already.",
+            hint="Leave --method out.",
+        )
+
+
+def seconds(text: str) -> float:
+    """Turn a time limit such as 10s, 1500ms, 2m or 1h into seconds; raise UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", text.strip())
+    if match is None or float(match[1]) == 0:
+        raise UsageError(
+            f"{text!r} is not a time limit.", hint="Write 10s, 1500ms, 2m or 1h; more than 0."
+        )
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def require_place(plan: Plan) -> None:
+    """Raise UsageError where the run's folder cannot be had, before any facts are gathered."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The folder you stand in is gone.", hint="Go to one that exists, and try again."
+        ) from None
+    if plan.output is not None:
+        require_apart([plan.output])
+        if not _is_free(plan.output):
+            raise _taken(plan.output)
+
+
+def claimed(
+    output: Path | None, name: str, provenance: Provenance, inputs: Iterable[Path] = ()
+) -> Recording:
+    """Make a folder for a run, apart from its inputs; raise UsageError as `claim` does."""
+    if output is not None:
+        require_apart([output], inputs)
+    lent = output is not None and output.is_dir()
+    return Recording(claim(output, name, provenance), lent)
+
+
+def discard(recording: Recording) -> None:
+    """Remove what a run left in its folder; and the folder, unless it was there before."""
+    with suppress(OSError):
+        for one in recording.folder.iterdir():
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one, ignore_errors=True)
+            else:
+                one.unlink()
+        if not recording.lent:
+            recording.folder.rmdir()
+
+
+def new_folder(plan: Plan, provenance: Provenance) -> Recording:
+    """Make the run's folder: `--output`, or a new one under bench/traces; never an old one."""
+    require_place(plan)
+    return claimed(plan.output, plan.name, provenance)
+
+
+def claim(output: Path | None, name: str, provenance: Provenance) -> Path:
+    """Make a folder for a run, with its `recording.json`; raise UsageError if `output` is taken."""
+    if output is None:
+        stem = f"{datetime.now().astimezone():%Y-%m-%dT%H-%M-%S}-{name}"
+        return _claim_new(TRACES, stem, provenance)
+    if not _claimed(output, provenance):
+        raise _taken(output)
+    return output
+
+
+@contextmanager
+def kept_unless_misused(recording: Recording) -> Generator[None]:
+    """Remove a new folder again where a mistake in what was asked left nothing in it."""
+    try:
+        yield
+    except UsageError:
+        discard(recording)
+        raise
+
+
+def _taken(output: Path) -> UsageError:
+    return UsageError(
+        f"{output} exists and is not an empty folder.",
+        hint="Name a new folder: a recording never goes over another one.",
+    )
+
+
+def _claim_new(parent: Path, name: str, provenance: Provenance) -> Path:
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+        folder = parent / f"{name}{suffix}"
+        if _claimed(folder, provenance):
+            return folder
+    raise UsageError(f"There are too many runs named {name} in {parent}.")
+
+
+def _is_free(folder: Path) -> bool:
+    """Tell whether a folder can be taken: it is not there, or holds no more than half a claim."""
+    try:
+        if not folder.exists():
+            return True
+        return folder.is_dir() and all(one.name.startswith(_UNFINISHED) for one in folder.iterdir())
+    except OSError as error:
+        raise _unusable(folder, error) from error
+
+
+def _claimed(folder: Path, provenance: Provenance) -> bool:
+    """Make the folder and take it; return False where it is taken or holds something.
+
+    Of several who try at once only one succeeds: the one that makes `recording.json`. It is whole
+    from its first moment, so whatever ends us leaves a run that can be read, or a free folder.
+    """
+    if not _is_free(folder):
+        return False
+    draft, made = folder / f"{_UNFINISHED}{secrets.token_hex(4)}", not folder.exists()
+    published = False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as file:
+            file.write(as_json(provenance))
+        published = _published(draft, Recording(folder).provenance_file)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+        if made and not published:
+            with suppress(OSError):  # another one may have taken it
+                folder.rmdir()
+    return published
+
+
+def _published(draft: Path, path: Path) -> bool:
+    """Give a whole file its name; return False where that is taken."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with path.open("xb") as file:  # a file system without links, such as exFAT
+            file.write(draft.read_bytes())
+    return True
+
+
+def _unusable(folder: Path, error: OSError) -> UsageError | RecordingError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+    return (RecordingError if full else UsageError)(
+        f"The folder {folder} cannot be made: {error.strerror}.",
+        hint="Name a folder that you may write to with --output.",
+    )

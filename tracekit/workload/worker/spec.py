@@ -1,0 +1,100 @@
+"""What a worker is told: which workload, how long, where its marks go."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import msgspec
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.recording import save
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to run, and how long.
+
+    Attributes:
+        file: The file of the workload.
+        name: The workload's name.
+        parameters: Values for the workload's parameters, as JSON knows them.
+        journal: The file that takes the marks.
+        report: The file that takes the folded account, `workload.json`.
+        warmup: Steps in a row without a new pipeline that end the warm-up.
+        repeats: Steps of the steady phase; None for as many as the time allows.
+        seconds: Time limit; None for none.
+        limit_from: What `seconds` counts from. "launch" suits a recorder that stops the clock
+            by itself: the worker then ends about a second before it.
+        measure_overhead: Whether to end with steps recorded and unrecorded in turn.
+        settle: Seconds that a recorder needs to notice that it is to pause.
+        go_file: A file to wait for between warm-up and steady phase; None to go on. As long as
+            it is there the worker stays, idle, after its work is done: a recorder that is
+            attached to it may lose the recording with it.
+        go_timeout: Seconds to wait for it.
+        reference: Whether to time fixed work between steps on a CPU, to tell the machine's pace.
+        lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
+        gputrace: Where Metal is to capture the steady steps, which are then not timed; None to
+            time them.
+    """
+
+    file: Path
+    name: str
+    journal: Path
+    report: Path
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    warmup: int = 5
+    repeats: int | None = None
+    seconds: float | None = None
+    limit_from: Literal["steady", "launch"] = "steady"
+    measure_overhead: bool = False
+    settle: float = 0.06
+    go_file: Path | None = None
+    go_timeout: float = 60.0
+    reference: bool = False
+    lifeline: bool = False
+    gputrace: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not end or makes no sense."""
+        if self.repeats is None and self.seconds is None:
+            raise UsageError("A workload needs an end.", hint="Give --repeats or --time-limit.")
+        if self.repeats is not None and self.repeats < 1:
+            raise UsageError(f"--repeats must be at least 1; it is {self.repeats}.")
+        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+            raise UsageError(f"--time-limit must be more than 0 s; it is {self.seconds:g} s.")
+        if self.warmup < 0:
+            raise UsageError(f"--warmup must be at least 0; it is {self.warmup}.")
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON; raise RecordingError where that cannot be done."""
+        save(path, msgspec.to_builtins(self, enc_hook=str))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read it back; raise InputError where it cannot be understood."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_build)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise InputError(f"{path} does not tell a worker what to do: {error}.") from error
+
+
+def command(spec_file: Path) -> tuple[str, ...]:
+    """Return the command line that runs the worker of `spec_file`.
+
+    It names this very interpreter, for a recorder must not trace a shim, and keeps the folder
+    one stands in off the module path, as the `tracekit` program does.
+    """
+    return (
+        sys.executable,
+        "-P",
+        "-X",
+        "faulthandler",
+        "-m",
+        "tracekit.workload.worker",
+        str(spec_file),
+    )
+
+
+def _build(kind: type, value: Any) -> Any:
+    return kind(value)
