@@ -3,9 +3,9 @@ from dataclasses import replace
 import mlx.core as mx
 import pytest
 
-from tracekit.attention import draw_problem
-from tracekit.attention.plan import THREADGROUP_BYTES, plan
 from tracekit.base.errors import UsageError
+from tracekit.ops.attention import draw_problem
+from tracekit.ops.attention.plan import THREADGROUP_BYTES, plan
 from tracekit.suggestion import DecodeShape, Suggestion, merge_memory, suggest
 
 SEED = DecodeShape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)

@@ -1,12 +1,14 @@
 """Where to begin with paged decode attention: a launch for a shape, with the reasons.
 
-What can be launched is what the kernel can do, see `tracekit.attention.plan`. What is best on one
+What can be launched is what the kernel can do, see `tracekit.ops.attention.plan`. What is best on one
 machine only a measurement says.
 """
 
 from dataclasses import dataclass
 
-from tracekit.attention.plan import (
+from tracekit.base.errors import UsageError
+from tracekit.base.units import percent, size
+from tracekit.ops.attention.plan import (
     HD_TILES,
     LANES,
     LOADED_BYTES,
@@ -15,9 +17,7 @@ from tracekit.attention.plan import (
     THREADGROUP_BYTES,
     heads_at_once,
 )
-from tracekit.attention.problem import check_head_dim, check_heads
-from tracekit.base.errors import UsageError
-from tracekit.base.units import percent, size
+from tracekit.ops.attention.problem import check_head_dim, check_heads
 
 _BLOCK_SIZES = (64, 32, 16)
 _WASTE = 0.02  # of the pool

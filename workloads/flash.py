@@ -23,7 +23,7 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import DenseProblem, DenseShape, Layout
+    from tracekit.ops.attention import DenseProblem, DenseShape, Layout
 
     Attend = Callable[[], mx.array]
 
@@ -51,7 +51,7 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.attention import DenseShape, check_heads, draw_dense
+    from tracekit.ops.attention import DenseShape, check_heads, draw_dense
 
     check_heads(q_heads, kv_heads)
     shape = DenseShape(
@@ -71,7 +71,7 @@ def flash(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import dense_traffic, naive_traffic
+    from tracekit.ops.attention import dense_traffic, naive_traffic
     from tracekit.workload.calls import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
@@ -92,7 +92,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
 
 
 def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
-    from tracekit.attention import sdpa
+    from tracekit.ops.attention import sdpa
 
     q, keys, values = _laid_out(problem, layout)
     mask, scale = problem.mask(), problem.scale
@@ -102,7 +102,7 @@ def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
 def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
     import mlx.core as mx
 
-    from tracekit.attention import causal_mask, naive_attention
+    from tracekit.ops.attention import causal_mask, naive_attention
 
     arrays = _laid_out(problem, layout)
     mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
@@ -135,8 +135,8 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.attention import largest_dense_error
     from tracekit.base.agreement import accepted
+    from tracekit.ops.attention import largest_dense_error
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

@@ -15,7 +15,7 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.cache import Cache, Decoding, Sizes
+    from tracekit.ops.cache import Cache, Decoding, Sizes
 
 Kind = Literal["growing", "sliding", "paged"]
 
@@ -50,8 +50,8 @@ def kv_cache(
     """
     import mlx.core as mx
 
-    from tracekit.attention import check_heads
-    from tracekit.cache import Decoding, Sizes, draw_rows
+    from tracekit.ops.attention import check_heads
+    from tracekit.ops.cache import Decoding, Sizes, draw_rows
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -70,8 +70,8 @@ def kv_cache(
 
 
 def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
-    from tracekit.attention import append, append_run
-    from tracekit.cache import GrowingCache, PagedCache, SlidingCache
+    from tracekit.ops.attention import append, append_run
+    from tracekit.ops.cache import GrowingCache, PagedCache, SlidingCache
 
     if kind == "growing":
         return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
@@ -90,9 +90,9 @@ def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     import mlx.core as mx
 
-    from tracekit.attention import Problem, attend, sdpa
-    from tracekit.cache import PagedCache
-    from tracekit.custom_kernel import LEAST_BUFFER
+    from tracekit.ops.attention import Problem, attend, sdpa
+    from tracekit.ops.cache import PagedCache
+    from tracekit.ops.custom_kernel import LEAST_BUFFER
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
@@ -103,7 +103,7 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
-    from tracekit.attention import specializations
+    from tracekit.ops.attention import specializations
     from tracekit.workload.calls import backend
 
     took = decoding.prefill(prompt)
@@ -133,7 +133,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
     """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
-    from tracekit.cache import SlidingCache
+    from tracekit.ops.cache import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
     if not isinstance(cache, SlidingCache) or cache.kept < cache.window:

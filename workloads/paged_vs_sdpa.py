@@ -28,8 +28,8 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import DenseProblem, DenseShape, Plan, Problem
-    from tracekit.traffic import Traffic
+    from tracekit.ops.attention import DenseProblem, DenseShape, Plan, Problem
+    from tracekit.ops.traffic import Traffic
 
     Attend = Callable[[], mx.array]
 
@@ -66,7 +66,7 @@ def paged_vs_sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.attention import (
+    from tracekit.ops.attention import (
         DenseShape,
         check_heads,
         context_lengths,
@@ -107,7 +107,7 @@ def _step(
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import attend, paged_decode, specializations
+    from tracekit.ops.attention import attend, paged_decode, specializations
     from tracekit.workload.calls import backend, variant_of
 
     def paged() -> "mx.array":
@@ -130,7 +130,7 @@ def _step(
 def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
     import mlx.core as mx
 
-    from tracekit.attention import gathered, naive_attention, sdpa
+    from tracekit.ops.attention import gathered, naive_attention, sdpa
 
     mask = dense.mask()
     assert not isinstance(mask, str)
@@ -153,7 +153,7 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
 def _models(
     problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
-    from tracekit.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
+    from tracekit.ops.attention import dense_traffic, gathered_traffic, naive_traffic, traffic
     from tracekit.workload.calls import backend
 
     group = shape.q_heads // shape.kv_heads
@@ -180,8 +180,8 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.attention import largest_dense_error
     from tracekit.base.agreement import accepted, as_float64, relative_error
+    from tracekit.ops.attention import largest_dense_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
     errors = [

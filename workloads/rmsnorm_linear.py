@@ -14,8 +14,8 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.norm import Problem
-    from tracekit.traffic import Traffic
+    from tracekit.ops.norm import Problem
+    from tracekit.ops.traffic import Traffic
 
 NEEDS_METAL = "the fused kernel needs Metal; compiled, which is compared here, is MLX's own ops"
 
@@ -37,7 +37,7 @@ def rmsnorm_linear(
     """
     import mlx.core as mx
 
-    from tracekit.norm import draw_problem
+    from tracekit.ops.norm import draw_problem
 
     problem = draw_problem(rows, dims, out_dims, dtype=getattr(mx, dtype), seed=seed)
     return _step(problem, order)
@@ -46,7 +46,7 @@ def rmsnorm_linear(
 def _step(problem: "Problem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.norm import separate, separate_traffic, specializations
+    from tracekit.ops.norm import separate, separate_traffic, specializations
     from tracekit.workload.calls import backend, variant_of
 
     metal = backend() == "metal"
@@ -66,7 +66,7 @@ def _step(problem: "Problem", order: Order) -> Step:
 
 
 def _fused(problem: "Problem") -> Variant:
-    from tracekit.norm import fused_kernel, kernel_traffic
+    from tracekit.ops.norm import fused_kernel, kernel_traffic
     from tracekit.workload.calls import variant_of
 
     work = kernel_traffic(problem).work(problem.rows, dispatches=1)
@@ -75,7 +75,7 @@ def _fused(problem: "Problem") -> Variant:
 
 def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
     """Return the two ops as compiled: the product still needs its rows in memory."""
-    from tracekit.norm import compiled
+    from tracekit.ops.norm import compiled
     from tracekit.workload.calls import variant_of
 
     return variant_of("compiled", lambda: compiled(problem), moved.work(problem.rows))
@@ -84,6 +84,6 @@ def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
 def _error(problem: "Problem", out: "mx.array", name: str) -> float:
     """Compare a variant with float64; refuse a wrong result."""
     from tracekit.base.agreement import accepted
-    from tracekit.norm import error_of
+    from tracekit.ops.norm import error_of
 
     return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

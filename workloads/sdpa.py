@@ -25,7 +25,7 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.attention import DenseProblem, DenseShape, Layout
+    from tracekit.ops.attention import DenseProblem, DenseShape, Layout
 
 FUSED_VECTOR_QUERIES = 8
 
@@ -56,7 +56,7 @@ def sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.attention import (
+    from tracekit.ops.attention import (
         DenseShape,
         check_heads,
         context_lengths,
@@ -87,7 +87,7 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.attention import dense_traffic, sdpa
+    from tracekit.ops.attention import dense_traffic, sdpa
     from tracekit.workload.calls import backend, step_of
 
     bhsd = layout == "BHSD"
@@ -118,8 +118,8 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.attention import largest_dense_error
     from tracekit.base.agreement import accepted
+    from tracekit.ops.attention import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

@@ -79,7 +79,7 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.serving import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
+    from tracekit.ops.serving import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
     load = Load(

@@ -3,10 +3,10 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.attention.problem import DTYPES as OF_ATTENTION
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.dtypes import DTYPES, ITEMSIZES
-from tracekit.custom_kernel import METAL_TYPES
+from tracekit.ops.attention.problem import DTYPES as OF_ATTENTION
+from tracekit.ops.custom_kernel import METAL_TYPES
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -9,12 +9,12 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.attention import Plan, Problem, reference
-from tracekit.attention.metal import paged_decode
 from tracekit.base import agreement
 from tracekit.base.agreement import as_float64
 from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernels
 from tracekit.msl.generated import Generated, generated
+from tracekit.ops.attention import Plan, Problem, reference
+from tracekit.ops.attention.metal import paged_decode
 
 Array = NDArray[Any]
 

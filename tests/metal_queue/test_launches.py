@@ -4,11 +4,11 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.attention import draw_problem
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import plan
 from tracekit.base.errors import ToolError
 from tracekit.metal_queue import Launch, recorded
+from tracekit.ops.attention import draw_problem
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import plan
 
 BODY = """
     uint i = thread_position_in_grid.x;

@@ -4,11 +4,11 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import Device, FakeMetal, microseconds
-from tracekit.attention import Problem, draw_problem
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import plan
 from tracekit.base.errors import ToolError
 from tracekit.metal_queue import Protocol, time_kernels
+from tracekit.ops.attention import Problem, draw_problem
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import plan
 
 
 def problem(seed: int) -> Problem:

@@ -9,9 +9,9 @@ import mlx.core as mx
 import pytest
 import typer
 
-from tracekit.attention import Problem
 from tracekit.base.errors import InterruptedRunError
 from tracekit.commands import parity as command
+from tracekit.ops.attention import Problem
 from tracekit.parity import Case, Implementation, Parity, run_parity
 
 Run = Callable[..., Any]

@@ -6,8 +6,8 @@ import shutil
 import mlx.core as mx
 import pytest
 
-from tracekit.attention import Problem, attend
 from tracekit.base.errors import UsageError
+from tracekit.ops.attention import Problem, attend
 from tracekit.parity import (
     Case,
     Implementation,

@@ -6,9 +6,6 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import FakeMetal, microseconds
-from tracekit.attention import attend
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import plan
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
 from tracekit.bench import SUBJECTS, Prepared, Shape, Subject, Unavailable, chosen
@@ -16,6 +13,9 @@ from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Cache, Inputs
 from tracekit.bench.subject import Launched
 from tracekit.bench.subjects.decode import Choice, paged, planned
+from tracekit.ops.attention import attend
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import plan
 from tracekit.workload.step import Step
 
 SMALL = Shape(

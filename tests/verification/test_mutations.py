@@ -10,11 +10,11 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.attention import Problem
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import Kernel, plan
 from tracekit.base.shipped import shipped
 from tracekit.msl import Order
+from tracekit.ops.attention import Problem
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.verification import Check, Outcome, Question
 from tracekit.verification.check import Declared, shipped_check
 from tracekit.verification.comparison import all_written, orders_agree, within_bound

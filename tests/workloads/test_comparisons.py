@@ -5,9 +5,9 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.attention import DenseProblem
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.msl.emulation import emulation
+from tracekit.ops.attention import DenseProblem
 from tracekit.workload.step import measured
 from tracekit.workload.workload import Step, find
 
@@ -178,7 +178,7 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_a_dense_copy_holds_what_the_pages_hold() -> None:
-    from tracekit.attention import dense_problem, draw_problem  # noqa: PLC0415
+    from tracekit.ops.attention import dense_problem, draw_problem  # noqa: PLC0415
 
     pages = draw_problem(
         [8], q_heads=1, kv_heads=1, head_dim=2, block_size=4, max_blocks=2, dtype=mx.float32

@@ -7,10 +7,10 @@ from functools import cached_property
 import mlx.core as mx
 import psutil
 
-from tracekit.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
 from tracekit.base.errors import UsageError
 from tracekit.bench.shape import Shape
 from tracekit.machine.triad import last_cache
+from tracekit.ops.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
 from tracekit.workload.calls import backend
 
 LARGEST_SYSTEM_CACHE = 96 << 20

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from tracekit.attention import check_heads
 from tracekit.base.dtypes import ITEMSIZES, Dtype
 from tracekit.base.errors import UsageError
+from tracekit.ops.attention import check_heads
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.attention.plan import HD_TILES
 from tracekit.bench.document import INTERRUPTED, Comparison, Row
 from tracekit.bench.gpu import GpuClock
 from tracekit.bench.inputs import Inputs, cache_here
@@ -15,6 +14,7 @@ from tracekit.bench.rows import finished
 from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects.decode import Choice, paged
+from tracekit.ops.attention.plan import HD_TILES
 from tracekit.recorder import Progress, quiet
 from tracekit.suggestion import DecodeShape, Suggestion, suggest
 from tracekit.workload.calls import backend

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tracekit.machine.chips import Chip, Figure, ThisChip
     from tracekit.machine.roofline import Bound
     from tracekit.machine.triad import Bandwidth
+    from tracekit.ops.traffic import Traffic
     from tracekit.suggestion import DecodeShape
-    from tracekit.traffic import Traffic
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -191,7 +191,7 @@ def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
 
 
 def _work(shape: "DecodeShape") -> "Traffic":
-    from tracekit.attention.traffic import traffic
+    from tracekit.ops.attention.traffic import traffic
     from tracekit.suggestion import suggest
 
     block = next(one.value for one in suggest(shape, None) if one.name == "block_size")

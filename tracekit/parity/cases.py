@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 
 import mlx.core as mx
 
-from tracekit.attention import Problem, draw_problem
-from tracekit.attention.prewarm import BLOCK_SIZES
-from tracekit.attention.problem import HEAD_DIMS
-from tracekit.attention.traps import nan_past_ends
 from tracekit.base.dtypes import DTYPES
 from tracekit.base.nearest import require
+from tracekit.ops.attention import Problem, draw_problem
+from tracekit.ops.attention.prewarm import BLOCK_SIZES
+from tracekit.ops.attention.problem import HEAD_DIMS
+from tracekit.ops.attention.traps import nan_past_ends
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 

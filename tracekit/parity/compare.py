@@ -7,11 +7,11 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.attention import Problem
-from tracekit.attention.reference import reference_of
 from tracekit.base.agreement import BOUNDS, Floats, as_float64, relative_error
 from tracekit.msl import emulation
 from tracekit.msl.compiler import find_compiler
+from tracekit.ops.attention import Problem
+from tracekit.ops.attention.reference import reference_of
 from tracekit.parity.cases import Case
 from tracekit.parity.implementations import Implementation
 from tracekit.recorder import Progress, quiet

@@ -5,13 +5,13 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.attention import Problem, draw_problem
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import Kernel, plan
-from tracekit.attention.reference import reference_of
-from tracekit.attention.traps import nan_past_ends
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.dtypes import Dtype
+from tracekit.ops.attention import Problem, draw_problem
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.reference import reference_of
+from tracekit.ops.attention.traps import nan_past_ends
 from tracekit.verification.check import Check
 
 NO_PAGE = 10**6

@@ -7,9 +7,9 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.attention import append, append_run
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject
+from tracekit.ops.attention import append, append_run
 from tracekit.workload.calls import backend
 from tracekit.workload.step import Step
 from tracekit.workload.told import Work

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 
 import mlx.core as mx
 
-from tracekit.attention import (
+from tracekit.base.errors import UsageError
+from tracekit.bench.inputs import Inputs
+from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.ops.attention import (
     Problem,
     attend,
     gathered,
@@ -15,13 +18,10 @@ from tracekit.attention import (
     sdpa,
     traffic,
 )
-from tracekit.attention.metal import paged_decode
-from tracekit.attention.plan import Kernel, Plan, plan
-from tracekit.attention.problem import check_head_dim
-from tracekit.base.errors import UsageError
-from tracekit.bench.inputs import Inputs
-from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.traffic import Traffic
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.problem import check_head_dim
+from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
@@ -39,7 +39,7 @@ class Choice:
 
 
 def paged(inputs: Inputs, choice: Choice = Choice(), *, device: str | None = None) -> Prepared:
-    """Attend through the table of pages, as `tracekit.attention.attend` does it here.
+    """Attend through the table of pages, as `tracekit.ops.attention.attend` does it here.
 
     Where there is no Metal that is MLX's own operations, and only for the default choice;
     `device` is where MLX runs if it is not to be asked.

@@ -8,7 +8,7 @@ import mlx.core as mx
 
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.norm import (
+from tracekit.ops.norm import (
     Problem,
     compiled,
     draw_problem,
@@ -18,7 +18,7 @@ from tracekit.norm import (
     separate,
     separate_traffic,
 )
-from tracekit.traffic import Traffic
+from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of
 
 

@@ -7,13 +7,13 @@ import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.attention import causal_mask, naive_attention, sdpa
-from tracekit.attention.reference import dense_reference
 from tracekit.base.agreement import as_float64, relative_error
 from tracekit.base.units import size
 from tracekit.bench.inputs import Inputs
 from tracekit.bench.subject import Prepared, Subject, Unavailable
-from tracekit.traffic import Traffic
+from tracekit.ops.attention import causal_mask, naive_attention, sdpa
+from tracekit.ops.attention.reference import dense_reference
+from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of
 
 _COPIES = 4  # of the scores: scaled, masked, their exponentials, and in the elements' own type

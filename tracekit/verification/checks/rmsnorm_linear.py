@@ -7,8 +7,8 @@ import typer
 
 from tracekit.base.agreement import BOUNDS, as_float64
 from tracekit.base.dtypes import DTYPES, Dtype
-from tracekit.norm import draw_problem, fused_kernel, reference
-from tracekit.norm.metal import tile_of
+from tracekit.ops.norm import draw_problem, fused_kernel, reference
+from tracekit.ops.norm.metal import tile_of
 from tracekit.verification.check import Check, check
 
 

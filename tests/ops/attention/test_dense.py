@@ -1,0 +1,72 @@
+"""Dense, naive and gathered attention agree with each other and with float64."""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.ops.attention import (
+    Layout,
+    causal_mask,
+    draw_problem,
+    gathered,
+    naive_attention,
+    padding_mask,
+    paged_attention,
+    sdpa,
+)
+
+
+def drawn(*shape: int) -> mx.array:
+    return mx.array(np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32))
+
+
+def softmaxed(q: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    scores = q @ keys.T
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ values
+
+
+def test_naive_attention_is_the_formula_for_each_head() -> None:
+    q, keys, values = drawn(1, 4, 3, 8), drawn(1, 2, 5, 8), drawn(1, 2, 5, 8)
+    out = np.array(naive_attention(q, keys, values, scale=0.5))
+    for head in range(4):
+        one = [np.array(array[0, number]) for array, number in ((q, head), (keys, head // 2))]
+        expected = softmaxed(one[0] * 0.5, one[1], np.array(values[0, head // 2]))
+        np.testing.assert_allclose(out[0, head], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("layout", ["BHSD", "BSHD"])
+def test_sdpa_agrees_with_naive_attention_in_both_layouts(layout: Layout) -> None:
+    q, keys, values = drawn(2, 4, 3, 16), drawn(2, 2, 7, 16), drawn(2, 2, 7, 16)
+    mask = padding_mask(mx.array([4, 7]), 7)
+    expected = naive_attention(q, keys, values, scale=0.25, mask=mask)
+    given = (q, keys, values)
+    if layout == "BSHD":
+        given = tuple(array.swapaxes(1, 2) for array in given)
+    out = sdpa(*given, scale=0.25, mask=mask, layout=layout)
+    out = out.swapaxes(1, 2) if layout == "BSHD" else out
+    np.testing.assert_allclose(np.array(out), np.array(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_a_causal_mask_lets_the_last_query_see_everything() -> None:
+    assert causal_mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
+    q, keys = drawn(1, 2, 4, 16), drawn(1, 2, 4, 16)
+    own = naive_attention(q, keys, keys, scale=0.25, mask=causal_mask(4, 4))
+    theirs = sdpa(q, keys, keys, scale=0.25, mask="causal")
+    np.testing.assert_allclose(np.array(own), np.array(theirs), rtol=1e-5, atol=1e-6)
+
+
+def test_gathered_pages_are_the_sequence_in_order() -> None:
+    problem = draw_problem(
+        [3, 8], q_heads=4, kv_heads=2, head_dim=64, block_size=4, max_blocks=3, dtype=mx.float32
+    )
+    keys, values = gathered(problem, longest=5)
+    assert keys.shape == values.shape == (2, 2, 8, 64)  # whole pages
+    page = problem.block_tables[1, 1].item()
+    assert mx.array_equal(keys[1, :, 5], problem.k_pages[page, 1])
+    mask = padding_mask(mx.array([3, 5]), 8)
+    dense = sdpa(problem.q[:, :, None], keys, values, scale=0.125, mask=mask)[:, :, 0]
+    lens = mx.array([3, 5], mx.int32)
+    pages = (problem.k_pages, problem.v_pages)
+    paged = paged_attention(problem.q, *pages, problem.block_tables, lens, scale=0.125)
+    np.testing.assert_allclose(np.array(dense), np.array(paged), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,137 @@
+"""Dense problems: their masks, their reference, and what contradicts."""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.ops.attention import (
+    DenseProblem,
+    DenseShape,
+    context_lengths,
+    dense_problem,
+    draw_dense,
+    draw_problem,
+    largest_dense_error,
+    largest_error,
+    naive_attention,
+    sdpa,
+)
+from tracekit.ops.attention.reference import dense_reference
+
+
+def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:
+    pages = draw_problem(
+        lens,
+        q_heads=4,
+        kv_heads=2,
+        head_dim=16,
+        block_size=4,
+        max_blocks=4,
+        dtype=dtype,
+    )
+    return dense_problem(pages, lens, queries=queries)
+
+
+def attended(problem: DenseProblem) -> mx.array:
+    return sdpa(problem.q, problem.keys, problem.values, scale=problem.scale, mask=problem.mask())
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("lens", [[12, 12], [12, 5, 9], [16, 3], [7, 7]], ids=str)
+def test_mlx_agrees_with_the_reference(lens: list[int], queries: int) -> None:
+    problem = dense(lens, queries)
+    assert problem.longest == max(lens)
+    assert largest_dense_error(problem, attended(problem), sequences=range(len(lens))) < 2e-6
+
+
+def test_one_query_is_what_paged_attention_computes() -> None:
+    lens = [12, 5, 9]
+    pages = draw_problem(
+        lens, q_heads=4, kv_heads=2, head_dim=16, block_size=4, max_blocks=4, dtype=mx.float32
+    )
+    out = attended(dense_problem(pages, lens))[:, :, 0]
+    assert largest_error(pages, out, scale=0.25, sequences=range(3)) < 2e-6
+
+
+def test_masks_are_only_made_where_they_are_needed() -> None:
+    assert dense([8, 8]).mask() is None
+    assert dense([8, 8], queries=2).mask() == "causal"
+    padded = dense([2, 4]).mask()
+    assert isinstance(padded, mx.array)
+    assert padded.tolist() == [[[[True, True, False, False]]], [[[True] * 4]]]
+    several = dense([2, 3], queries=2).mask()
+    assert isinstance(several, mx.array)
+    assert several[:, 0].tolist() == [
+        [[True, False, False], [True, True, False]],
+        [[True, True, False], [True, True, True]],
+    ]
+
+
+def test_the_reference_sees_what_the_mask_shows() -> None:
+    problem = dense([2, 3], queries=2)
+    mask = problem.mask()
+    assert isinstance(mask, mx.array)
+    for one in (0, 1):
+        assert problem.seen(one).tolist() == mask[one, 0].tolist()
+
+
+def test_padding_is_a_share_of_all_keys() -> None:
+    assert dense([4, 2, 3]).padding == pytest.approx(3 / 12)
+    assert dense([8, 8]).padding == 0
+
+
+def test_the_reference_is_the_formula() -> None:
+    q, keys = np.array([[[1.0]], [[2.0]]]), np.array([[[0.0], [1.0]]])
+    out = dense_reference(q, keys, np.array([[[3.0], [5.0]]]), np.ones((1, 2), bool), scale=1.0)
+    weight = [np.e / (1 + np.e), np.e**2 / (1 + np.e**2)]
+    np.testing.assert_allclose(out[:, 0, 0], [3 + 2 * one for one in weight])
+
+
+def test_of_many_queries_the_first_and_the_last_are_looked_at() -> None:
+    shape = DenseShape((300,), 300, 2, 1, 8, 4, queries=300)
+    problem = draw_dense(shape, dtype=mx.float32, seed=3)
+    out = attended(problem)
+    assert largest_dense_error(problem, out, sequences=[0]) < 2e-6
+    for place in (0, 299):
+        wrong = mx.array(out)
+        wrong[0, 1, place] += 0.5
+        found = largest_dense_error(problem, wrong, sequences=[0])
+        assert found == pytest.approx(0.5 / float(mx.abs(out).max()), rel=0.01)
+
+
+def test_what_is_no_number_is_infinitely_wrong() -> None:
+    problem = dense([4, 4])
+    out = attended(problem)
+    out[1] = mx.nan
+    assert largest_dense_error(problem, out, sequences=[0, 1]) == np.inf
+    assert largest_dense_error(problem, out, sequences=[0]) < 2e-6
+
+
+def test_without_causality_every_query_sees_all() -> None:
+    shape = DenseShape((6, 6), 6, 2, 2, 8, 2, queries=6, causal=False)
+    problem = draw_dense(shape, dtype=mx.float16)
+    assert problem.mask() is None
+    assert problem.seen(0).all()
+    out = naive_attention(problem.q, problem.keys, problem.values, scale=problem.scale)
+    assert largest_dense_error(problem, out, sequences=[0, 1]) < 2e-3
+
+
+def test_queries_must_lie_in_their_context() -> None:
+    with pytest.raises(UsageError, match="4 queries do not fit into a context of 3 tokens"):
+        dense([8, 3], queries=4)
+
+
+def test_what_no_machine_holds_is_refused() -> None:
+    shape = DenseShape((131072,) * 64, 131072, 512, 512, 256, 4, queries=131072)
+    with pytest.raises(UsageError, match=r"The call takes .* GB"):
+        draw_dense(shape, dtype=mx.float32)
+
+
+def test_lengths_are_full_or_drawn() -> None:
+    assert context_lengths(3, 2, 4, 16, seed=None) == [32, 32, 32]
+    drawn = context_lengths(40, 2, 2, 16, seed=7)
+    assert drawn == context_lengths(40, 2, 2, 16, seed=7) != context_lengths(40, 2, 2, 16, seed=8)
+    assert 1 <= min(drawn) < max(drawn) <= 32
+    with pytest.raises(UsageError, match="cannot use 5 blocks of 4"):
+        context_lengths(1, 5, 4, 16, seed=None)

@@ -1,0 +1,105 @@
+"""What dense attention moves, counted by hand."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from tracekit.ops.attention.dense_traffic import (
+    DenseShape,
+    dense_traffic,
+    gathered_traffic,
+    naive_traffic,
+)
+from tracekit.ops.attention.traffic import traffic
+from tracekit.ops.traffic import Traffic
+
+# Two sequences of 3 and 5 tokens; 4 q heads over 2 kv heads of 8 halves.
+RAGGED = DenseShape((3, 5), 5, q_heads=4, kv_heads=2, head_dim=8, itemsize=2)
+ROW = 2 * 2 * 8 * 2  # K and V of a token
+OUT = 2 * 4 * 8 * 2
+
+
+def test_padding_is_read_but_not_needed() -> None:
+    assert dense_traffic(RAGGED) == Traffic(
+        read=2 * 5 * ROW + OUT, unique=8 * ROW + OUT, written=OUT, flops=4 * 4 * 8 * 8
+    )
+
+
+def test_rows_are_read_again_and_masks_are_read() -> None:
+    again = dense_traffic(RAGGED, rereads=2, mask=10)
+    assert again.read == 2 * 2 * 5 * ROW + OUT + 10
+    assert again.unique == 8 * ROW + OUT + 10
+
+
+def test_without_padding_it_is_paged_attention_without_tables() -> None:
+    even = replace(RAGGED, lens=(5, 5))
+    sizes = {"q_heads": 4, "kv_heads": 2, "head_dim": 8, "itemsize": 2}
+    paged = traffic([5, 5], block_size=4, **sizes)
+    dense = dense_traffic(even)
+    assert paged.unique - dense.unique == 2 * (2 * 4 + 4)  # two pages and a length each
+    assert (paged.flops, paged.written) == (dense.flops, dense.written)
+
+
+@pytest.mark.parametrize(
+    ("queries", "causal", "pairs"),
+    [
+        (1, True, 3 + 5),
+        (1, False, 3 + 5),
+        (3, True, (1 + 2 + 3) + (3 + 4 + 5)),
+        (3, False, 3 * 3 + 3 * 5),
+    ],
+)
+def test_pairs_are_those_that_a_query_sees(queries: int, causal: bool, pairs: int) -> None:
+    shape = replace(RAGGED, queries=queries, causal=causal)
+    assert shape.pairs == pairs
+    assert dense_traffic(shape).flops == 4 * 4 * 8 * pairs
+    assert shape.out == queries * OUT
+
+
+def test_gathering_reads_writes_and_reads_whole_pages() -> None:
+    # 5 tokens are 2 pages of 4; both sequences get as many
+    moved = gathered_traffic(RAGGED, block_size=4)
+    dense = dense_traffic(RAGGED)
+    copied = 2 * 2 * 4 * ROW
+    assert moved.read - dense.read == copied + 4 * 4
+    assert moved.unique - dense.unique == copied + 4 * 4
+    assert moved.written - dense.written == copied
+    assert moved.flops == dense.flops
+
+
+def test_the_guides_example_of_scores() -> None:
+    # batch 2, 32 heads, 8192 tokens: 2 * 32 * 8192^2 * 4 bytes are 16 GiB
+    shape = DenseShape((8192, 8192), 8192, 32, 32, 128, 2, queries=8192)
+    assert shape.scores == 16 << 30
+    naive, fused = naive_traffic(shape), dense_traffic(shape)
+    assert naive.written - fused.written == naive.read - fused.read == 16 << 30
+    assert naive.flops == fused.flops
+
+
+@given(
+    some.lists(some.integers(1, 40), min_size=1, max_size=5), some.integers(1, 12), some.booleans()
+)
+def test_pairs_are_the_cells_of_the_masks(lens: list[int], queries: int, causal: bool) -> None:
+    queries = min(queries, *lens)
+    shape = replace(RAGGED, lens=lens, longest=max(lens), queries=queries, causal=causal)
+    seen = sum(
+        key <= length - queries + query if causal else True
+        for length in lens
+        for query in range(queries)
+        for key in range(length)
+    )
+    assert shape.pairs == seen
+
+
+@given(some.lists(some.integers(1, 99), min_size=1, max_size=6), some.integers(1, 32))
+def test_no_way_needs_less_than_a_fused_kernel(lens: list[int], block_size: int) -> None:
+    shape = replace(RAGGED, lens=lens, longest=max(lens))
+    fused = dense_traffic(shape)
+    assert fused.unique <= fused.read
+    for other in (naive_traffic(shape), gathered_traffic(shape, block_size)):
+        assert other.unique > fused.unique
+        assert other.read > fused.read
+        assert other.written > fused.written
+        assert other.flops == fused.flops

@@ -1,0 +1,180 @@
+"""Every specialization of the kernels, run on this CPU from the text that MLX would compile."""
+
+import itertools
+from functools import cache
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
+from small_kernels import needs_compiler
+from tracekit.base.errors import KernelError
+from tracekit.msl import Order, Program
+from tracekit.ops.attention import Kernel, Plan, plan, traffic
+from tracekit.ops.attention.plan import HD_TILES
+from tracekit.ops.attention.prewarm import BLOCK_SIZES
+from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
+
+GROUPS = (1, 4, 2, 8, 3, 5)
+
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+
+Specialization = tuple[mx.Dtype, int, int, int]
+ALL: list[Specialization] = list(itertools.product(DTYPES, HEAD_DIMS, BLOCK_SIZES, HD_TILES))
+
+
+def _ragged(dtype: mx.Dtype, head_dim: int, block: int, group: int) -> Case:
+    """Return one token, around a block, none, and a full table."""
+    lens = (1, block - 1, block, block + 1, 0, 2 * block + 3, 3 * block)
+    return Case(dtype, head_dim, block, group, lens, 3)
+
+
+def _case(one: Specialization) -> tuple[Case, Plan]:
+    dtype, head_dim, block, tile = one
+    number = ALL.index(one)
+    case = _ragged(dtype, head_dim, block, GROUPS[number % len(GROUPS)])
+    asked = {"partitions": 1 + number % 2, "ahead": number % 5 > 2}
+    how = plan(drawn(case), hd_tile=tile, threadgroup=64, **asked)
+    return case, how
+
+
+@cache
+def _programs(dtype: mx.Dtype) -> dict[str, Program]:
+    cases = [_case(one) for one in ALL if one[0] == dtype]
+    return compiled(kernel for case, how in cases for kernel in traced(case, how))
+
+
+def _name(one: Specialization) -> str:
+    return "-".join([str(one[0]).removeprefix("mlx.core."), *map(str, one[1:])])
+
+
+@pytest.mark.parametrize("one", ALL, ids=_name)
+def test_every_specialization_agrees_in_every_order_and_loads_what_is_modelled(
+    one: Specialization,
+) -> None:
+    (case, how), programs = _case(one), _programs(one[0])
+    for order in Order:
+        out, statistics = run(case, how, programs, order)
+        assert relative_error(case, out) <= BOUNDS[case.dtype]
+        for name in ("k_pages", "v_pages"):
+            moved = statistics.traffic[name]
+            assert moved.loaded == how.rereads(case.group) * _row_bytes(case)
+            assert moved.touched == _row_bytes(case)
+
+
+def _row_bytes(case: Case) -> int:
+    return sum(case.lens) * KV_HEADS * case.head_dim * case.dtype.size
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_every_number_of_heads_with_many_tiles_of_a_simdgroup(group: int, *, ahead: bool) -> None:
+    case = Case(mx.float16, 128, 32, group, (96, 77, 40), 3)
+    how = plan(drawn(case), threadgroup=32, ahead=ahead)
+    assert how.heads == group
+    out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
+    assert relative_error(case, out) <= BOUNDS[case.dtype]
+    assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
+
+
+def test_table_entries_behind_the_end_are_read_and_not_followed() -> None:
+    case = _ragged(mx.float16, 128, 16, 2)
+    how = plan(drawn(case), threadgroup=256, ahead=True)
+    tables = np.array(drawn(case).block_tables)
+    for sequence, length in enumerate(case.lens):
+        tables[sequence, -(-length // 16) :] = 1_000_000
+    programs = compiled(traced(case, how))
+    out, _ = run(case, how, programs, Order.DESCENDING, {"block_tables": tables})
+    assert relative_error(case, out) <= BOUNDS[case.dtype]
+
+
+def test_zeros_for_a_sequence_without_tokens() -> None:
+    case, how = _case(ALL[1])
+    out, _ = run(case, how, _programs(case.dtype), Order.ASCENDING)
+    assert case.lens[4] == 0
+    assert not out[4].any()
+
+
+def _other(
+    kernel: Kernel, dtype: mx.Dtype, group: int = 3, **asked: int
+) -> tuple[Case, Plan, dict[str, Program]]:
+    case = _ragged(dtype, 80, 16, group)
+    how = plan(drawn(case), kernel=kernel, **asked)
+    return case, how, compiled(traced(case, how))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("kernel", ["per-head", "barriers"])
+def test_other_kernels_agree_and_load_each_row_for_every_head(
+    kernel: Kernel, dtype: mx.Dtype
+) -> None:
+    case, how, programs = _other(kernel, dtype)
+    for order in Order:
+        out, statistics = run(case, how, programs, order)
+        assert relative_error(case, out) <= BOUNDS[dtype]
+        for name in ("k_pages", "v_pages"):
+            assert statistics.traffic[name].loaded == how.rereads(3) * _row_bytes(case)
+            assert statistics.traffic[name].touched == _row_bytes(case)
+
+
+def test_many_heads_are_shared_out_and_rows_loaded_for_each_share() -> None:
+    case, how, programs = _other("grouped", mx.float16, group=11)
+    assert (how.heads, how.rereads(11)) == (6, 2)
+    out, statistics = run(case, how, programs, Order.DESCENDING)
+    assert relative_error(case, out) <= BOUNDS[mx.float16]
+    assert statistics.traffic["k_pages"].loaded == 2 * _row_bytes(case)
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 7])
+@pytest.mark.parametrize("block_size", [3, 8, 128])
+def test_other_block_sizes_and_more_partitions_than_pages(block_size: int, partitions: int) -> None:
+    case = _ragged(mx.float16, 64, block_size, 2)
+    how = plan(drawn(case), partitions=partitions)
+    out, statistics = run(case, how, compiled(traced(case, how)), Order.RANDOM)
+    assert relative_error(case, out) <= BOUNDS[mx.float16]
+    assert statistics.traffic["v_pages"].loaded == _row_bytes(case)
+
+
+def test_partials_and_output_are_as_modelled() -> None:
+    case = _ragged(mx.float16, 64, 16, 2)
+    how = plan(drawn(case), partitions=3)
+    _, statistics = run(case, how, compiled(traced(case, how)), Order.ASCENDING)
+    sizes = {"q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16, "itemsize": 2}
+    model, whole = traffic(case.lens, **sizes, partitions=3), traffic(case.lens, **sizes)
+    stored = statistics.traffic["sums"].stored + statistics.traffic["stats"].stored
+    assert stored == model.written - whole.written == model.read - whole.read
+
+
+@pytest.mark.parametrize("kernel", ["grouped", "per-head", "barriers"])
+def test_a_page_that_does_not_exist_is_caught(kernel: Kernel) -> None:
+    case, how, programs = _other(kernel, mx.float16)
+    tables = np.array(drawn(case).block_tables)
+    tables[3, 1] = 1_000_000
+    with pytest.raises(KernelError, match=r"[kv]_pages"):
+        run(case, how, programs, Order.ASCENDING, {"block_tables": tables})
+
+
+@pytest.mark.parametrize(("kernel", "barriers"), [("grouped", 0), ("per-head", 0), ("barriers", 3)])
+def test_barriers_of_a_token(kernel: Kernel, barriers: int) -> None:
+    passed = []
+    for length in (32, 48):
+        case = Case(mx.float16, 80, 16, 3, (length,), 3)
+        how = plan(drawn(case), kernel=kernel)
+        _, statistics = run(case, how, compiled(traced(case, how)), Order.ASCENDING)
+        passed.append(statistics.barriers)
+    groups = KV_HEADS if kernel == "grouped" else 3 * KV_HEADS
+    assert passed[1] - passed[0] == 16 * barriers * groups
+
+
+def test_scores_that_rise_by_much_are_rescaled() -> None:
+    case = Case(mx.float32, 64, 16, 1, (48,), 3)
+    problem, how = drawn(case), plan(drawn(case), threadgroup=32)
+    keys, q = np.array(problem.k_pages), np.array(problem.q)
+    for token in range(48):
+        page = int(problem.block_tables[0, token // 16].item())
+        keys[page, token % 16] = q[0, :2] * token
+    out, _ = run(case, how, compiled(traced(case, how)), Order.RANDOM, {"k_pages": keys})
+    last = np.array(problem.v_pages)[int(problem.block_tables[0, 2].item()), 15]
+    assert np.abs(out[0] - last).max() < 0.05

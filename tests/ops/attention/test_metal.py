@@ -1,0 +1,114 @@
+"""The kernels' names and source where there is no Metal: MLX tells both while it traces."""
+
+import re
+
+import mlx.core as mx
+import pytest
+
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.msl.generated import Generated, generated
+from tracekit.ops.attention import Kernel, Plan, Problem, draw_problem, plan, specializations
+from tracekit.ops.attention.metal import paged_decode, specialization_names
+
+
+def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:
+    return draw_problem(
+        [5] * batch,
+        q_heads=4,
+        kv_heads=2,
+        head_dim=head_dim,
+        block_size=16,
+        max_blocks=1,
+        dtype=dtype,
+    )
+
+
+def _traced(problem: Problem, how: Plan | None = None) -> tuple[Generated, ...]:
+    def launch(*arrays: mx.array) -> mx.array:
+        return paged_decode(Problem(*arrays), scale=0.125, how=how)
+
+    pages = (problem.k_pages, problem.v_pages)
+    return generated(launch, problem.q, *pages, problem.block_tables, problem.context_lens)
+
+
+@pytest.mark.parametrize("dtype", [mx.float16, mx.bfloat16, mx.float32], ids=str)
+@pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 256])
+@pytest.mark.parametrize(
+    ("kernel", "partitions"),
+    [("grouped", 1), ("grouped", 2), ("per-head", None), ("barriers", None)],
+)
+def test_the_kernels_have_the_names_that_are_recorded(
+    kernel: Kernel, partitions: int | None, head_dim: int, dtype: mx.Dtype
+) -> None:
+    problem = _problem(2, head_dim, dtype)
+    how = plan(problem, kernel=kernel, partitions=partitions)
+    names = tuple(one.function for one in _traced(problem, how))
+    assert names == specialization_names(problem, how)
+    assert len(names) == how.dispatches
+    assert specializations() >= set(names)
+
+
+def test_every_batch_is_one_kernel_with_its_tables_in_device_memory() -> None:
+    texts = {_traced(_problem(batch))[0].text for batch in (1, 7, 8, 9)}
+    (text,) = texts
+    for name in ("q", "k_pages", "v_pages", "block_tables", "context_lens"):
+        assert re.search(rf"const device \w+\* {name} \[\[buffer", text)
+    assert "const constant int32_t& max_blocks" in text
+    assert "const constant float& scale" in text
+
+
+def test_every_number_of_partitions_is_one_kernel_and_one_merge() -> None:
+    problem = _problem(1)
+    hows = [plan(problem, partitions=partitions) for partitions in (1, 2, 3, 64)]
+    alone, *several = [[one.text for one in _traced(problem, how)] for how in hows]
+    assert all(texts == several[0] for texts in several)
+    assert several[0][0] == alone[0]
+    assert "const device float* stats" in several[0][1]
+
+
+def test_unpadded_lengths_are_padded() -> None:
+    problem = _problem(2)
+    short = Problem(
+        problem.q,
+        problem.k_pages,
+        problem.v_pages,
+        problem.block_tables,
+        problem.context_lens[:2],
+    )
+    assert [one.text for one in _traced(short)] == [one.text for one in _traced(problem)]
+
+
+def test_grids_are_whole_threadgroups() -> None:
+    problem = _problem(3, 80)
+    decode, merge = _traced(problem, plan(problem, partitions=5, threadgroup=96))
+    assert (decode.grid, decode.threadgroup) == ((2 * 96, 3, 5), (96, 1, 1))
+    assert (merge.grid, merge.threadgroup) == ((4 * 80, 3, 1), (80, 1, 1))
+
+
+def test_the_kernel_keeps_its_header_and_loses_its_mark() -> None:
+    text = _traced(_problem(2))[0].text
+    assert "// ---- body ----" not in text
+    assert text.index("#define UNROLLED") < text.index("[[kernel]]")
+
+
+def test_another_head_size_is_another_pipeline() -> None:
+    def names(problem: Problem) -> tuple[str, ...]:
+        return specialization_names(problem, plan(problem))
+
+    assert names(_problem(2, 64)) != names(_problem(2, 128))
+    assert names(_problem(2)) == names(_problem(16))
+
+
+def test_a_head_size_without_a_kernel_is_told() -> None:
+    with pytest.raises(UsageError, match="no head size 72; it has 64, 80, 96, 128, 256"):
+        paged_decode(_problem(2, 72), scale=1.0)
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_without_metal_a_kernel_is_refused_and_not_recorded() -> None:
+    problem = _problem(2, 256)
+    how = plan(problem, threadgroup=32)
+    with pytest.raises(ToolError, match="No Metal back-end") as caught:
+        paged_decode(problem, scale=1.0, how=how)
+    assert caught.value.hint
+    assert not specializations() & set(specialization_names(problem, how))

@@ -1,0 +1,194 @@
+import mlx.core as mx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.base.agreement import as_float64
+from tracekit.base.errors import UsageError
+from tracekit.ops.attention import (
+    Problem,
+    draw_lengths,
+    draw_problem,
+    largest_error,
+    paged_attention,
+    reference,
+)
+from tracekit.workload.calls import backend
+
+TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}
+
+
+def attend(problem: Problem, *, longest: int | None = None) -> mx.array:
+    return paged_attention(
+        problem.q,
+        problem.k_pages,
+        problem.v_pages,
+        problem.block_tables,
+        problem.context_lens,
+        scale=problem.head_dim**-0.5,
+        longest=longest,
+    )
+
+
+def error(problem: Problem, out: mx.array) -> float:
+    everyone = range(problem.batch)
+    return largest_error(problem, out, scale=problem.head_dim**-0.5, sequences=everyone)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("head_dim", [64, 80, 128])
+def test_ragged_sequences_agree_with_the_reference(dtype: mx.Dtype, head_dim: int) -> None:
+    problem = draw_problem(
+        [1, 16, 17, 47],
+        q_heads=6,
+        kv_heads=2,
+        head_dim=head_dim,
+        block_size=16,
+        max_blocks=3,
+        dtype=dtype,
+    )
+    out = attend(problem)
+    assert out.dtype == dtype
+    assert out.shape == (4, 6, head_dim)
+    assert error(problem, out) <= TOLERANCE[dtype]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    lens=st.lists(st.integers(0, 12), min_size=1, max_size=9),
+    kv_heads=st.integers(1, 3),
+    group=st.integers(1, 4),
+    block_size=st.sampled_from([1, 3, 4]),
+    seed=st.integers(0, 99),
+)
+def test_any_shape_agrees_with_the_reference(
+    lens: list[int], kv_heads: int, group: int, block_size: int, seed: int
+) -> None:
+    problem = draw_problem(
+        lens,
+        q_heads=group * kv_heads,
+        kv_heads=kv_heads,
+        head_dim=8,
+        block_size=block_size,
+        max_blocks=12 // block_size,
+        dtype=mx.float32,
+        seed=seed,
+    )
+    assert error(problem, attend(problem)) <= 2e-6
+    assert error(problem, attend(problem, longest=max(lens))) <= 2e-6
+
+
+def test_what_lies_behind_the_end_does_not_count() -> None:
+    problem = draw_problem(
+        [5, 3],
+        q_heads=2,
+        kv_heads=1,
+        head_dim=8,
+        block_size=4,
+        max_blocks=3,
+        dtype=mx.float32,
+    )
+    tables = np.array(problem.block_tables)
+    keys, values = np.array(problem.k_pages), np.array(problem.v_pages)
+    for sequence, length in ((0, 5), (1, 3)):
+        for token in range(length, 12):
+            page = tables[sequence, token // 4]
+            keys[page, token % 4] = np.nan
+            values[page, token % 4] = np.inf
+    tables[0, 2], tables[1, 1:] = 1_000_000, -7
+    poisoned = Problem(
+        problem.q,
+        mx.array(keys),
+        mx.array(values),
+        mx.array(tables),
+        problem.context_lens,
+    )
+    assert mx.array_equal(attend(poisoned), attend(problem)).item()
+
+
+def test_a_sequence_without_tokens_gives_zeros() -> None:
+    problem = draw_problem(
+        [0, 4], q_heads=2, kv_heads=1, head_dim=8, block_size=4, max_blocks=1, dtype=mx.float16
+    )
+    out = as_float64(attend(problem))
+    assert not out[0].any()
+    assert out[1].any()
+
+
+def test_a_single_token_is_copied() -> None:
+    problem = draw_problem(
+        [1], q_heads=2, kv_heads=2, head_dim=8, block_size=4, max_blocks=2, dtype=mx.float32
+    )
+    page = int(problem.block_tables[0, 0].item())
+    assert mx.array_equal(attend(problem)[0], problem.v_pages[page, 0]).item()
+
+
+def test_the_reference_is_the_textbook() -> None:
+    # two tokens with scores ln 3 and 0: weights 3/4 and 1/4
+    q = np.array([[[1.0]]])
+    keys = np.log([[[[3.0]], [[1.0]]]])
+    values = np.array([[[[8.0]], [[4.0]]]])
+    out = reference(q, keys, values, np.array([[0]], np.int32), np.array([2], np.int32), scale=1)
+    assert out == pytest.approx(np.array([[[7.0]]]))
+
+
+def test_a_wrong_result_is_seen() -> None:
+    problem = draw_problem(
+        [4, 4], q_heads=2, kv_heads=1, head_dim=8, block_size=4, max_blocks=1, dtype=mx.float32
+    )
+    right = attend(problem)
+    least = min(float(mx.abs(one).max()) for one in right)
+    assert error(problem, right + 0.5) == pytest.approx(0.5 / least, rel=1e-4)
+    assert error(problem, attend(problem) * float("nan")) == float("inf")
+
+
+def test_drawn_pages_are_disjoint_and_shuffled() -> None:
+    problem = draw_problem(
+        [4] * 5, q_heads=1, kv_heads=1, head_dim=8, block_size=4, max_blocks=7, dtype=mx.float32
+    )
+    pages = np.array(problem.block_tables).ravel()
+    assert sorted(pages) == list(range(35))
+    assert list(pages) != list(range(35))
+    assert problem.context_lens.shape == (8,)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    assert draw_lengths(9, 50, seed=3) == draw_lengths(9, 50, seed=3)
+    assert draw_lengths(9, 50, seed=3) != draw_lengths(9, 50, seed=4)
+    assert {1, 2} == set(draw_lengths(60, 2, seed=0))
+
+
+def test_here_is_no_metal() -> None:
+    assert backend() == ("metal" if mx.metal.is_available() else "cpu")
+
+
+GOOD = {
+    "q": mx.zeros((2, 4, 8)),
+    "k_pages": mx.zeros((6, 4, 2, 8)),
+    "v_pages": mx.zeros((6, 4, 2, 8)),
+    "block_tables": mx.zeros((2, 3), mx.int32),
+    "context_lens": mx.zeros((2,), mx.int32),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        pytest.param({"q": mx.zeros((4, 8))}, "q must be [batch, q_heads, head_dim]", id="axes"),
+        pytest.param({"q": mx.zeros((0, 4, 8))}, "none of them 0", id="empty"),
+        pytest.param({"q": mx.zeros((2, 3, 8))}, "3 q heads cannot be shared", id="heads"),
+        pytest.param({"q": mx.zeros((2, 4, 16))}, "q has head size 16, the pages", id="head size"),
+        pytest.param({"q": mx.zeros((2, 4, 8), mx.float16)}, "float16, mlx", id="dtypes"),
+        pytest.param({"v_pages": mx.zeros((6, 4, 1, 8))}, "must have one shape", id="pages"),
+        pytest.param({"block_tables": mx.zeros((2, 3))}, "must be int32", id="tables' dtype"),
+        pytest.param({"context_lens": mx.zeros((1,), mx.int32)}, "need as many rows", id="lens"),
+        pytest.param({"block_tables": mx.zeros((3, 3), mx.int32)}, "are 3 and 2", id="rows"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_one_sentence(
+    change: dict[str, mx.array], sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        paged_attention(**{**GOOD, **change}, scale=1.0)
+    assert sentence in caught.value.message

@@ -1,0 +1,50 @@
+"""Prewarming, with kernels run on this CPU in place of Metal."""
+
+import mlx.core as mx
+import pytest
+
+from small_kernels import needs_compiler
+from tracekit.msl import emulation
+from tracekit.ops.attention import draw_problem, paged_attention, prewarm, specializations
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+
+MODEL = {"q_heads": 4, "kv_heads": 2, "head_dim": 64}
+
+
+def test_after_prewarming_the_hot_path_makes_no_kernel() -> None:
+    with emulation() as log:
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], hd_tiles=[8])
+        made = specializations()
+        assert {one.function for one in log.launches} == names
+        for lens in ([3], [16, 1], [5] * 9):
+            problem = draw_problem(lens, **MODEL, block_size=16, max_blocks=1, dtype=mx.float16)
+            arrays = (problem.q, problem.k_pages, problem.v_pages)
+            for partitions in (1, 2, 3):
+                out = paged_attention(
+                    *arrays,
+                    problem.block_tables,
+                    problem.context_lens,
+                    scale=0.125,
+                    partitions=partitions,
+                )
+                assert out.shape == problem.q.shape
+    assert specializations() == made
+    assert {one.function for one in log.launches} == names
+
+
+def test_every_block_size_and_tile_is_a_specialization_and_the_merge_is_one() -> None:
+    with emulation():
+        names = prewarm(**MODEL, dtype=mx.float32, block_sizes=[16, 32])
+    assert len(names) == 2 * 2 + 1
+
+
+def test_kernels_without_tiles_have_one_specialization_for_a_block_size() -> None:
+    with emulation():
+        names = prewarm(**MODEL, dtype=mx.float16, block_sizes=[16], kernel="barriers")
+    assert [name.startswith("custom_kernel_paged_decode_barriers__") for name in names] == [True]
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_without_metal_there_is_nothing_to_compile() -> None:
+    assert prewarm(**MODEL, dtype=mx.float16) == frozenset()

@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.ops.attention import traffic
+from tracekit.ops.traffic import Traffic
+
+LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=5)
+
+
+def test_the_guides_bench_line() -> None:
+    # 16 sequences of 1024 tokens, 8 kv heads of 128 halves: 2 * 1024 * 8 * 128 * 2 bytes each
+    model = traffic([1024] * 16, q_heads=16, kv_heads=8, head_dim=128, block_size=32, itemsize=2)
+    keys_and_values, query, tables = 67_108_864, 65_536, 16 * (32 * 4 + 4)
+    assert model == Traffic(
+        read=keys_and_values + query + tables,
+        unique=keys_and_values + query + tables,
+        written=query,
+        flops=134_217_728,
+    )
+    assert model.intensity == pytest.approx(2.0, rel=0.01)
+
+
+def test_rereads_are_accesses_but_no_new_bytes() -> None:
+    sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 2, "block_size": 4, "itemsize": 4}
+    once, fourfold = traffic([10], **sizes), traffic([10], rereads=4, **sizes)
+    assert fourfold.unique == once.unique
+    assert fourfold.read - once.read == 3 * 10 * (2 * 1 * 2 * 4)
+
+
+def test_shared_pages_are_unique_once() -> None:
+    sizes = {"q_heads": 1, "kv_heads": 1, "head_dim": 1, "block_size": 4, "itemsize": 1}
+    alone = traffic([6, 5], block_tables=[[0, 1], [2, 3]], **sizes)
+    shared = traffic([6, 5], block_tables=[[0, 1], [0, 1]], **sizes)
+    assert alone.unique - shared.unique == 5 * 2
+    assert alone.read == shared.read
+
+
+@given(lens=LENGTHS, block_size=st.integers(1, 8))
+def test_disjoint_tables_are_as_no_tables(lens: list[int], block_size: int) -> None:
+    tables = [[100 * row + page for page in range(40)] for row in range(len(lens))]
+    sizes = {"q_heads": 2, "kv_heads": 1, "head_dim": 8, "itemsize": 2}
+    without = traffic(lens, block_size=block_size, **sizes)
+    assert traffic(lens, block_size=block_size, block_tables=tables, **sizes) == without
+
+
+@given(one=LENGTHS, other=LENGTHS)
+def test_calls_add_up(one: list[int], other: list[int]) -> None:
+    sizes = {"q_heads": 2, "kv_heads": 1, "head_dim": 8, "block_size": 4, "itemsize": 2}
+    first, second, both = (traffic(lens, **sizes) for lens in (one, other, one + other))
+    assert both.read == first.read + second.read
+    assert both.flops == first.flops + second.flops
+    assert both.written == first.written + second.written
+
+
+def test_partitions_write_sums_and_two_numbers_and_read_them_again() -> None:
+    sizes = {"q_heads": 4, "kv_heads": 1, "head_dim": 64, "block_size": 4, "itemsize": 2}
+    whole, parts = traffic([10, 0], **sizes), traffic([10, 0], partitions=3, **sizes)
+    partials = 2 * 4 * 3 * (64 + 2) * 4
+    assert parts.written - whole.written == partials
+    assert parts.read - whole.read == parts.unique - whole.unique == partials
+    assert parts.flops == whole.flops

@@ -1,0 +1,51 @@
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.ops.cache import Rows, Sizes, draw_rows, expected
+
+SIZES = Sizes(2, 4, 2, 8, mx.float16)
+
+
+def test_sizes_know_their_bytes() -> None:
+    assert SIZES.token_bytes == 2 * 2 * 2 * 8 * 2
+    assert SIZES.query_bytes == 2 * 4 * 8 * 2
+    assert SIZES.cache_shape == (2, 2, 8)
+
+
+def test_what_no_memory_holds_is_refused() -> None:
+    with pytest.raises(UsageError, match="this machine has"):
+        Sizes(4096, 512, 512, 256, mx.float32).check(2**20)
+    SIZES.check(1000)
+
+
+def test_a_run_of_rows_is_the_rows_one_by_one_round_and_round() -> None:
+    rows = draw_rows(SIZES, seed=1)
+    keys, values = rows.run(59, 5)
+    assert keys.shape == values.shape == (2, 2, 5, 8)
+    for place, token in enumerate((59, 60, 0, 1, 2)):
+        assert mx.array_equal(keys[:, :, place], rows.keys[token])
+        assert mx.array_equal(values[:, :, place], rows.values[token])
+    assert mx.array_equal(rows.query(61), rows.queries[0])
+
+
+def test_what_is_expected_is_the_definition() -> None:
+    """Two tokens, one head of one element: weights of e^(s q k)."""
+    numbers = np.zeros((61, 1, 1, 1), np.float32)
+    queries, keys, values = numbers.copy(), numbers.copy(), numbers.copy()
+    queries[2], keys[1], keys[2], values[1], values[2] = 2.0, 1.0, 3.0, 10.0, 20.0
+    rows = Rows(mx.array(queries), mx.array(keys), mx.array(values))
+    out = expected(rows, 0, length=3, kept=2, scale=0.5)
+    weights = np.exp([1.0, 3.0])
+    assert out[0, 0] == pytest.approx((10 * weights[0] + 20 * weights[1]) / weights.sum())
+    assert expected(rows, 0, length=3, kept=1, scale=0.5)[0, 0] == 20
+
+
+def test_query_heads_share_the_kv_head_of_their_group() -> None:
+    rows = draw_rows(Sizes(1, 4, 2, 8, mx.float32))
+    out = expected(rows, 0, length=9, kept=9, scale=0.3)
+    dense = mx.fast.scaled_dot_product_attention(
+        rows.query(8)[:, :, None], *rows.run(0, 9), scale=0.3
+    )
+    assert np.allclose(out, np.array(dense)[0, :, 0], atol=1e-6)

@@ -1,0 +1,141 @@
+"""The Metal kernel itself, run on a CPU: every specialization, against float64."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from small_kernels import needs_compiler
+from tracekit.msl import Order, emulation
+from tracekit.ops.norm import Problem, draw_problem, error_of, fused_kernel, kernel_traffic
+from tracekit.ops.norm.metal import specialization_name, tile_of
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+
+MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
+# Rows, elements, outputs: each tile height, each width of loads, one turn of the loop and several.
+SIZES = [
+    (1, 256, 32),
+    (1, 33, 1),
+    (2, 260, 5),
+    (2, 255, 33),
+    (4, 516, 37),
+    (3, 517, 31),
+    (9, 768, 40),
+    (17, 301, 65),
+]
+
+
+def test_the_sizes_reach_every_specialization() -> None:
+    tiles = {tile_of(draw_problem(*sizes, dtype=mx.float16)) for sizes in SIZES}
+    assert {(one.rows, one.vec) for one in tiles} == {
+        (rows, vec) for rows in (1, 2, 4, 8) for vec in (1, 4)
+    }
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("dtype", MOST, ids=str)
+def test_it_agrees_with_float64_in_every_order_of_threads(
+    dtype: mx.Dtype, sizes: tuple[int, int, int]
+) -> None:
+    problem = draw_problem(*sizes, dtype=dtype, seed=3)
+    outs: list[mx.array] = []
+    for order in Order:
+        with emulation(order=order, seed=1):
+            outs.append(fused_kernel(problem))
+    assert (outs[0].shape, outs[0].dtype) == ((sizes[0], sizes[2]), dtype)
+    assert error_of(problem, outs[0]) < MOST[dtype]
+    assert all(mx.array_equal(outs[0], out) for out in outs)
+
+
+@pytest.mark.parametrize("sizes", [(2, 255, 33), (9, 768, 40)], ids=str)
+@pytest.mark.parametrize("dtype", [mx.float32, mx.bfloat16], ids=str)
+def test_it_moves_the_bytes_of_the_model_and_none_outside(
+    dtype: mx.Dtype, sizes: tuple[int, int, int]
+) -> None:
+    problem, tile = draw_problem(*sizes, dtype=dtype), tile_of(draw_problem(*sizes, dtype=dtype))
+    with emulation(checked=True) as log:
+        fused_kernel(problem)
+    (launch,) = log.launches
+    moved, model = launch.statistics.traffic, kernel_traffic(problem)
+    assert sum(one.loaded for one in moved.values()) == model.read
+    assert sum(one.touched for one in moved.values()) == model.unique + model.written
+    assert moved["out"].stored == model.written
+    down = -(-problem.rows // tile.rows)
+    assert moved["weight"].loaded == down * prod(problem.weight.shape) * dtype.size
+
+
+def test_one_kernel_runs_by_the_name_that_is_told() -> None:
+    problem = draw_problem(3, 517, 13, dtype=mx.float16)
+    with emulation() as log:
+        fused_kernel(problem)
+    assert [one.function for one in log.launches] == [specialization_name(problem)]
+    # One barrier for each of 3 turns, one for the sums of squares.
+    assert log.launches[0].statistics.barriers == 4
+    assert log.launches[0].statistics.threadgroup_bytes <= 32768
+
+
+@pytest.mark.parametrize(("rows", "dims", "outputs"), [(1, 3, 1), (2, 1, 2), (1, 7, 1)])
+def test_arrays_so_small_that_mlx_would_bind_them_as_constants(
+    rows: int, dims: int, outputs: int
+) -> None:
+    problem = draw_problem(rows, dims, outputs, dtype=mx.float32)
+    with emulation(checked=True):
+        assert error_of(problem, fused_kernel(problem)) < MOST[mx.float32]
+
+
+def test_eps_counts_where_rows_are_small() -> None:
+    drawn = draw_problem(2, 33, 5, dtype=mx.float32)
+    small = Problem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
+    with emulation():
+        assert error_of(small, fused_kernel(small)) < MOST[mx.float32]
+        other = Problem(small.x, small.gain, small.weight, eps=1e-6)
+        assert error_of(other, fused_kernel(small)) > 0.1
+
+
+def test_what_is_no_number_stays_in_its_row() -> None:
+    drawn = draw_problem(3, 33, 5, dtype=mx.float32)
+    x = np.array(drawn.x)
+    x[1, 7] = np.nan
+    with emulation():
+        out = np.array(fused_kernel(Problem(mx.array(x), drawn.gain, drawn.weight)))
+    assert np.isnan(out).all(axis=1).tolist() == [False, True, False]
+    assert np.isfinite(out[[0, 2]]).all()
+
+
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+
+
+def without_first_barrier(body: str) -> str:
+    return body.replace(BARRIER, "", 1)
+
+
+def without_last_barrier(body: str) -> str:
+    head, _, tail = body.rpartition(BARRIER)
+    return head + tail
+
+
+def with_one_buffer(body: str) -> str:
+    return body.replace("buffer = 1 - buffer;", "")
+
+
+@pytest.mark.parametrize("broken", [without_first_barrier, without_last_barrier, with_one_buffer])
+def test_a_kernel_broken_on_purpose_is_wrong_in_some_order(
+    broken: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = draw_problem(4, 516, 37, dtype=mx.float32)
+    errors: list[float] = []
+    for order in Order:
+        with emulation(order=order), monkeypatch.context() as patch:
+            real = mx.fast.metal_kernel
+
+            def factory(real: Any = real, **given: Any) -> Any:
+                assert broken(given["source"]) != given["source"]
+                return real(**{**given, "source": broken(given["source"])})
+
+            patch.setattr(mx.fast, "metal_kernel", factory)
+            errors.append(error_of(problem, fused_kernel(problem)))
+    assert max(errors) > 0.01

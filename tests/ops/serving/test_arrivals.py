@@ -1,0 +1,127 @@
+"""When requests arrive: the schedule is drawn before the run, and lasts exactly as long."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.base.errors import UsageError
+from tracekit.ops.serving import Rate, Spike, draw_arrivals
+
+SECOND = 1_000_000_000
+
+
+def drawn(rate: Rate, **options: object) -> list[int]:
+    given = {"duration": 10.0, "count": None, "burstiness": 1.0, "seed": 0, **options}
+    return draw_arrivals(rate, **given).tolist()
+
+
+def test_a_constant_rate_brings_its_number_in_exactly_its_time() -> None:
+    arrivals = drawn(Rate(12.5))
+    assert len(arrivals) == 125
+    assert arrivals[-1] == 10 * SECOND
+    assert arrivals == sorted(arrivals)
+    assert arrivals[0] > 0
+
+
+def test_a_number_of_requests_takes_its_number_over_the_rate() -> None:
+    arrivals = drawn(Rate(8.0), count=20, duration=99.0)
+    assert (len(arrivals), arrivals[-1]) == (20, 2_500_000_000)
+
+
+def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
+    assert drawn(Rate(20), seed=3) == drawn(Rate(20), seed=3)
+    assert drawn(Rate(20), seed=3) != drawn(Rate(20), seed=4)
+
+
+def test_another_rate_stretches_the_same_draw() -> None:
+    slow, fast = drawn(Rate(10), count=50), drawn(Rate(20), count=50)
+    assert np.allclose(np.array(slow), 2 * np.array(fast), rtol=0, atol=2)
+
+
+def test_arrivals_are_those_of_a_rescaled_gamma_process() -> None:
+    gaps = np.random.default_rng([7, 0]).gamma(2.5, 1 / 2.5, 30)
+    expected = np.cumsum(gaps) / gaps.sum() * 3.0
+    arrivals = drawn(Rate(10.0), duration=3.0, burstiness=2.5, seed=7)
+    assert np.allclose(np.array(arrivals) / SECOND, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("burstiness", "variation"), [(0.25, 2.0), (1.0, 1.0), (4.0, 0.5)])
+def test_burstiness_is_the_shape_of_the_gaps(burstiness: float, variation: float) -> None:
+    gaps = np.diff(drawn(Rate(1.0), count=20_000, burstiness=burstiness))
+    assert gaps.std() / gaps.mean() == pytest.approx(variation, rel=0.05)
+
+
+def test_a_ramp_climbs_linearly_and_then_holds() -> None:
+    rate = Rate(10.0, ramp=4.0)
+    assert rate.expected(2.0) == pytest.approx(5.0)
+    assert rate.expected(4.0) == pytest.approx(20.0)
+    assert rate.expected(6.0) == pytest.approx(40.0)
+    arrivals = np.array(drawn(rate, duration=6.0, burstiness=1e6)) / SECOND
+    assert len(arrivals) == 40
+    assert ((arrivals <= 2.1).sum(), (arrivals <= 4.05).sum()) == (5, 20)
+
+
+def test_a_ramp_shorter_than_a_nanosecond_is_none() -> None:
+    assert drawn(Rate(5.0, ramp=2.2e-308)) == drawn(Rate(5.0))
+
+
+def test_a_spike_replaces_the_rate_for_its_time() -> None:
+    rate = Rate(4.0, spikes=(Spike(at=2.0, length=0.5, rate=40.0),))
+    assert rate.expected(10.0) == pytest.approx(9.5 * 4 + 20)
+    arrivals = np.array(drawn(rate, burstiness=1e6)) / SECOND
+    assert ((arrivals > 2.0) & (arrivals <= 2.5)).sum() == pytest.approx(20, abs=1)
+
+
+def test_a_spike_within_the_ramp_interrupts_it() -> None:
+    rate = Rate(10.0, ramp=10.0, spikes=(Spike(5.0, 1.0, 1.0),))
+    assert rate.expected(5.0) == pytest.approx(12.5)
+    assert rate.expected(6.0) == pytest.approx(13.5)
+    assert rate.expected(7.0) == pytest.approx(13.5 + 6.5)
+
+
+@settings(deadline=None)
+@given(
+    st.floats(0.5, 50),
+    st.floats(0, 5),
+    st.lists(st.tuples(st.floats(0.1, 2), st.floats(0.1, 1), st.floats(0.5, 80)), max_size=3),
+    st.lists(st.floats(0.01, 200), min_size=1, max_size=20),
+)
+def test_moments_are_the_inverse_of_what_is_expected(
+    level: float, ramp: float, gaps: list[tuple[float, float, float]], counts: list[float]
+) -> None:
+    spikes, at = [], 0.0
+    for gap, length, rate in gaps:
+        spikes.append(Spike(at + gap, length, rate))
+        at += gap + length + 0.01
+    curve = Rate(level, ramp, tuple(spikes))
+    moments = curve.moments(np.array(sorted(counts)))
+    assert all(later >= sooner for sooner, later in pairwise(moments.tolist()))
+    for count, moment in zip(sorted(counts), moments.tolist(), strict=True):
+        assert curve.expected(moment) == pytest.approx(count, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Rate(0), "--rate must be more than 0"),
+        (lambda: Rate(float("nan")), "--rate must be more than 0"),
+        (lambda: Rate(1, ramp=-1), "--ramp must be at least 0"),
+        (lambda: Rate(1, spikes=(Spike(-1, 1, 1),)), "cannot be made"),
+        (lambda: Rate(1, spikes=(Spike(1, 0, 1),)), "cannot be made"),
+        (lambda: Rate(1, spikes=(Spike(1.5, 1, 9), Spike(1, 1, 9))), "1 s and 1.5 s overlap"),
+        (lambda: drawn(Rate(0.01)), "no request arrives within 10 s"),
+    ],
+)
+def test_what_has_no_schedule_is_refused(make: object, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        make()
+
+
+def test_even_a_very_bursty_process_keeps_order_and_length() -> None:
+    arrivals = drawn(Rate(100.0), burstiness=0.01)
+    assert (len(arrivals), arrivals[-1]) == (1000, 10 * SECOND)
+    assert arrivals == sorted(arrivals)
+    assert arrivals[0] >= 0

@@ -1,0 +1,88 @@
+"""How long requests are, and that a seed says everything."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.base.errors import UsageError
+from tracekit.ops.serving import Lengths, Load, Rate, draw_schedule
+
+PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)
+OUTPUTS = Lengths("output", "uniform", 32, 8, 40)
+LOAD = Load(Rate(20.0), PROMPTS, OUTPUTS, duration=5.0, seed=11)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def test_fixed_lengths_are_all_alike_and_need_no_bounds() -> None:
+    one = Lengths("prompt", "fixed", 300, 16, 256)
+    assert one.draw(3, rng()) == [300, 300, 300]
+    assert one.most == 300
+
+
+def test_uniform_lengths_take_every_value_within_their_bounds() -> None:
+    drawn = Lengths("prompt", "uniform", 1, 3, 6).draw(2_000, rng())
+    assert sorted(set(drawn)) == [3, 4, 5, 6]
+    assert min(drawn.count(value) for value in range(3, 7)) > 400
+
+
+def test_lognormal_lengths_have_the_median_and_the_spread_they_name() -> None:
+    drawn = np.array(Lengths("prompt", "lognormal", 1_000, 1, 1_000_000).draw(20_000, rng()))
+    assert np.median(drawn) == pytest.approx(1_000, rel=0.02)
+    assert np.log(drawn).std() == pytest.approx(0.6, rel=0.02)
+
+
+@settings(deadline=None)
+@given(
+    st.tuples(st.integers(1, 5_000), st.integers(1, 5_000), st.integers(1, 5_000)).map(sorted),
+    st.integers(0, 99),
+)
+def test_lognormal_lengths_keep_their_bounds(bounds: list[int], seed: int) -> None:
+    shortest, typical, longest = bounds
+    one = Lengths("output", "lognormal", typical, shortest, longest)
+    drawn = one.draw(50, np.random.default_rng(seed))
+    assert all(shortest <= value <= longest for value in drawn)
+    assert one.most == longest
+
+
+def test_bounds_do_not_heap_lengths_at_their_ends() -> None:
+    drawn = Lengths("prompt", "lognormal", 64, 32, 128).draw(10_000, rng())
+    assert drawn.count(128) < 100
+    assert drawn.count(32) < 300
+
+
+@pytest.mark.parametrize(
+    "lengths", [("lognormal", 64, 65, 99), ("lognormal", 64, 1, 63), ("uniform", 1, 9, 8)]
+)
+def test_bounds_that_contradict_each_other_are_refused(lengths: tuple[str, int, int, int]) -> None:
+    with pytest.raises(UsageError, match="There are no") as caught:
+        Lengths("prompt", *lengths)
+    assert "--prompt-shortest" in caught.value.hint
+
+
+def test_the_same_seed_draws_the_same_requests() -> None:
+    jobs = draw_schedule(LOAD)
+    assert jobs == draw_schedule(LOAD)
+    assert jobs != draw_schedule(replace(LOAD, seed=12))
+    assert len(jobs) == 100
+    assert [job.number for job in jobs] == list(range(100))
+    assert jobs[-1].at == 5_000_000_000
+
+
+def test_another_rate_leaves_lengths_and_contents_as_they_are() -> None:
+    slow = draw_schedule(replace(LOAD, count=40))
+    fast = draw_schedule(replace(LOAD, count=40, rate=Rate(200.0, ramp=0.1)))
+    assert [(one.prompt_tokens, one.output_tokens, one.content) for one in slow] == [
+        (one.prompt_tokens, one.output_tokens, one.content) for one in fast
+    ]
+    assert [one.at for one in slow] != [one.at for one in fast]
+
+
+def test_no_request_is_longer_than_the_load_says() -> None:
+    assert LOAD.longest == 256 + 40
+    assert max(job.tokens for job in draw_schedule(LOAD)) <= LOAD.longest

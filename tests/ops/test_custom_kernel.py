@@ -1,0 +1,50 @@
+"""Kernels of `kernels/`: their names, their arrays, and machines without Metal."""
+
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.msl.emulation import emulation
+from tracekit.ops.custom_kernel import LEAST_BUFFER, Source, needing_metal, padded
+
+MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
+
+
+def test_a_name_has_template_values_then_types() -> None:
+    template: list[tuple[str, Any]] = [("T", mx.bfloat16), ("D", 128)]
+    found = MERGE.name(template, ["float", "float", "int32_ts", "bfloat16_t"])
+    assert found == "custom_kernel_paged_merge__bfloat16_t_128_float_float_int32_ts_bfloat16_t"
+
+
+def test_a_kernel_is_made_once_by_each_factory() -> None:
+    own = MERGE.kernel()
+    assert MERGE.kernel() is own
+    with emulation():
+        emulated = MERGE.kernel()
+        assert emulated is not own
+    assert MERGE.kernel() is own
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (2, 3)])
+def test_short_arrays_get_as_long_as_device_memory_needs(shape: tuple[int, ...]) -> None:
+    array = mx.ones(shape)
+    out = padded(array)
+    assert out.shape == (LEAST_BUFFER,)
+    assert out[: array.size].tolist() == [1.0] * array.size
+    assert out.sum().item() == array.size
+
+
+def test_an_array_that_is_long_enough_is_left_as_it_is() -> None:
+    array = mx.ones((2, 4))
+    assert padded(array) is array
+
+
+def test_only_the_lack_of_metal_is_told_as_one() -> None:
+    sentence = "cannot run a Metal kernel here"
+    with pytest.raises(ToolError, match=sentence) as caught, needing_metal("Choose no kernel."):
+        raise RuntimeError("[metal_kernel] No Metal back-end.")
+    assert caught.value.hint == "Choose no kernel."
+    with pytest.raises(RuntimeError, match="something else"), needing_metal(""):
+        raise RuntimeError("something else")

@@ -1,0 +1,1 @@
+"""The MLX operations that workloads run: attention, norms, caches, serving."""

@@ -1,0 +1,107 @@
+"""The op: one decode step of attention over keys and values that are kept in pages."""
+
+import mlx.core as mx
+
+from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.problem import Problem
+from tracekit.workload.calls import backend
+
+
+def paged_attention(
+    q: mx.array,
+    k_pages: mx.array,
+    v_pages: mx.array,
+    block_tables: mx.array,
+    context_lens: mx.array,
+    *,
+    scale: float,
+    longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
+) -> mx.array:
+    """Attend from one new token of each sequence to all tokens of its context.
+
+    Scores and sums are made in float32. Token t of sequence b lies in page
+    `block_tables[b, t // block_size]` at row `t % block_size`; nothing past a sequence's
+    length counts, whatever the pages hold there. A sequence of length 0 gives zeros.
+
+    Page numbers of used entries are not checked: they are on the device.
+
+    Args:
+        q: `[batch, q_heads, head_dim]`, float16, bfloat16 or float32. As the pages, it must
+            begin at a multiple of 16 bytes: every array does that is not a slice of another.
+        k_pages: `[blocks, block_size, kv_heads, head_dim]`, row-contiguous, as `q` is.
+        v_pages: As `k_pages`.
+        block_tables: int32 `[batch, max_blocks]`; unused entries may hold anything.
+        context_lens: int32 `[batch]` or longer. Pad it to at least 8 entries: MLX binds
+            shorter arrays as constants, and so would compile a second kernel for them.
+        scale: Factor of the scores, usually `head_dim ** -0.5`.
+        longest: The longest context, if it is known: on Metal it limits how many partitions
+            are made, elsewhere it spares gathering the rest of the table.
+        kernel: "grouped", "per-head" or "barriers", see `tracekit.ops.attention.plan.Plan`. If this
+            or one of the following is given, a Metal kernel runs, or it is told why not.
+        hd_tile: Elements of a head that one lane owns, 8 or 16.
+        threadgroup: Threads of a threadgroup.
+        partitions: Parts that the tokens of a sequence are shared out to.
+
+    Returns:
+        `[batch, q_heads, head_dim]` in the dtype of `q`.
+
+    Raises:
+        UsageError: The shapes or dtypes do not fit together, or there is no such kernel.
+        ToolError: A kernel was asked for, and MLX has no Metal here.
+    """
+    return attend(
+        Problem(q, k_pages, v_pages, block_tables, context_lens),
+        scale=scale,
+        longest=longest,
+        kernel=kernel,
+        hd_tile=hd_tile,
+        threadgroup=threadgroup,
+        partitions=partitions,
+    )
+
+
+def attend(
+    problem: Problem,
+    *,
+    scale: float,
+    longest: int | None = None,
+    kernel: Kernel | None = None,
+    hd_tile: int | None = None,
+    threadgroup: int | None = None,
+    partitions: int | None = None,
+) -> mx.array:
+    """Do what `paged_attention` does with arrays that were checked before.
+
+    On Metal `kernels/paged_decode.metal` does it, in one dispatch or, with partitions, two;
+    elsewhere MLX's own ops gather the pages and attend, unless a kernel is asked for.
+    """
+    asked = (kernel, hd_tile, threadgroup, partitions) != (None, None, None, None)
+    if asked or backend() == "metal":
+        how = plan(
+            problem,
+            longest=longest,
+            kernel=kernel,
+            hd_tile=hd_tile,
+            threadgroup=threadgroup,
+            partitions=partitions,
+        )
+        return paged_decode(problem, scale=scale, how=how)
+    return _gathered(problem, scale=scale, longest=longest)
+
+
+def _gathered(problem: Problem, *, scale: float, longest: int | None) -> mx.array:
+    longest = problem.max_blocks * problem.block_size if longest is None else longest
+    keys, values = gathered(problem, longest)
+    lens = problem.context_lens[: problem.batch]
+    valid = padding_mask(lens, keys.shape[2])
+    # A weight of 0 would not silence what is not a number behind a sequence's end.
+    nothing = mx.array(0, problem.dtype)
+    values = mx.where(valid.swapaxes(2, 3), values, nothing)
+    attended = sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=valid)
+    return mx.where((lens > 0)[:, None, None], attended[:, :, 0], nothing)

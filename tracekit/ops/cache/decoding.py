@@ -1,0 +1,133 @@
+"""Sequences that get longer by a token a step, over a cache of any kind."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.base.agreement import as_float64, relative_error
+from tracekit.ops.cache.growing import GrowingCache
+from tracekit.ops.cache.paged import PagedCache
+from tracekit.ops.cache.rows import Rows, Sizes, expected
+from tracekit.ops.cache.sliding import SlidingCache
+from tracekit.workload.told import Gauge, Span, Told
+
+Cache = GrowingCache | SlidingCache | PagedCache
+# A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.
+Attend = Callable[[mx.array], mx.array]
+
+
+@dataclass
+class Spent:
+    """What the steps since `Decoding.begin` took.
+
+    Attributes:
+        steps: How many there were.
+        read: Bytes of K and V that they attended to.
+        time: Their time, in ns.
+    """
+
+    steps: int = 0
+    read: int = 0
+    time: int = 0
+
+
+@dataclass
+class Decoding:
+    """Sequences of one length, their cache, and how to attend to it.
+
+    Attributes:
+        sizes: Of sequences and heads.
+        rows: What is asked and appended.
+        cache: Holds keys and values.
+        attend: Attends to all that the cache keeps.
+        hold_a_view: Hold a slice of the cache from step to step, so that MLX must copy it all
+            for each token: the commonest mistake with such a cache.
+    """
+
+    sizes: Sizes
+    rows: Rows
+    cache: Cache
+    attend: Attend
+    hold_a_view: bool = False
+    spent: Spent = field(default_factory=Spent)
+    _spans: tuple[Span, ...] = ()
+    _view: tuple[mx.array, ...] = ()
+    _out: mx.array | None = None
+    _started: int = 0
+
+    def prefill(self, tokens: int) -> int:
+        """Append a prompt; return how long it took, in ns."""
+        start = time.monotonic_ns()
+        self.cache.append(*self.rows.run(0, tokens))
+        mx.eval(self.cache.keys, self.cache.values)
+        return time.monotonic_ns() - start
+
+    def submit(self) -> mx.array:
+        """Make room, append a token to each sequence, and attend; hand that over."""
+        self._started = time.monotonic_ns()
+        self._spans = self._room_made()
+        cache, token = self.cache, self.cache.length
+        cache.append(*self.rows.run(token, 1))
+        out = self._out = self.attend(self.rows.query(token))
+        mx.async_eval(out, cache.keys, cache.values)
+        return out
+
+    def wait(self, out: mx.array) -> None:
+        """Wait for the result, and for the cache."""
+        mx.eval(out, self.cache.keys, self.cache.values)
+        self.spent.time += time.monotonic_ns() - self._started
+        if self.hold_a_view:
+            self._view = (self.cache.keys[:1], self.cache.values[:1])
+            mx.eval(*self._view)
+        self.spent.steps += 1
+        self.spent.read += self.cache.kept * self.sizes.token_bytes
+
+    def tell(self) -> Told:
+        """Say what is held after the step, and whether it had to make room."""
+        at = time.monotonic_ns()
+        return Told(
+            spans=self._spans,
+            gauges=(
+                Gauge("tokens_held", self.sizes.batch * self.cache.kept, at, "tokens"),
+                Gauge("bytes_held", self.cache.nbytes, at, "bytes"),
+                Gauge("bytes_copied", self.cache.copied, at, "bytes"),
+            ),
+        )
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self.spent = Spent()
+
+    def extra_memory(self) -> int:
+        """Make one more step, without growth; return the bytes it took beside what was held.
+
+        Next to nothing if MLX writes in place, the whole cache if it copies.
+        """
+        self._room_made()
+        mx.synchronize()
+        mx.reset_peak_memory()
+        before = mx.get_active_memory()
+        self.wait(self.submit())
+        return mx.get_peak_memory() - before
+
+    def error(self) -> float:
+        """Return the relative error of the last result, of the first and the last sequence."""
+        assert self._out is not None
+        checked = sorted({0, self.sizes.batch - 1})
+        length, kept = self.cache.length, self.cache.kept
+        scale = self.sizes.head_dim**-0.5
+        right = [expected(self.rows, one, length=length, kept=kept, scale=scale) for one in checked]
+        return relative_error(as_float64(self._out)[checked], np.stack(right))
+
+    def _room_made(self) -> tuple[Span, ...]:
+        """Let the cache grow if it must, and wait for that, so that the span holds its copy."""
+        if not self.cache.lacks(1):
+            return ()
+        start = time.monotonic_ns()
+        self.cache.grow(1)
+        mx.eval(self.cache.keys, self.cache.values)
+        name = "allocate" if isinstance(self.cache, PagedCache) else "grow"
+        return (Span(name, start, time.monotonic_ns()),)

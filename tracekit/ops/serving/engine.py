@@ -1,0 +1,246 @@
+"""The open loop: a tick admits, prefills, decodes and retires; arrivals never wait for it."""
+
+from collections import deque
+from collections.abc import Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from tracekit.ops.serving.clock import Clock
+from tracekit.ops.serving.schedule import Job
+from tracekit.ops.serving.scheduler import Chunk, Plan, Scheduler, Sequence
+from tracekit.workload.told import IDLE, Gauge, Measured, Request, Span, Told
+
+LONGEST_IDLE = 50_000_000
+"""Nanoseconds that a tick waits for load at most, so that a stop is heard."""
+
+
+class Attention(Protocol):
+    """What a tick asks of a device; `tracekit.ops.serving.model.Model` says what it means."""
+
+    def write_prompt(self, chunk: Chunk) -> None: ...  # noqa: D102
+
+    def write_tokens(self, decoding: Several[Sequence]) -> None: ...  # noqa: D102
+
+    def attend_prompt(self, chunk: Chunk) -> Any: ...  # noqa: D102
+
+    def attend_tokens(self, decoding: Several[Sequence]) -> Any: ...  # noqa: D102
+
+    def wait(self, handed_over: Any) -> None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """What a tick has handed over: each part with the name of the span that waits for it."""
+
+    plan: Plan
+    parts: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass
+class Tick:
+    """What is to be told of one tick."""
+
+    variant: str = ""
+    tokens: int = 0
+    spans: list[Span] = field(default_factory=list[Span])
+    gauges: list[Gauge] = field(default_factory=list[Gauge])
+    requests: list[Request] = field(default_factory=list[Request])
+
+    def span(self, name: str, start: int, end: int) -> None:
+        """Note what was done; what goes on where it left off is one span."""
+        if self.spans and self.spans[-1].name == name and self.spans[-1].end == start:
+            start = self.spans.pop().start
+        self.spans.append(Span(name, start, end))
+
+
+class Engine:
+    """Serves a schedule on an open loop.
+
+    Latencies count from the scheduled arrival: a request that the loop sees late has waited
+    since it was to come, so that a slow server cannot hide behind a late question.
+
+    Args:
+        jobs: The schedule, by arrival.
+        scheduler: Who is served next.
+        model: What does the work.
+        clock: What all times are read from.
+        limits: Levels that others are compared with, by the name of their gauge and its unit.
+    """
+
+    def __init__(
+        self,
+        jobs: Several[Job],
+        scheduler: Scheduler,
+        model: Attention,
+        clock: Clock,
+        limits: Mapping[tuple[str, str], float] | None = None,
+    ) -> None:
+        self._coming = deque(jobs)
+        self._scheduler = scheduler
+        self._model = model
+        self._clock = clock
+        self._origin = 0
+        self._closed = False
+        self._tick = Tick()
+        self._levels: dict[str, float] = {}
+        self._limits = dict(limits or {})
+        self._lateness: list[int] = []
+        self._unseen: list[Sequence] = []
+
+    def begin(self) -> None:
+        """Let the schedule start now."""
+        self._origin = self._clock.now()
+
+    def exhausted(self) -> bool:
+        """Whether all requests have come and gone, or the run is over."""
+        return self._closed or (not self._coming and self._scheduler.empty)
+
+    def submit(self) -> HandedOver:
+        """See who has come, admit, and hand over what this tick does; wait if there is nothing."""
+        clock, tick, scheduler = self._clock, Tick(), self._scheduler
+        self._tick = tick
+        start = clock.now()
+        if self._idle(start):
+            return HandedOver(Plan())
+        came = self._arrivals(start)
+        admitted = scheduler.admit(start)
+        self._read_levels(start)
+        now = start
+        if came or admitted:
+            now = clock.now()
+            tick.span("admit", start, now)
+        plan = scheduler.plan()
+        tick.tokens = plan.tokens
+        return HandedOver(plan, tuple(self._handed_over(plan, now)))
+
+    def wait(self, work: HandedOver) -> None:
+        """Wait for what was handed over, note the tokens, and retire who has all of them."""
+        spans = self._tick.spans
+        now = spans[-1].end if spans else self._clock.now()
+        for name, part in work.parts:
+            self._model.wait(part)
+            now = self._spanned(name, now)
+        retired = self._scheduler.complete(work.plan, now)
+        self._tick.requests += [_told(one, "completed") for one in retired]
+        if retired:
+            self._tick.span("retire", now, self._clock.now())
+
+    def tell(self) -> Told:
+        """Say what the last tick was."""
+        return Told(**vars(self._tick))
+
+    def finish(self) -> dict[str, float | Measured]:
+        """End the run; say how late arrivals were seen, and how many were still to come.
+
+        Who was due and had not been seen yet is seen now, and will be told as unfinished.
+        """
+        now = self._clock.now()
+        self._closed = True
+        self._unseen = self._due(now)
+        self._lateness += [now - one.scheduled for one in self._unseen]
+        left = float(len(self._coming))
+        results: dict[str, float | Measured] = {
+            "arrivals_after_the_end": Measured(left, "count", "neither")
+        }
+        for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
+            value = float(np.percentile(self._lateness, percent)) if self._lateness else None
+            reason = "" if self._lateness else "no request arrived"
+            results[f"arrival_lateness_{name}"] = Measured(value, "ns", "lower", reason)
+        return results
+
+    def leave(self) -> Told:
+        """Tell of the requests that were to arrive and are not complete."""
+        self._tick = Tick()
+        open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)
+        self._tick.requests += [_told(one, "unfinished") for one in open_ones]
+        self._read_levels(self._clock.now())
+        return self.tell()
+
+    def _idle(self, now: int) -> bool:
+        """Wait for the next arrival if there is nobody to serve; return whether it was so."""
+        if not self._scheduler.empty or not self._coming:
+            return False
+        away = self._origin + self._coming[0].at - now
+        if away <= 0:
+            return False
+        self._read_levels(now)
+        self._clock.wait(min(away, LONGEST_IDLE))
+        self._tick.variant = IDLE
+        self._tick.span(IDLE, now, self._clock.now())
+        return True
+
+    def _arrivals(self, now: int) -> bool:
+        """Queue who is due, or refuse who can never be served; return whether anybody came."""
+        due = self._due(now)
+        for one in due:
+            reason = self._scheduler.refusal(one.job)
+            if reason:
+                self._tick.requests.append(_told(one, "rejected", reason))
+            else:
+                self._scheduler.arrive(one)
+        late = [now - one.scheduled for one in due]
+        self._lateness += late
+        if late:
+            worst = Gauge("arrival_lateness", float(max(late)), now, "ns")
+            self._tick.gauges.append(worst)
+        return bool(due)
+
+    def _due(self, now: int) -> list[Sequence]:
+        due: list[Sequence] = []
+        while self._coming and self._origin + self._coming[0].at <= now:
+            job = self._coming.popleft()
+            due.append(Sequence(job, self._origin + job.at))
+        return due
+
+    def _handed_over(self, plan: Plan, now: int) -> list[tuple[str, Any]]:
+        """Write, then attend: what is read is written before, so that nothing is copied."""
+        model, parts = self._model, list[tuple[str, Any]]()
+        if plan.chunk is not None:
+            model.write_prompt(plan.chunk)
+            now = self._spanned("prefill", now)
+        if plan.decoding:
+            model.write_tokens(plan.decoding)
+            now = self._spanned("decode", now)
+        if plan.chunk is not None:
+            parts.append(("prefill", model.attend_prompt(plan.chunk)))
+            now = self._spanned("prefill", now)
+        if plan.decoding:
+            parts.append(("decode", model.attend_tokens(plan.decoding)))
+            self._spanned("decode", now)
+        return parts
+
+    def _spanned(self, name: str, since: int) -> int:
+        now = self._clock.now()
+        self._tick.span(name, since, now)
+        return now
+
+    def _read_levels(self, now: int) -> None:
+        """Tell the levels that have changed since they were told last."""
+        scheduler, blocks = self._scheduler, self._scheduler.blocks
+        levels = {
+            ("active_sequences", "count"): len(scheduler.active),
+            ("queued_requests", "count"): len(scheduler.waiting),
+            ("used_blocks", "count"): blocks.used,
+            ("free_blocks", "count"): blocks.free_count,
+            **self._limits,
+        }
+        for (name, unit), value in levels.items():
+            if self._levels.get(name) != value:
+                self._levels[name] = value
+                self._tick.gauges.append(Gauge(name, float(value), now, unit))
+
+
+def _told(one: Sequence, state: Any, reason: str = "") -> Request:
+    return Request(
+        number=one.job.number,
+        scheduled=one.scheduled,
+        prompt_tokens=one.job.prompt_tokens,
+        output_tokens=one.job.output_tokens,
+        admitted=one.admitted,
+        tokens=tuple(one.tokens),
+        state=state,
+        reason=reason,
+    )
