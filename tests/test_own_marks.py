@@ -10,7 +10,7 @@ import pytest
 from tracekit.base.recording import Provenance, Recording
 from tracekit.own_marks import export_own_marks, trace_clock
 from tracekit.tables import Tables
-from tracekit.toc import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 from tracekit.xctrace.clock import START_DATE, TIME_INFO
 

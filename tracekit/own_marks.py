@@ -10,7 +10,7 @@ from tracekit.host.mark_tables import RESULTS
 from tracekit.host.marks import export_marks
 from tracekit.tables import Tables
 from tracekit.tables.place import Choice
-from tracekit.toc import TocRun, read_toc
+from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace.clock import TimeInfo, align, time_info
 

@@ -35,8 +35,8 @@ from tracekit.report import render
 from tracekit.requests import request_for, unheeded
 from tracekit.tables import Tables
 from tracekit.tables.place import OPEN, Choice
-from tracekit.toc import read_toc
-from tracekit.toc.several import own
+from tracekit.tables.toc import read_toc
+from tracekit.tables.toc.several import own
 from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.workload.workload import Workload
 from tracekit.xctrace.counters import without_repeats

@@ -17,7 +17,7 @@ from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import write_table
 from tracekit.tables.layout import Layout
-from tracekit.toc import Toc
+from tracekit.tables.toc import Toc
 
 Key = tuple[int, int]  # run, number of the store
 

@@ -14,7 +14,7 @@ from tracekit.direct_reading.compare import Compared, compare
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.stored import Stored
-from tracekit.toc import Toc, read_toc
+from tracekit.tables.toc import Toc, read_toc
 
 Made = tuple[Path, Path, Toc]
 

@@ -12,7 +12,7 @@ from tracekit.direct_reading import named_directly, rows_of_target
 from tracekit.direct_reading.remembered import Checked, Memory, keep
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.toc import write_toc
-from tracekit.toc import TocRun, read_toc
+from tracekit.tables.toc import TocRun, read_toc
 from tracekit.xctrace.exporting import NO_ROWS
 
 BUILD = "26.0 (17C529)"

@@ -17,8 +17,8 @@ import pytest
 from tracekit.tables import Tables, read_table
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml import STACK_TYPES, ExactReader, FastReader, IrregularError, Reader
-from tracekit.toc import read_toc
 
 pytestmark = pytest.mark.corpus
 

@@ -12,7 +12,7 @@ from tracekit.tables import DamagedExportWarning, DriftWarning, read_table
 from tracekit.tables.drift import ExportWarning
 from tracekit.tables.flat import read_flat
 from tracekit.tables.place import Choice
-from tracekit.toc import Toc, TocRun, TocTable
+from tracekit.tables.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
 PROCESS = '<process id="{0}" fmt="App ({1})"><pid id="{0}1">{1}</pid></process>'

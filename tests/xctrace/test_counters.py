@@ -14,7 +14,7 @@ from tracekit.base.recording import Recording
 from tracekit.cli import main
 from tracekit.recorder import Attach, Launch, Request
 from tracekit.run import open as open_run
-from tracekit.toc import TocRun, TocTable
+from tracekit.tables.toc import TocRun, TocTable
 from tracekit.xctrace.command import Completed
 from tracekit.xctrace.counters import counter_set, counter_warnings, no_counters, without_repeats
 from tracekit.xctrace.exporting import lacking, only

@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.recorder import Launch, Request
-from tracekit.toc import TocRun, TocTable
+from tracekit.tables.toc import TocRun, TocTable
 from tracekit.xctrace.exporting import export, has_rows, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 from tracekit.xctrace.tool import Patience, Xctrace, locate

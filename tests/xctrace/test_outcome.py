@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process
-from tracekit.toc import TocRun
+from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace.outcome import judge, nothing_came, target_end
 from tracekit.xctrace.progress_lines import Account, Issue, State, Stop

@@ -22,7 +22,7 @@ from recording_fakes import (
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.recorder import Attach, Launch, Target
-from tracekit.toc import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import ClockAnchor, Journal
 from tracekit.xctrace.exporting import only
 from tracekit.xctrace.recorder import XctraceRecorder

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base.recording import Recording, now
-from tracekit.toc.several import own
+from tracekit.tables.toc.several import own
 
 _NS_PER_MS = 1e6
 

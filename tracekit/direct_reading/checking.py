@@ -11,7 +11,7 @@ from tracekit.direct_reading.remembered import Checked, Memory, keep
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.direct import places_of
 from tracekit.tables.stored import Stored
-from tracekit.toc import Toc, TocRun, read_toc, wanted
+from tracekit.tables.toc import Toc, TocRun, read_toc, wanted
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
-from tracekit.toc import TocRun, wanted
-from tracekit.toc.several import own
+from tracekit.tables.toc import TocRun, wanted
+from tracekit.tables.toc.several import own
 from tracekit.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
 from tracekit.xctrace.recorder import XctraceRecorder
 

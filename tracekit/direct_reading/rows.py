@@ -12,8 +12,8 @@ from tracekit.direct_reading.remembered import build_of, recall
 from tracekit.tables.bundle import BundleRun, Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.stored import opened
-from tracekit.toc import TocRun
-from tracekit.toc.several import own
+from tracekit.tables.toc import TocRun
+from tracekit.tables.toc.several import own
 from tracekit.xctrace.exporting import GPU_INTERVALS
 from tracekit.xctrace.rows import target_has_rows, without_rows
 

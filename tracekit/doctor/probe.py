@@ -13,7 +13,7 @@ from tracekit.machine.capabilities import Capabilities, Combination, Identity, M
 from tracekit.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.requests import request_for
 from tracekit.tables import Tables
-from tracekit.toc import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load

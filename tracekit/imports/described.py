@@ -14,7 +14,7 @@ from tracekit.tables.exports import index
 from tracekit.tables.in_place import said_of_run
 from tracekit.tables.one_run import meant
 from tracekit.tables.place import Choice
-from tracekit.toc import TocRun, read_toc
+from tracekit.tables.toc import TocRun, read_toc
 
 
 def described(

@@ -13,7 +13,7 @@ from tracekit.imports.described import described, with_target
 from tracekit.imports.sources import Source
 from tracekit.recorder import Progress
 from tracekit.tables.exports import identify
-from tracekit.toc import read_toc
+from tracekit.tables.toc import read_toc
 from tracekit.workload.plan import claimed, kept_unless_misused
 
 

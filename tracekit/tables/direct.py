@@ -20,7 +20,7 @@ from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import Place, schema_at
 from tracekit.tables.stored import Stored
-from tracekit.toc import Toc
+from tracekit.tables.toc import Toc
 
 NOTE = "direct.json"
 FORMAT = 1

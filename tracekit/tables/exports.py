@@ -19,8 +19,8 @@ from tracekit.tables.place import attributes_of, place_of, schema_at
 from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
 from tracekit.tables.stored import Stored, is_bundle, opened, stored
+from tracekit.tables.toc import Toc, read_toc
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
-from tracekit.toc import Toc, read_toc
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
 from tracekit.tables.stored import shown
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml import Node, Symbols, no_symbols
-from tracekit.toc import Toc
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import places_of
 from tracekit.tables.place import xpath_of
 from tracekit.tables.stored import Stored, stored
+from tracekit.tables.toc import Toc
 from tracekit.tables.xml import (
     DetailReader,
     ExactReader,
@@ -26,7 +27,6 @@ from tracekit.tables.xml import (
     Symbols,
     holds_details,
 )
-from tracekit.toc import Toc
 
 _END = b"</node></trace-query-result>"
 _TAIL = 1 << 12

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.toc import TocRun
+from tracekit.tables.toc import TocRun
 from tracekit.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.xctrace.selection import Selection
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.recorder import Progress
-from tracekit.toc import TocRun, Wanted, wanted
-from tracekit.toc.several import own
+from tracekit.tables.toc import TocRun, Wanted, wanted
+from tracekit.tables.toc.several import own
 from tracekit.xctrace.counters import counter_set, no_counters, without_repeats
 from tracekit.xctrace.tool import Xctrace
 

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from tracekit.base.errors import ToolError
-from tracekit.toc import TocRun
+from tracekit.tables.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace.command import Completed, ending, failure
 from tracekit.xctrace.counters import no_counters

@@ -8,7 +8,7 @@ from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitEr
 from tracekit.base.recording import Process, Recording, now
 from tracekit.guardian import Guardian, end_leftovers, meant
 from tracekit.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
-from tracekit.toc import TocRun, read_toc
+from tracekit.tables.toc import TocRun, read_toc
 from tracekit.workload.journal import WorkloadReport
 from tracekit.xctrace import exporting
 from tracekit.xctrace.attached_worker import AttachedWorker

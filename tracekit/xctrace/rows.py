@@ -8,7 +8,7 @@ from pathlib import Path
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Recording
 from tracekit.guardian.sizes import size
-from tracekit.toc import TocRun, wanted
+from tracekit.tables.toc import TocRun, wanted
 from tracekit.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows
 from tracekit.xctrace.tool import Xctrace
 

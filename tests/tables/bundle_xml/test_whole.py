@@ -12,9 +12,9 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 from tracekit.tables.flat import read_flat
+from tracekit.tables.toc import read_toc
 from tracekit.tables.xml import ExactReader, FastReader
 from tracekit.tables.xml.node import Reader, joined
-from tracekit.toc import read_toc
 
 QUIET = list[str]().append
 

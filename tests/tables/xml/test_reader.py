@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
+from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.xml import ExactReader, Node, read_nodes
-from tracekit.toc import Toc, TocRun, TocTable
 
 Export = Callable[..., Path]
 

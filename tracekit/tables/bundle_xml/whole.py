@@ -13,8 +13,8 @@ from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import inferred, write_table
-from tracekit.toc import TocRun, Wanted, wanted
-from tracekit.toc.several import assumed, required
+from tracekit.tables.toc import TocRun, Wanted, wanted
+from tracekit.tables.toc.several import assumed, required
 
 TOC_FILE = "toc.xml"
 _SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)

@@ -11,7 +11,7 @@ from tracekit.base.recording import Process
 from tracekit.tables.bundle import Bundle, Unreadable
 from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
-from tracekit.toc import TocTable, read_toc
+from tracekit.tables.toc import TocTable, read_toc
 
 COLUMNS = [Col("time", "Time", "XRSampleTimestampTypeID", TIME)]
 TABLES = (

@@ -13,7 +13,7 @@ from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.about.names import names_of
 from tracekit.tables.bundle.about.remarks import remarks_of
 from tracekit.tables.bundle.about.toc import toc_of, write_toc
-from tracekit.toc import Toc, TocTable, read_toc
+from tracekit.tables.toc import Toc, TocTable, read_toc
 
 pytestmark = pytest.mark.corpus
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.toc.settings import NAMES
+from tracekit.tables.toc.settings import NAMES
 
 _ANY = frozenset("*")
 _SUMMARY = """

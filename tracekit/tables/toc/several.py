@@ -9,8 +9,8 @@ from itertools import islice
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
-from tracekit.toc.read import read_toc
-from tracekit.toc.toc import TocRun
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
 
 _MOST = 20
 

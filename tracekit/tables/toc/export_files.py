@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tracekit.toc.toc import TocRun
+from tracekit.tables.toc.toc import TocRun
 
 
 @dataclass(frozen=True)

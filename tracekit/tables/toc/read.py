@@ -10,9 +10,9 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from tracekit.base.errors import InputError
 from tracekit.base.input_file import declares_document_type, hostile, open_input, unreadable
 from tracekit.base.recording import Process
-from tracekit.toc.settings import settings
-from tracekit.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
-from tracekit.toc.unknown import unknown
+from tracekit.tables.toc.settings import settings
+from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
+from tracekit.tables.toc.unknown import unknown
 
 _LARGEST = 1 << 26
 _ROOT = "trace-toc"

@@ -1,8 +1,8 @@
 """The table of contents of a trace: what was recorded, of whom, and which tables there are."""
 
-from tracekit.toc.export_files import Wanted, wanted
-from tracekit.toc.read import read_toc
-from tracekit.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
+from tracekit.tables.toc.export_files import Wanted, wanted
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
 
 __all__ = [
     "ExternalFormat",
