@@ -23,9 +23,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.comparing import samples
-from tracekit.history import Comparison, Limits, Sample, compare
-from tracekit.history.change import Change
+from tracekit.compare import Comparison, Limits, Sample, compare
+from tracekit.compare.change import Change
+from tracekit.compare.comparing import samples
 
 _WORKLOADS = Path(__file__).parent / "burning"
 _SIDES = ("first", "second", "slowed")

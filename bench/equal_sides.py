@@ -25,9 +25,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base.recording import now, save
+from tracekit.compare.spread import quantile
 from tracekit.history.gate import changes
 from tracekit.history.night import Entry, Night, Pair
-from tracekit.history.spread import quantile
 from tracekit.machine.state import State, StateLimits, Watch, contaminated
 from tracekit.nightplan import Capture, NightPlan, Reference
 from tracekit.sitting import measure, prepared

@@ -10,9 +10,9 @@ import numpy as np
 from nights.noise import METRIC, Noise, pairs, tonight
 from nights.ours import Design, Ended
 from tracekit.base.paired import lower_rank
+from tracekit.compare.spread import Interval
 from tracekit.history.gate import Policy, changes
 from tracekit.history.night import Outcome
-from tracekit.history.spread import Interval
 
 
 def judged_by_signs(design: Design, noise: Noise, effect: float, nights: int, seed: int) -> Ended:

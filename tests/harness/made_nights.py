@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from tracekit.base.recording import Overhead
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 from tracekit.history.series import Point, Series
 from tracekit.history.store import Missed

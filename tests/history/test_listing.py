@@ -7,7 +7,8 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import UsageError
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
+from tracekit.compare.times import time_of
 from tracekit.history.listing import (
     expected_words,
     held_on,
@@ -19,7 +20,6 @@ from tracekit.history.listing import (
 from tracekit.history.night import Outcome
 from tracekit.history.series import Point, Series
 from tracekit.history.store import Missed
-from tracekit.history.times import time_of
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ANY = {"plan": None, "machine": None, "since": None, "until": None}

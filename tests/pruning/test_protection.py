@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.series import Point, Series
 from tracekit.history.steps import Step
 from tracekit.pruning.found import NightSeen, RunSeen

@@ -9,7 +9,7 @@ import typer
 from tracekit.commands import options
 
 if TYPE_CHECKING:
-    from tracekit.history import Comparison, Sample
+    from tracekit.compare import Comparison, Sample
 
 Runs = Annotated[
     list[Path],
@@ -70,8 +70,8 @@ def compare(
     from tracekit import console
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
-    from tracekit.comparing import compare_runs, redaction, samples, sides
-    from tracekit.history import Limits
+    from tracekit.compare import Limits
+    from tracekit.compare.comparing import compare_runs, redaction, samples, sides
 
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
@@ -97,7 +97,7 @@ def compare(
 
 def _show(compared: "Comparison") -> None:
     from tracekit import console
-    from tracekit.report.compare import words
+    from tracekit.compare.page import words
 
     console.show_line(words.heading(compared))
     for title, columns, rows in words.tables(compared):
@@ -114,7 +114,7 @@ def _write(
 ) -> None:
     from tracekit import console
     from tracekit.base.recording import write_whole
-    from tracekit.report.compare.page import render_comparison
+    from tracekit.compare.page.page import render_comparison
 
     page = render_comparison(compared, *samples, redact=redact)
     write_whole(file, page.encode())
@@ -123,7 +123,7 @@ def _write(
 
 def _end(compared: "Comparison") -> None:
     from tracekit.base.errors import InconclusiveError
-    from tracekit.history import Verdict
+    from tracekit.compare import Verdict
 
     if compared.verdict is Verdict.UNCLEAR:
         raise InconclusiveError(

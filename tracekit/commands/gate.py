@@ -128,9 +128,9 @@ def _of_runs(
     from dataclasses import replace
 
     from tracekit import console
-    from tracekit.comparing import compare_runs, samples, sides
+    from tracekit.compare import Limits
+    from tracekit.compare.comparing import compare_runs, samples, sides
     from tracekit.gating.placing import in_repository
-    from tracekit.history import Limits
     from tracekit.report.gate import of_comparison
 
     first, second = sides(words)

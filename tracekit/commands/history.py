@@ -65,9 +65,9 @@ def history(
     if context.invoked_subcommand is not None:
         return
     from tracekit.base.outputs import writing
+    from tracekit.compare.times import time_of
     from tracekit.history.store import Store
     from tracekit.history.store.place import file_of
-    from tracekit.history.times import time_of
 
     of: dict[str, Any] = {
         "plan": plan,

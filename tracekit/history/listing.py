@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from textwrap import shorten
 
 from tracekit.base.units import quantity, short_commit, stamp
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
+from tracekit.compare.shown import Shown
+from tracekit.compare.spread import Interval
 from tracekit.history.gate.shift import middle
 from tracekit.history.night import Judged, Night, Outcome
 from tracekit.history.series import Series
-from tracekit.history.shown import Shown
-from tracekit.history.spread import Interval
 from tracekit.history.store import Missed
 
 _DIGITS = 9  # of a commit or a digest

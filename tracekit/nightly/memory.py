@@ -11,7 +11,7 @@ from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.base.outputs import require_ours
 from tracekit.base.recording import write_whole
 from tracekit.base.redaction import redaction
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Night
 from tracekit.history.store import Store
 from tracekit.history.store.place import folder_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.gate import judge_entry, needs_second_sitting, outcome_of
 from tracekit.history.night import Entry, Pair
 from tracekit.machine.state import State, Watch, contaminated, unjudged

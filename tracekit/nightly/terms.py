@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.nightly.keeper import Keeper
 from tracekit.nightplan import NightPlan
 from tracekit.recorder import Progress

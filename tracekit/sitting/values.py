@@ -10,9 +10,9 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Result
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Overhead
+from tracekit.compare.spread import quantile
 from tracekit.history.gate import Quantity
 from tracekit.history.night import Pair, Values
-from tracekit.history.spread import quantile
 from tracekit.workload.turns.protocol import Finished, Turned
 
 ENOUGH = 100

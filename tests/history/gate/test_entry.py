@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gate_pairs import made
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.gate import Quantity, judge_entry
 from tracekit.history.gate.entry import quantity_of
 from tracekit.history.night import Judged, Outcome

@@ -6,10 +6,10 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better
-from tracekit.history import Change, Comparison, Limits, Verdict
-from tracekit.history.conditions import Condition
+from tracekit.compare import Change, Comparison, Limits, Verdict
+from tracekit.compare.conditions import Condition
+from tracekit.compare.problems import Course, FindingChange
 from tracekit.history.night import Outcome
-from tracekit.history.problems import Course, FindingChange
 from tracekit.report.gate import annotations, junit, of_comparison, openmetrics, sarif
 
 SLOWER = Change(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Outcome
 from tracekit.history.store import Missed
 from tracekit.report.trend.course import courses_of

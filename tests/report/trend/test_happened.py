@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Described
 from tracekit.report.trend.happened import Happening, changed_at, happenings, restless
 

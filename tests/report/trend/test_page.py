@@ -12,7 +12,7 @@ from lxml import html
 import made_nights
 from tracekit.base.redaction import Redaction
 from tracekit.base.shipped import shipped
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Described, Found, Night, Outcome
 from tracekit.history.series import Series
 from tracekit.history.store import Missed

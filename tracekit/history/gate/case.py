@@ -7,12 +7,12 @@ from functools import cached_property
 from statistics import median
 
 from tracekit.analysis.result import Better
+from tracekit.compare.shown import Shown
+from tracekit.compare.spread import Interval
 from tracekit.history.gate.changes import change, counts, pairs_of, values
 from tracekit.history.gate.policy import Policy
 from tracekit.history.gate.shift import middle, shift
 from tracekit.history.night import Judged, Pair, Side
-from tracekit.history.shown import Shown
-from tracekit.history.spread import Interval
 from tracekit.nightplan import Gated
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tracekit.compare.spread import Interval
 from tracekit.history.gate.policy import Policy
 from tracekit.history.gate.shift import middle, shift
 from tracekit.history.night import Outcome
-from tracekit.history.spread import Interval
 
 
 class Found(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.gate.changes import pairs_of
 from tracekit.history.gate.judge import judge
 from tracekit.history.gate.policy import POLICY, Policy

@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Sequence
 
 from tracekit.base.paired import CONFIDENCE
+from tracekit.compare.spread import Interval
 from tracekit.history.gate.ranks import rank_sum, signed_rank
-from tracekit.history.spread import Interval
 
 _NORMAL_MAD = 1.4826  # a normal deviation over the median one
 _ODD = 3.0

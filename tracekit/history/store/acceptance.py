@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tracekit.base.errors import UsageError
 from tracekit.base.nearest import nearest
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.gate.changes import changes
 from tracekit.history.night import Entry, Night, Outcome
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.store.rows import plain
 from tracekit.history.store.schema import ACCEPTANCES, MISSED, PINS
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import now
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Night, Outcome
 from tracekit.history.series import Series
 from tracekit.history.store.acceptance import Refused, acceptances_of

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.history import Change, Comparison, Verdict
+from tracekit.compare import Change, Comparison, Verdict
+from tracekit.compare.page.words import bounds, course, ruling, shift, side
+from tracekit.compare.problems import FindingChange
 from tracekit.history.night import Outcome
-from tracekit.history.problems import FindingChange
-from tracekit.report.compare.words import bounds, course, ruling, shift, side
 from tracekit.report.gate.model import Case, GateReport, Suite, explained
 
 SUITE = "runs"

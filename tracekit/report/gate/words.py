@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.base.units import quantity
+from tracekit.compare.shown import Shown
 from tracekit.history.night import LEADS
-from tracekit.history.shown import Shown
 from tracekit.report.gate.model import Case, GateReport, Suite
 from tracekit.report.text import line, sentence, visible
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Entry, Judged, Night, Outcome
 from tracekit.history.series import Series
 from tracekit.history.store import Missed

@@ -6,9 +6,9 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from tracekit.base.units import quantity
+from tracekit.compare.shown import Shown
 from tracekit.history.night import Judged
 from tracekit.history.series import Point, Series
-from tracekit.history.shown import Shown
 from tracekit.history.steps import Step
 from tracekit.report.charts.axis import Axis, binary, linear
 from tracekit.report.naming import heading

@@ -7,7 +7,7 @@ from itertools import pairwise
 from string import ascii_uppercase
 
 from tracekit.base.units import short_commit
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Described, Entry, Night
 from tracekit.report.naming import flat
 from tracekit.report.trend.course import Course, Fared

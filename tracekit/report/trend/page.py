@@ -6,7 +6,7 @@ from functools import partial
 
 from markupsafe import Markup
 
-from tracekit.history.accepted import Accepted
+from tracekit.compare.accepted import Accepted
 from tracekit.history.night import Described, Night
 from tracekit.history.series import Series
 from tracekit.history.steps import Step, steps_of

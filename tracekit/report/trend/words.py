@@ -7,8 +7,8 @@ from typing import Literal
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Overhead
 from tracekit.base.units import NOT_AVAILABLE, percent
+from tracekit.compare.shown import Shown
 from tracekit.history.night import Outcome
-from tracekit.history.shown import Shown
 from tracekit.nightplan import Scale
 
 Better = Literal["lower", "higher", "neither"]

@@ -1,0 +1,119 @@
+"""Runs made of literal step times, as a comparison takes them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.result import Better, Check, Measurement, Result
+from tracekit.base.recording import Process, Provenance
+from tracekit.compare import Sample
+from tracekit.tables.schema import Kind
+from tracekit.tables.schemas import SCHEMAS
+
+MS = 1_000_000
+DTYPES = {Kind.TEXT: "string", Kind.IDENTIFIER: "UInt64", Kind.FLAG: "boolean"}
+MACHINE = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32"}
+
+
+def steps_frame(times: Sequence[int], begin: int = 0) -> pd.DataFrame:
+    """Make steady steps of these lengths in ns, one right after the other."""
+    lengths = np.asarray(times, np.int64)
+    starts = begin + np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    return pd.DataFrame(
+        {
+            "start": starts,
+            "duration": pd.array(lengths, dtype="Int64"),
+            "index": range(len(lengths)),
+            "phase": "steady",
+            "submitted": pd.array([0] * len(lengths), dtype="Int64"),
+            "tokens": pd.array([16] * len(lengths), dtype="Int64"),
+            "variant": pd.array([pd.NA] * len(lengths), dtype="string"),
+            "clock": "host",
+        }
+    )
+
+
+def tables_of(times: Sequence[int], begin: int = 0) -> dict[str, pd.DataFrame]:
+    """Make the tables of a run whose steady phase has steps of these lengths."""
+    steps = steps_frame(times, begin)
+    work = steps[["start", "duration", "clock"]].assign(
+        channel="CPU", label="burn", process="python3", pid=77, target=True
+    )
+    phases = pd.DataFrame(
+        {"start": [begin], "duration": [int(sum(times))], "name": ["steady"], "clock": ["host"]}
+    )
+    tables = {"steps": steps, "gpu_intervals": work, "phases": phases}
+    return {name: completed(name, frame) for name, frame in tables.items()}
+
+
+def completed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns of the table that say nothing here."""
+    absent = {
+        one.name: pd.array([pd.NA] * len(frame), dtype=DTYPES.get(one.kind, "Int64"))
+        for one in SCHEMAS[name].columns
+        if one.name not in frame
+    }
+    return frame.assign(**absent)
+
+
+def reference_frame(times: Sequence[int], paces: Sequence[float]) -> pd.DataFrame:
+    """Make the gauge `reference`, told after each step, in ns."""
+    ends = np.cumsum(np.asarray(times, np.int64)) - 1
+    told = {"name": "reference", "value": list(paces), "unit": "ns", "source": "workload"}
+    return pd.DataFrame({"time": ends, "clock": "host"} | told)
+
+
+def make_sample(
+    times: Sequence[int],
+    name: str = "run",
+    *,
+    findings: Sequence[Finding] = (),
+    checks: Sequence[Check] = (),
+    tables: dict[str, pd.DataFrame] | None = None,
+    **provenance: Any,
+) -> Sample:
+    """Make a run: its step times in ns, and what its result says of them."""
+    lengths = np.asarray(times, np.int64)
+    told = {"workload": "burn", "recorder": "host", "machine": MACHINE} | provenance
+    metrics = (
+        Measurement("tokens_per_second", float(16e9 / lengths.mean()), "tokens/s", Better.HIGHER),
+        Measurement("step_p50", float(np.median(lengths)), "ns", Better.LOWER),
+        Measurement("gpu_busy", None, "ns", Better.NEITHER, "the work ran on the CPU."),
+    )
+    result = Result(
+        Provenance(targets=(Process(77, "python3"),), **told),
+        metrics=metrics,
+        findings=tuple(findings),
+        checks=tuple(checks),
+    )
+    return Sample(name, result, tables_of(times) if tables is None else tables)
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[..., Sample]:
+    return make_sample
+
+
+@pytest.fixture(scope="session")
+def tables() -> Callable[..., dict[str, pd.DataFrame]]:
+    return tables_of
+
+
+@pytest.fixture(scope="session")
+def reference() -> Callable[..., pd.DataFrame]:
+    return reference_frame
+
+
+@pytest.fixture(scope="session")
+def noisy() -> Callable[..., list[int]]:
+    """Make step times around `middle` ns that vary by a share, the same for the same seed."""
+
+    def make(middle: float, share: float = 0.01, count: int = 200, seed: int = 1) -> list[int]:
+        noise = np.random.default_rng(seed).normal(0, share, count)
+        return np.round(middle * np.exp(noise)).astype(int).tolist()
+
+    return make

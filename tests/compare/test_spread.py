@@ -1,0 +1,145 @@
+"""Intervals of a change: from blocks of runs, from runs, from pairs of runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tracekit.compare.spread import Kind, Side, interval, quantile
+
+
+def logs(*values: float) -> tuple[float, ...]:
+    return tuple(math.log(value) for value in values)
+
+
+def test_the_quantiles_of_student_are_those_of_any_table() -> None:
+    assert quantile(1) == 12.706
+    assert quantile(10) == 2.228
+    assert quantile(20) == 2.086
+    assert quantile(60) == 2.086, "between the table's end and many it is that of the end"
+    assert quantile(1000) == 1.96
+
+
+def test_one_run_of_each_side_varies_as_its_blocks_do() -> None:
+    blocks = (0.0, 0.02, 0.0, 0.02, 0.0)
+    side = Side((0.01,), (blocks,))
+    other = Side((0.11,), (tuple(one + 0.1 for one in blocks),))
+    found = interval(side, other, between=0.0)
+    assert found is not None
+    deviation = math.sqrt(0.00012)
+    half = 2.306 * math.sqrt(2) * deviation
+    assert found.middle == pytest.approx(0.1)
+    assert found.high - found.middle == pytest.approx(half)
+    assert found.middle - found.low == pytest.approx(half)
+
+
+def test_what_runs_differ_by_besides_widens_the_interval() -> None:
+    side = Side((0.0,), ((0.0,) * 10,))
+    found = interval(side, side, between=0.02)
+    assert found is not None
+    assert found.high == pytest.approx(2.101 * math.sqrt(2) * 0.02, rel=0.01)
+    assert interval(side, side, between=0.0) is not None
+
+
+def test_one_run_without_blocks_has_no_interval() -> None:
+    side, cut = Side((0.0,)), Side((0.1,), ((0.1, 0.11),))
+    assert interval(side, cut, between=0.02) is None
+    assert interval(side, side, between=0.02) is None
+
+
+def test_several_runs_show_how_runs_differ() -> None:
+    before, after = Side((0.0, 0.02, 0.04)), Side((0.2, 0.22, 0.24))
+    found = interval(before, after, between=0.0)
+    assert found is not None
+    assert found.middle == pytest.approx(0.2)
+    assert found.high - found.middle == pytest.approx(2.776 * 0.02 * math.sqrt(2 / 3))
+
+
+def test_the_wider_of_both_intervals_counts() -> None:
+    quiet = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    restless = ((0.0, 0.5, 0.0), (0.0, 0.5, 0.0))
+    values = (0.0, 0.02)
+    runs = interval(Side(values), Side(values), between=0.0)
+    same = interval(Side(values, quiet), Side(values, quiet), between=0.0)
+    wider = interval(Side(values, restless), Side(values, restless), between=0.0)
+    assert runs == same
+    assert wider is not None
+    assert runs is not None
+    assert wider.high > runs.high
+
+
+def test_six_runs_of_each_side_are_pairs() -> None:
+    before = Side(logs(100, 101, 102, 103, 104, 105))
+    after = Side(logs(110, 111.1, 112.2, 113.3, 114.4, 120.75))
+    found = interval(before, after, between=0.5)
+    assert found is not None
+    assert math.exp(found.middle) == pytest.approx(1.1)
+    assert math.exp(found.low) == pytest.approx(1.1)
+    assert math.exp(found.high) == pytest.approx(1.15), "of 6 pairs, the least and the greatest"
+
+
+def test_pairs_bear_what_drifts_for_both() -> None:
+    drift = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    before, after = Side(tuple(drift)), Side(tuple(one + 0.05 for one in drift))
+    found = interval(before, after, between=0.0)
+    assert found is not None
+    assert found.low == pytest.approx(0.05)
+    assert found.high == pytest.approx(0.05)
+
+
+def test_unlike_numbers_of_runs_are_no_pairs() -> None:
+    before, after = Side((0.0,) * 6 + (0.01,)), Side((0.1,) * 6)
+    found = interval(before, after, between=0.0)
+    assert found is not None
+    assert found.low < found.middle < found.high
+
+
+def test_the_interval_holds_no_change_where_there_is_none() -> None:
+    """Of equal runs that vary as their blocks do, about one in twenty lies outside."""
+    random = np.random.default_rng(7)
+    outside = 0
+    for _ in range(400):
+        sides = []
+        for _ in range(2):
+            own = random.normal(0, 0.02)
+            blocks = own + random.normal(0, 0.02, 10)
+            sides.append(Side((float(np.median(blocks)),), (tuple(blocks.tolist()),)))
+        found = interval(sides[0], sides[1], between=0.02)
+        assert found is not None
+        outside += not found.low <= 0 <= found.high
+    assert outside <= 20
+
+
+def test_independent_blocks_promise_more_than_one_of_them() -> None:
+    blocks = (0.00, 0.02, 0.04, 0.06, 0.08)
+    mean, median = Side((0.04,), (blocks,), "mean"), Side((0.04,), (blocks,), "median")
+    assert Side((0.04,), (blocks,)).within == pytest.approx(0.001)
+    assert mean.within == pytest.approx(0.001 / 5)
+    assert median.within == pytest.approx((1.4826 * 0.02) ** 2 * math.pi / 2 / 5)
+
+
+def test_blocks_out_of_line_move_a_mean_and_no_median() -> None:
+    calm = (0.00, 0.01, 0.02, 0.03, 0.04)
+    torn = (0.00, 0.01, 0.02, 0.03, 0.70)
+    medians = [Side((0.02,), (one,), "median").within for one in (calm, torn)]
+    assert medians[0] == medians[1]
+    means = [Side((0.02,), (one,), "mean").within for one in (calm, torn)]
+    assert means[0] is not None
+    assert means[1] is not None
+    assert means[1] > 100 * means[0]
+
+
+@pytest.mark.parametrize("kind", ["mean", "median"])
+def test_of_equal_runs_with_independent_blocks_one_in_twenty_lies_outside(kind: Kind) -> None:
+    random = np.random.default_rng(11)
+    middle = np.mean if kind == "mean" else np.median
+    outside = 0
+    for _ in range(400):
+        sides = []
+        for _ in range(2):
+            blocks = random.normal(0, 0.016) + random.normal(0, 0.03, 10)
+            sides.append(Side((float(middle(blocks)),), (tuple(blocks.tolist()),), kind))
+        found = interval(sides[0], sides[1], between=0.016)
+        assert found is not None
+        outside += not found.low <= 0 <= found.high
+    assert outside <= 32

@@ -1,0 +1,175 @@
+"""How a metric varies within one run: its values in blocks of the steady window.
+
+A run is cut into stretches of equal length, and each metric is measured in each of them as if it
+were a run. Neighbouring steps are alike, for clocks, heat and other work change slowly; blocks
+are long enough to show that, where single steps would only seem to be many.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.given import Given, recorded_tables
+from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.intervals import Window, spans, steady_window
+from tracekit.analysis.metric import Metric
+from tracekit.analysis.metrics import METRICS
+from tracekit.base.errors import TracekitError
+from tracekit.compare.sample import Sample
+from tracekit.workload.told import OWN_REFERENCE, REFERENCE
+
+BLOCKS = 10
+LEAST_STEPS = 4
+_LEAST_TOLD = 0.7  # of the blocks: fewer with readings do not show how the pace changed
+# What is told once for a whole run, or of things that outlive a block.
+_WHOLE = frozenset({"memory_profile", "results", "requests", "request_tokens"})
+_UNTIMED = frozenset({"step_models"})
+# What holds until it changes: a block may lie within one row.
+_STATES = frozenset({"gpu_performance_states", "thermal_states"})
+
+
+class Cut(Mapping[str, pd.DataFrame]):
+    """The tables of a run, with the rows that begin in a window; of states, that lie in it."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame], window: Window) -> None:
+        self._tables = tables
+        self._window = window
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in self._frames:
+            self._frames[name] = _within(name, self._tables[name], self._window)
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+class Blocks:
+    """One run in blocks; `absence` says why there are none."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.absence = sample.absence or "the run's tables are gone."
+        self._blocks: list[Given] = []
+        if sample.tables is None:
+            return
+        provenance = sample.result.provenance
+        try:
+            windows = _windows(sample.tables)
+        except (Unavailable, TracekitError) as reason:
+            self.absence = str(reason)
+            return
+        self.absence = ""
+        self._blocks = [Given(Cut(sample.tables, one), provenance, part=True) for one in windows]
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """Return the metric's value in each block, in order of time.
+
+        Raises:
+            Unavailable: The run has no blocks, or the metric is not one of single stretches.
+        """
+        if self.absence:
+            raise Unavailable(self.absence)
+        metric = METRICS.get(name)
+        if metric is None:
+            raise Unavailable("the workload measured it once, for the whole run.")
+        if recorded_tables(metric.measure) & _WHOLE:
+            raise Unavailable("it is a number of the whole run, which has no parts.")
+        return tuple(self._measured(metric))
+
+    def reference(self) -> tuple[float, ...]:
+        """Return the median time of the reference work in each block; else nothing.
+
+        The reference is a gauge `reference`, in ns: fixed work that the workload or its worker
+        does between steps, to tell how fast the machine is at that time. A few blocks without a
+        reading get the median of the others.
+        """
+        found = np.array([self._pace(block) for block in self._blocks])
+        known = np.isfinite(found)
+        if not known.size or known.mean() < _LEAST_TOLD:
+            return ()
+        return tuple(np.where(known, found, np.median(found[known])).tolist())
+
+    def reference_source(self) -> str:
+        """Return whose reference work it was, and of which tool; empty where there was none."""
+        told = [str(one) for block in self._blocks for one in self._told(block)["source"].unique()]
+        return ", ".join(dict.fromkeys(told))
+
+    def _pace(self, block: Given) -> float:
+        """Return the median reading in a block; NaN where there is none."""
+        values = self._told(block)["value"].to_numpy(dtype=np.float64)
+        return float(np.median(values)) if values.size else math.nan
+
+    def _told(self, block: Given) -> pd.DataFrame:
+        """Return the readings of reference work in a block; those of the workload go first."""
+        try:
+            gauges = block["gauges"].dropna(subset=["value"])
+        except (KeyError, Unavailable, TracekitError):
+            return pd.DataFrame({"value": [], "source": []}, dtype=object)
+        told = gauges[(gauges["name"] == REFERENCE) & (gauges["unit"] == "ns")]
+        told = told[told["value"] > 0]
+        told = told.assign(source=told["source"].fillna("").astype(str))
+        others = told[~told["source"].str.startswith(OWN_REFERENCE)]
+        return told if others.empty else others
+
+    def _measured(self, metric: Metric) -> Iterator[float]:
+        for block in self._blocks:
+            yield float(inject(metric.measure, block))
+
+
+def _windows(tables: Mapping[str, pd.DataFrame]) -> list[Window]:
+    """Cut the steady window: by steps where there are enough of them, else by its time."""
+    steady = _steady(tables)
+    steps = _starts(tables, steady)
+    number = BLOCKS if steps is None else min(BLOCKS, steps // LEAST_STEPS)
+    if number < BLOCKS // 2:
+        least = BLOCKS // 2 * LEAST_STEPS
+        raise Unavailable(f"a spread within a run takes {least} steady steps, and it has {steps}.")
+    edges = np.linspace(steady.start, steady.end, number + 1).astype(np.int64).tolist()
+    return [Window(*pair) for pair in pairwise(edges)]
+
+
+def _steady(tables: Mapping[str, pd.DataFrame]) -> Window:
+    phases = tables.get("phases")
+    rows = tables.get("gpu_intervals")
+    if phases is None and rows is None:
+        raise Unavailable("the run has neither phases nor intervals.")
+    own = pd.DataFrame({"start": [], "duration": []}) if rows is None else rows[rows["target"]]
+    steady = steady_window(phases, own)
+    if steady is None or steady.length == 0:
+        raise Unavailable("the run has no steady window.")
+    return steady
+
+
+def _starts(tables: Mapping[str, pd.DataFrame], steady: Window) -> int | None:
+    """Return how many steps begin in the window; None where the run has no steps."""
+    steps = tables.get("steps")
+    if steps is None or steps.empty:
+        return None
+    return int(steps["start"].between(steady.start, steady.end, inclusive="left").sum())
+
+
+def _within(name: str, frame: pd.DataFrame, window: Window) -> pd.DataFrame:
+    if name in _UNTIMED:
+        return frame
+    if name == "phases":
+        return _phase(frame, window)
+    if name in _STATES:
+        starts, ends = spans(frame)
+        return frame[(starts < window.end) & (ends > window.start)]
+    for column in ("start", "time"):
+        if column in frame:
+            return frame[(frame[column] >= window.start) & (frame[column] < window.end)]
+    return frame
+
+
+def _phase(phases: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Return the steady phase as if it were as long as the window."""
+    steady = phases[phases["name"] == "steady"].head(1)
+    return steady.assign(start=window.start, duration=window.length)

@@ -1,0 +1,187 @@
+"""The verdict on each metric: how it changed, how sure that is, whether it matters."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.result import Better, Measurement
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.pace import Pace
+from tracekit.compare.runs import Runs
+from tracekit.compare.spread import Interval, Kind, Limits, Side, interval
+
+_COUNTED = {"count", "ratio", ""}
+
+
+def judged(name: str, before: Runs, after: Runs, pace: Pace, limits: Limits) -> Change:
+    """Say what became of the metric `name`, of which at least one run knows the value."""
+    old, new = before.measured(name), after.measured(name)
+    first = next(
+        one
+        for runs in (before, after)
+        for sample in runs.samples
+        if (one := sample.measurement(name))
+    )
+    change = Change(
+        metric=name,
+        unit=first.unit,
+        better=first.better,
+        before=_middle(old),
+        after=_middle(new),
+        relative=first.unit not in _COUNTED,
+        values_before=_values(old),
+        values_after=_values(new),
+    )
+    if change.before is None or change.after is None:
+        return replace(change, reason=_missing(name, before, after))
+    scale = _Scale.of(change, pace, limits)
+    if scale is None:
+        odd = "a ratio takes values above 0"
+        return replace(change, relative=False, change=change.after - change.before, reason=odd)
+    return _settled(replace(change, corrected=scale.corrected), scale, (before, after), limits)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Where changes add up: logarithms or plain values, times a power of the reference.
+
+    `between` is how much equal runs are taken to differ on it beyond what they show, one deviation.
+    """
+
+    relative: bool
+    power: int = 0
+    between: float = 0.0
+
+    @classmethod
+    def of(cls, change: Change, pace: Pace, limits: Limits) -> "_Scale | None":
+        if not change.relative:
+            return cls(relative=False)
+        if not all(0 < one < math.inf for one in (*change.values_before, *change.values_after)):
+            return None
+        power = pace.power(change.unit)
+        between = pace.between(limits) if power else limits.between
+        return cls(relative=True, power=power, between=between)
+
+    @property
+    def corrected(self) -> bool:
+        return self.power != 0
+
+    def at(self, value: float, reference: float) -> float:
+        if not self.relative:
+            return value
+        return math.log(value) + (self.power * math.log(reference) if self.power else 0.0)
+
+
+def _settled(change: Change, scale: _Scale, both: tuple[Runs, Runs], limits: Limits) -> Change:
+    reasons: list[str] = []
+    before, after = (_side(change.metric, runs, scale, reasons) for runs in both)
+    found = interval(before, after, scale.between)
+    plain = math.expm1 if scale.relative else float
+    if found is None:
+        middle = plain(after.middle - before.middle)
+        verdict = _without_spread(change, middle)
+        return replace(change, change=middle, verdict=verdict, reason=_told(reasons, verdict))
+    verdict = None if change.better is Better.NEITHER else verdict_of(found, change, limits)
+    reason = "the interval is too wide" if verdict is Verdict.UNCLEAR else ""
+    if verdict in {Verdict.WORSE, Verdict.BETTER} and _turned(change, found):
+        verdict, reason = Verdict.UNCLEAR, "only taking the machine's pace out makes it seem so"
+    return replace(
+        change,
+        change=plain(found.middle),
+        low=plain(found.low),
+        high=plain(found.high),
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _turned(change: Change, found: Interval) -> bool:
+    """Tell whether the correction turned the change into its opposite."""
+    plain = (change.after or 0.0) - (change.before or 0.0)
+    return change.corrected and plain * found.middle <= 0
+
+
+def verdict_of(found: Interval, change: Change, limits: Limits) -> Verdict:
+    """Judge a change by its interval: certain and large enough, or certainly small, or neither."""
+    threshold, resolution = limits.threshold, limits.resolution
+    if change.relative:
+        threshold, resolution = math.log1p(threshold), math.log1p(resolution)
+    elif change.unit != "ratio":
+        threshold, resolution = max(1.0, threshold), math.inf
+    sign = 1 if change.better is Better.LOWER else -1
+    low, high = sorted((sign * found.low, sign * found.high))
+    middle = sign * found.middle
+    if low > 0 and middle >= threshold:
+        return Verdict.WORSE
+    if high < 0 and middle <= -threshold:
+        return Verdict.BETTER
+    return Verdict.SAME if -resolution <= low and high <= resolution else Verdict.UNCLEAR
+
+
+def _side(name: str, side: Runs, scale: _Scale, reasons: list[str]) -> Side:
+    """Put the side's runs and their blocks on the scale."""
+    values: list[float] = []
+    blocks: list[tuple[float, ...]] = []
+    for sample, cut, references in zip(side.samples, side.blocks, side.references, strict=True):
+        one = sample.measurement(name)
+        if one is None or one.value is None:
+            continue
+        reference = statistics.median(references) if references else 1.0
+        values.append(scale.at(one.value, reference))
+        try:
+            parts = cut.values(name)
+            blocks.append(_blocks(parts, references or (1.0,) * len(parts), one.value, scale))
+        except Unavailable as reason:
+            reasons.append(str(reason))
+    complete = len(blocks) == len(values)
+    return Side(tuple(values), tuple(blocks) if complete else (), _kind(name, scale))
+
+
+def _kind(name: str, scale: _Scale) -> Kind:
+    """Return how a run varies if its blocks do."""
+    if not scale.corrected:
+        return "block"
+    return "median" if name.endswith("_p50") else "mean"
+
+
+def _blocks(
+    parts: Sequence[float], references: Sequence[float], whole: float, scale: _Scale
+) -> tuple[float, ...]:
+    """Return the blocks' values on the scale; raise Unavailable if they are no parts of it."""
+    if not min(parts) <= whole <= max(parts):
+        raise Unavailable("its blocks are not like the whole, of which it is a sum or an end.")
+    if scale.relative and min(parts) <= 0:
+        raise Unavailable("it is 0 in a block.")
+    return tuple(scale.at(*pair) for pair in zip(parts, references, strict=True))
+
+
+def _without_spread(change: Change, middle: float) -> Verdict | None:
+    if change.better is Better.NEITHER:
+        return None
+    return Verdict.SAME if middle == 0 else Verdict.UNCLEAR
+
+
+def _told(reasons: Sequence[str], verdict: Verdict | None) -> str:
+    if verdict is not Verdict.UNCLEAR:
+        return ""
+    why = reasons[0] if reasons else "there is one run of a side."
+    return f"its spread is not known: {why.rstrip('.')}"
+
+
+def _missing(name: str, before: Runs, after: Runs) -> str:
+    for words, side in (("before", before), ("after", after)):
+        if not side.measured(name):
+            found = next((one for run in side.samples if (one := run.measurement(name))), None)
+            return f"{words}: {found.reason if found else 'the result does not have it'}"
+    return ""
+
+
+def _values(found: Sequence[Measurement]) -> tuple[float, ...]:
+    return tuple(float(one.value) for one in found if one.value is not None)
+
+
+def _middle(found: Sequence[Measurement]) -> float | None:
+    values = _values(found)
+    return statistics.median(values) if values else None
