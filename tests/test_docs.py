@@ -19,8 +19,8 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
-from tracekit.choice import needed_tables
 from tracekit.cli import application
+from tracekit.record.choice import needed_tables
 from tracekit.tables.derived import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS

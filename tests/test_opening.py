@@ -11,7 +11,7 @@ from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli import main
 from tracekit.opening import opening
-from tracekit.xctrace.command import Completed
+from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Recording]
 VERSION = "xctrace version 26.0 (17C529)"

@@ -18,10 +18,10 @@ from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
 from tracekit.analysis.summary import numbers, silence, worth
 from tracekit.base.recording import Recording, quoted
-from tracekit.doctor.diagnosis import Diagnosis
-from tracekit.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.folding import rigid
-from tracekit.recorder import Progress, quiet
+from tracekit.record.doctor.diagnosis import Diagnosis
+from tracekit.record.doctor.matrix import MATRIX_COLUMNS, matrix_rows
+from tracekit.record.recorder import Progress, quiet
 from tracekit.styled import ERR, OUT, styled, turning
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}

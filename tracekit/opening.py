@@ -9,9 +9,9 @@ from typing import Literal
 
 from tracekit.base.errors import RecordingError, ToolError, TracekitError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.xctrace.command import Run, check, run
-from tracekit.xctrace.templates.library import instruments_app
-from tracekit.xctrace.tool import Xctrace, find_xctrace, read_version
+from tracekit.record.xctrace.command import Run, check, run
+from tracekit.record.xctrace.templates.library import instruments_app
+from tracekit.record.xctrace.tool import Xctrace, find_xctrace, read_version
 
 What = Literal["page", "trace", "gputrace"]
 

@@ -15,7 +15,8 @@ from tracekit.base.errors import ToolError
 from tracekit.base.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.base.shipped import shipped
 from tracekit.base.stage import resume, stage
-from tracekit.choice import (
+from tracekit.machine import machine
+from tracekit.record.choice import (
     NEEDED,
     choose,
     recorder_for,
@@ -23,24 +24,23 @@ from tracekit.choice import (
     require_timing,
     wanted_tables,
 )
-from tracekit.direct_reading import Asked, Xml, rows_of_target
-from tracekit.direct_reading import export as export_or_read
-from tracekit.doctor.advised import advised, known_of
-from tracekit.imports import bring, run_and_targets
-from tracekit.machine import machine
-from tracekit.observing import observe
-from tracekit.own_marks import export_own_marks, trace_clock
-from tracekit.recorder import Progress, Recorded, Recorder, quiet
+from tracekit.record.direct_reading import Asked, Xml, rows_of_target
+from tracekit.record.direct_reading import export as export_or_read
+from tracekit.record.doctor.advised import advised, known_of
+from tracekit.record.imports import bring, run_and_targets
+from tracekit.record.observing import observe
+from tracekit.record.own_marks import export_own_marks, trace_clock
+from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
+from tracekit.record.requests import request_for, unheeded
+from tracekit.record.xctrace.counters import without_repeats
+from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.report import render
-from tracekit.requests import request_for, unheeded
 from tracekit.tables import Tables
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.toc import read_toc
 from tracekit.tables.toc.several import own
 from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.workload.workload import Workload
-from tracekit.xctrace.counters import without_repeats
-from tracekit.xctrace.recorder import XctraceRecorder
 
 
 def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") -> Recording:
@@ -80,8 +80,8 @@ def export(
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks beside them.
 
-    `tables` is a list with commas of needed, all, and names; see `tracekit.choice`. `xml` says
-    which of them are written as XML; see `tracekit.direct_reading.Asked`.
+    `tables` is a list with commas of needed, all, and names; see `tracekit.record.choice`. `xml` says
+    which of them are written as XML; see `tracekit.record.direct_reading.Asked`.
     """
     recorder = recorder_for(recording, tables)
     with stage(recording, "export"):
@@ -139,7 +139,7 @@ def import_(
     progress: Progress = quiet,
     run: int | None = None,
 ) -> list[Recording]:
-    """Make a run's folder of each recording that someone else made; see `tracekit.imports`."""
+    """Make a run's folder of each recording that someone else made; see `tracekit.record.imports`."""
     return bring(paths, output, target, progress, run)
 
 

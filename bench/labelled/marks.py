@@ -8,9 +8,9 @@ import numpy as np
 
 from labelled.setup import MILLISECOND
 from labelled.world import TARGET, World
-from tracekit.host.cells import Cell
-from tracekit.host.export_writer import ExportTable
-from tracekit.host.mark_tables import (
+from tracekit.record.host.cells import Cell
+from tracekit.record.host.export_writer import ExportTable
+from tracekit.record.host.mark_tables import (
     GAUGES,
     PHASES,
     REQUESTS,

@@ -19,8 +19,8 @@ from tracekit.analysis.lost import OF_MARKS
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Status
 from tracekit.analysis.rules import RULES
-from tracekit.host.mark_tables import MARKS
 from tracekit.pipeline import tables_of
+from tracekit.record.host.mark_tables import MARKS
 from tracekit.tables.schemas import SCHEMAS
 from whole_recordings import KINDS, Judged, Whole, faulty, whole
 

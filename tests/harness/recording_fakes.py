@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import psutil
 
-from tracekit.recorder import Launch, Recorded
-from tracekit.xctrace.stop_ladder import Deadlines
+from tracekit.record.recorder import Launch, Recorded
+from tracekit.record.xctrace.stop_ladder import Deadlines
 
 Scenario = Callable[..., None]
 Record = Callable[..., Recorded]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.guardian import Guardian
+from tracekit.record.guardian import Guardian
 from tracekit.sitting import BudgetSpentError
 from tracekit.sitting.program import Program, end, ending, last_words, run
 

@@ -14,8 +14,8 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.git import git as ask
-from tracekit.guardian import Guardian
 from tracekit.nightplan import Reference
+from tracekit.record.guardian import Guardian
 from tracekit.sitting import BudgetSpentError, measure
 from tracekit.sitting.repository import repository as repository_of
 from tracekit.sitting.worktree import KEPT, Worktree, checked_out

@@ -18,7 +18,7 @@ from tracekit.batch.fetching import fetched
 from tracekit.batch.row import Row, judged
 from tracekit.batch.source import Form, Source
 from tracekit.batch.tables import keep_tables
-from tracekit.imports import choose_run, recordings_of
+from tracekit.record.imports import choose_run, recordings_of
 from tracekit.tables.put_away import NOTE
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from tracekit.batch.row import Row, worded
 from tracekit.batch.source import Source
 from tracekit.batch.tables import forget_tables
 from tracekit.batch.tally import Tally
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 
 if TYPE_CHECKING:
     from tracekit.batch.workers import Workers

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tracekit.bench.schedule import calls_of, in_turn, rounds_of
 from tracekit.bench.subject import Prepared, Subject
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 
 Clock = Callable[[], int]
 _SECOND = 1_000_000_000  # ns

@@ -20,7 +20,7 @@ from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject, Unavailable
 from tracekit.bench.subjects import chosen
 from tracekit.machine.machine import describe as describe_machine
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 from tracekit.workload.calls import backend
 
 

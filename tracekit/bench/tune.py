@@ -15,7 +15,7 @@ from tracekit.bench.shape import Shape
 from tracekit.bench.subject import Subject
 from tracekit.bench.subjects.decode import Choice, paged
 from tracekit.ops.attention.plan import HD_TILES
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 from tracekit.suggestion import DecodeShape, Suggestion, suggest
 from tracekit.workload.calls import backend
 

@@ -10,7 +10,7 @@ from tracekit.commands import options
 
 if TYPE_CHECKING:
     from tracekit.batch import Outcome
-    from tracekit.recorder import Progress
+    from tracekit.record.recorder import Progress
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
 

@@ -24,7 +24,7 @@ def doctor(
     from tracekit import console
     from tracekit.base.errors import InterruptedRunError
     from tracekit.base.notes import notes_folder
-    from tracekit.doctor import examine, here, probe_machine
+    from tracekit.record.doctor import examine, here, probe_machine
 
     where, machine, fresh = notes_folder(), here(), None
     try:

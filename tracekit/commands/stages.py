@@ -54,8 +54,8 @@ def capture(
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit import console
-    from tracekit.gputrace import capture_gpu
     from tracekit.opening import opening, perform
+    from tracekit.record.gputrace import capture_gpu
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)
@@ -134,7 +134,7 @@ def export(
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import console, outcome
     from tracekit.base.outputs import require_apart
-    from tracekit.choice import wanted_tables
+    from tracekit.record.choice import wanted_tables
     from tracekit.tables.bundle import Bundle
     from tracekit.tables.bundle_xml import write_exports
 
@@ -160,7 +160,7 @@ def analyze(
     runs is about one of them; --run makes it be about another, here and for later commands.
     """
     from tracekit import console, outcome, pipeline
-    from tracekit.imports import choose_run
+    from tracekit.record.imports import choose_run
 
     recording = Recording(run)
     with console.progress("analyze") as progress:

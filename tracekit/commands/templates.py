@@ -10,9 +10,9 @@ import typer
 from tracekit.workload.plan import METAL_SYSTEM_TRACE
 
 if TYPE_CHECKING:
-    from tracekit.xctrace.templates.overview import Overview
-    from tracekit.xctrace.templates.profiles import Trial
-    from tracekit.xctrace.templates.settings import Changes
+    from tracekit.record.xctrace.templates.overview import Overview
+    from tracekit.record.xctrace.templates.profiles import Trial
+    from tracekit.record.xctrace.templates.settings import Changes
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -29,8 +29,8 @@ def templates(context: typer.Context, *, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from tracekit import console
-    from tracekit.choice import xctrace_here
-    from tracekit.xctrace.templates.overview import overview
+    from tracekit.record.choice import xctrace_here
+    from tracekit.record.xctrace.templates.overview import overview
 
     there = overview(xctrace_here(), Path.home())
     if json:
@@ -68,9 +68,9 @@ def make(
     Options > GPU > Counter Set, then File > Save As Template.
     """
     from tracekit import console
-    from tracekit.xctrace.templates.making import draft, write
-    from tracekit.xctrace.templates.profiles import TRIALS
-    from tracekit.xctrace.templates.settings import Wish
+    from tracekit.record.xctrace.templates.making import draft, write
+    from tracekit.record.xctrace.templates.profiles import TRIALS
+    from tracekit.record.xctrace.templates.settings import Wish
 
     timeline = None if shader_timeline is None else shader_timeline == "on"
     made = draft(_source_file(source), output, Wish(counter_profile, timeline))
@@ -86,8 +86,8 @@ def make(
 
 def _source_file(source: str) -> Path:
     """Return the template file to copy: a path, or a name looked up where templates lie."""
-    from tracekit.xctrace.templates.library import SUFFIX, template_file, template_files
-    from tracekit.xctrace.tool import find_xctrace
+    from tracekit.record.xctrace.templates.library import SUFFIX, template_file, template_files
+    from tracekit.record.xctrace.tool import find_xctrace
 
     if "/" in source or source.endswith(SUFFIX):
         return Path(source).expanduser()

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.choice import choose
 from tracekit.history.gate import night_outcome
 from tracekit.history.night import Night
 from tracekit.machine import machine
@@ -19,7 +18,8 @@ from tracekit.nightly.rehearsal import only
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.words import heading
 from tracekit.nightplan import Capture, NightPlan
-from tracekit.recorder import Progress, quiet
+from tracekit.record.choice import choose
+from tracekit.record.recorder import Progress, quiet
 from tracekit.schedule import Budget, awake, bound_log, enforced, only_one
 
 Clock = Callable[[], datetime]

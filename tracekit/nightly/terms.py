@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.keeper import Keeper
 from tracekit.nightplan import NightPlan
-from tracekit.recorder import Progress
+from tracekit.record.recorder import Progress
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tracekit.ops.attention import Problem
 from tracekit.ops.attention.reference import reference_of
 from tracekit.parity.cases import Case
 from tracekit.parity.implementations import Implementation
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 
 _BOTH = 2  # of two results that may be off by a bound each
 

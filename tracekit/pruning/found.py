@@ -13,9 +13,9 @@ from typing import Literal
 
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.guardian.sizes import size
 from tracekit.history.course import course_in
 from tracekit.history.night import DOCUMENT
+from tracekit.record.guardian.sizes import size
 
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off

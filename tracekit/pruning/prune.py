@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError, TracekitError, UsageError
-from tracekit.guardian.sizes import size
 from tracekit.pruning.decide import Decision, Limits, Removal, decide
 from tracekit.pruning.found import RunSeen, roots, runs_below
 from tracekit.pruning.protection import Protection
 from tracekit.pruning.remove import finish, left_over, remove
-from tracekit.recorder import Progress, quiet
+from tracekit.record.guardian.sizes import size
+from tracekit.record.recorder import Progress, quiet
 
 
 @dataclass(frozen=True)

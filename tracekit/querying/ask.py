@@ -16,7 +16,7 @@ from tracekit.querying.sources import sources
 from tracekit.querying.statements import require_question
 from tracekit.querying.views import Views, folders
 from tracekit.querying.words import missing_table, refusal
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tracekit.querying import batches, overviews
 from tracekit.querying.leftout import LeftOut
 from tracekit.querying.opening import Opener
 from tracekit.querying.sources import Sources, sources
-from tracekit.recorder import Progress, quiet
+from tracekit.record.recorder import Progress, quiet
 from tracekit.tables.schemas import SCHEMAS
 
 

@@ -19,7 +19,7 @@ from tracekit.querying.leftout import LeftOut
 from tracekit.querying.opening import Opener
 from tracekit.querying.sources import Run, Sources
 from tracekit.querying.words import no_table
-from tracekit.recorder import Progress
+from tracekit.record.recorder import Progress
 from tracekit.tables import MissingTableError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins

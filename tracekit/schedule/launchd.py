@@ -18,9 +18,9 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 from tracekit.base.recording import write_whole
+from tracekit.record.xctrace.command import Completed
 from tracekit.schedule.job import SINCE, Job, names_of
 from tracekit.schedule.scheduler import Installed, Standing, ask, refused
-from tracekit.xctrace.command import Completed
 
 _STOP_SECONDS = 300  # a trace that is being saved takes that long
 _GONE_SECONDS = 30.0

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tracekit.base.errors import ToolError
+from tracekit.record.xctrace.command import Completed, ending, run
 from tracekit.schedule.job import Job
-from tracekit.xctrace.command import Completed, ending, run
 
 SECONDS = 60.0
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import write_whole
+from tracekit.record.xctrace.command import Completed
 from tracekit.schedule.job import SINCE, Job, names_of
 from tracekit.schedule.scheduler import Installed, Standing, ask, refused
-from tracekit.xctrace.command import Completed
 
 _STOP_SECONDS = 300
 _SPARE_SECONDS = 3600  # for a night that does not see that its budget is spent

@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.guardian import Guardian
 from tracekit.history.gate import Quantity
 from tracekit.history.night import Described
 from tracekit.history.night import Side as Role
 from tracekit.nightplan import Capture, NightPlan
+from tracekit.record.guardian import Guardian
 from tracekit.sitting.child import PATIENCE, Patience
 from tracekit.sitting.side import Side, candidate_of, reference_of
 from tracekit.sitting.starting import Bounds, started

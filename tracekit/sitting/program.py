@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.process_group import sweep
-from tracekit.guardian import Care, Guardian
+from tracekit.record.guardian import Care, Guardian
 from tracekit.sitting.errors import BudgetSpentError
 
 # A program that records has things to save when it is asked to stop.

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base.errors import TracekitError, UsageError
-from tracekit.guardian import Guardian
 from tracekit.history.night import Described
 from tracekit.history.night import Side as Role
 from tracekit.machine import machine
 from tracekit.nightplan import Capture, NightPlan, Reference
+from tracekit.record.guardian import Guardian
+from tracekit.record.xctrace.environment import own_environment
 from tracekit.sitting.repository import repository
 from tracekit.sitting.worktree import Worktree, checked_out
 from tracekit.workload.turns.protocol import Hello
 from tracekit.workload.workload import find
-from tracekit.xctrace.environment import own_environment
 
 # What points a Python to the modules, or the environment, of another one.
 _OF_ANOTHER = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")

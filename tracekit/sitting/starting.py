@@ -10,7 +10,7 @@ from pathlib import Path
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.process_group import sweep
 from tracekit.base.uninterrupted import uninterrupted
-from tracekit.guardian import Care, Guardian, end_leftovers
+from tracekit.record.guardian import Care, Guardian, end_leftovers
 from tracekit.sitting.child import PATIENCE, Child, Patience
 from tracekit.sitting.side import Side
 from tracekit.workload.turns import command

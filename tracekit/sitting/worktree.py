@@ -21,7 +21,7 @@ from tracekit.base.errors import RecordingError, ToolError, TracekitError
 from tracekit.base.git import REPOSITORY_VARIABLES, done, git
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import now, save
-from tracekit.guardian import Guardian
+from tracekit.record.guardian import Guardian
 from tracekit.sitting.errors import BudgetSpentError
 from tracekit.sitting.program import Program, ending, last_words, run
 from tracekit.sitting.repository import Repository

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.host.listener import Listener
+from tracekit.record.host.listener import Listener
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.step import Step
 from tracekit.workload.told import Gauge, Request, Span

@@ -1,0 +1,126 @@
+"""A direct read is held against an export, cell by cell."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bundle_writer import write_bundle
+from bundle_writer.examples import profile
+from small_bundle import PYTHON, SERVER, intervals
+from table_of_types import TABLE
+from tracekit.base.errors import InputError
+from tracekit.record.direct_reading.compare import Compared, compare
+from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle_xml import write_exports
+from tracekit.tables.stored import Stored
+from tracekit.tables.toc import Toc, read_toc
+
+Made = tuple[Path, Path, Toc]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., Made]:
+    """Write a table as a bundle and as an export in which some text is another."""
+
+    def make(table: object = None, old: str = "", new: str = "") -> Made:
+        table = table or intervals((5, 7, PYTHON), (6, 8, SERVER), (9, 1, PYTHON))
+        bundle = write_bundle(tmp_path / "x.trace", [table])
+        done = write_exports(Bundle(bundle), tmp_path / "out", lambda one: one, str)
+        toc, export = done.files
+        text = export.read_text()
+        assert old in text
+        export.write_text(text.replace(old, new, 1) if old else text)
+        return export, Stored(bundle, 1, 0).file, read_toc(toc)
+
+    return make
+
+
+def test_what_is_equal_has_no_difference(made: Callable[..., Made]) -> None:
+    assert compare(*made()) == Compared(3)
+
+
+def test_values_of_all_types_are_equal(made: Callable[..., Made]) -> None:
+    assert compare(*made(TABLE)) == Compared(3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        (">7</duration>", ">8</duration>", "row 1, duration: 7 directly, 8 exported"),
+        (
+            ">Active</gpu-state>",
+            ">Idle</gpu-state>",
+            "row 1, state: 'Active' directly, 'Idle' exported",
+        ),
+        (">420</pid>", ">421</pid>", "row 2, process.pid: 420 directly, 421 exported"),
+        (
+            '<duration id="12" fmt="8 ns">8</duration>',
+            "<sentinel/>",
+            "row 2, duration: 8 directly, nothing exported",
+        ),
+    ],
+)
+def test_the_first_cell_that_differs_is_named(
+    made: Callable[..., Made], old: str, new: str, difference: str
+) -> None:
+    assert compare(*made(None, old, new)) == Compared(3, difference)
+
+
+def test_another_name_of_a_process_is_a_difference(made: Callable[..., Made]) -> None:
+    found = compare(*made(None, 'fmt="WindowServer (420)"', 'fmt="Server (420)"'))
+    assert found.difference == (
+        "row 2, process: 'WindowServer (420)' directly, 'Server (420)' exported"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "difference"),
+    [
+        ('name="0x195436d0d"', 'name="main"', "row 1, stack: "),
+        ('addr="0x1954a35fc"', 'addr="0x1954a35fd"', "row 1, stack.stack: "),
+        (">4096</text-address>", ">4097</text-address>", "row 2, cp-user-callstack"),
+    ],
+)
+def test_stacks_are_compared_by_their_frames(
+    made: Callable[..., Made], old: str, new: str, difference: str
+) -> None:
+    export, table, toc = made(profile())
+    assert compare(export, table, toc) == Compared(2)
+    text = export.read_text()
+    assert old in text
+    export.write_text(text.replace(old, new, 1))
+    assert compare(export, table, toc).difference.startswith(difference)
+
+
+def test_rows_and_columns_that_are_not_there_are_differences(made: Callable[..., Made]) -> None:
+    export, table, toc = made()
+    text = export.read_text()
+    head, _, rest = text.rpartition("<row>")
+    export.write_text(head + rest.partition("</row>\n")[2])
+    assert compare(export, table, toc) == Compared(2, "it has 3 rows, exported 2")
+    export.write_text(text.replace("<mnemonic>state<", "<mnemonic>mood<"))
+    found = compare(export, table, toc)
+    assert found.rows == 0
+    assert "state" in found.difference
+    assert "mood" in found.difference
+
+
+def test_no_more_rows_are_compared_than_asked_for(made: Callable[..., Made]) -> None:
+    export, table, toc = made(None, ">102</metal", ">103</metal")
+    assert compare(export, table, toc, most=2) == Compared(2)
+    assert compare(export, table, toc).difference
+
+
+def test_a_cut_export_is_compared_with_nothing(made: Callable[..., Made]) -> None:
+    export, table, toc = made()
+    export.write_text(export.read_text()[:-60])
+    with pytest.raises(InputError):
+        compare(export, table, toc)
+
+
+def test_a_table_that_cannot_be_read_directly_differs(made: Callable[..., Made]) -> None:
+    export, table, toc = made()
+    table.write_bytes(b"x\x9c\0")
+    found = compare(export, table, toc)
+    assert found.difference.startswith("it cannot be read directly: x.trace: corespace/")

@@ -1,0 +1,168 @@
+"""Tables are exported once and compared; then they are read from the bundle."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
+from tracekit.record.direct_reading import Asked, Xml, export, recall
+from tracekit.record.recorder import quiet
+from tracekit.record.xctrace.exporting import only
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.tool import Patience, locate
+from tracekit.tables import Tables
+from tracekit.tables.direct import direct
+
+Scenario = Callable[..., None]
+Exported = Callable[[], list[str]]
+Recorded = Callable[..., Recording]
+INTERVALS, ENCODERS = "metal-gpu-intervals", "metal-application-encoders-list"
+STATES, TIME = "metal-gpu-state-intervals", "time-info"
+CHOSEN = [ENCODERS, INTERVALS, STATES]
+
+
+def read(recording: Recording, xml: Xml = "unchecked", *schemas: str) -> tuple[str, ...]:
+    recording.folder.mkdir(exist_ok=True)
+    tool = locate(patience=Patience(pauses=(0, 0)))
+    if not recording.toc_file.exists():
+        recording.exports.mkdir()
+        tool.toc(recording.bundle, recording.toc_file)
+    recorder = XctraceRecorder(tool, only())
+    chosen = frozenset(schemas or CHOSEN)
+    return export(recorder, recording, Asked(lambda _: chosen, xml), quiet)
+
+
+def intervals(recording: Recording) -> pd.DataFrame:
+    found = Tables(recording.exports, frozenset({4711})).get("gpu_intervals")
+    assert found is not None
+    return found
+
+
+def test_what_was_compared_is_not_exported_again(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario()
+    first = recorded("first")
+    assert read(first) == ()
+    assert exported() == [*CHOSEN, TIME]
+    checked = {one.schema: one for one in recall("17C529", notes_folder()).tables.values()}
+    assert sorted(checked) == [*CHOSEN, TIME]
+    assert {one: checked[one].rows for one in CHOSEN} == {INTERVALS: 220, ENCODERS: 200, STATES: 0}
+    assert not any(one.difference for one in checked.values())
+
+    second = recorded("second")
+    assert read(second) == ()
+    assert exported() == []
+    assert sorted(one.name for one in second.exports.iterdir()) == ["direct.json", "toc.xml"]
+    pd.testing.assert_frame_equal(intervals(second), intervals(first))
+
+
+def test_another_build_is_compared_again(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario()
+    read(recorded("a"))
+    exported()
+    read(recorded("b", build="17E999"))
+    assert exported() == [*CHOSEN, TIME]
+    assert recall("17E999", notes_folder()).tables.keys() == (
+        recall("17C529", notes_folder()).tables.keys()
+    )
+
+
+def test_an_export_that_differs_is_used_and_the_difference_is_told(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario(lies={INTERVALS: [">3000000<", ">3000001<"]})
+    (said,) = read(recorded("a"))
+    assert said == (
+        f"{INTERVALS} is read otherwise than xctrace exports it (row 1, duration: 3000000 "
+        "directly, 3000001 exported), so its export is used. `tracekit doctor` shows it again, to "
+        "be reported with the build of Xcode."
+    )
+    exported()
+
+    again = recorded("b")
+    assert read(again) == (said,)
+    assert exported() == [INTERVALS, TIME]
+    assert intervals(again)["duration"].iloc[0] == 3_000_001
+    note = direct(again.exports)
+    assert note is not None
+    assert note.schemas is not None
+    assert INTERVALS not in note.schemas
+
+    none = recorded("c")
+    (left_out,) = read(none, "none")
+    assert left_out.startswith(f"{INTERVALS} is left out: it is read otherwise than xctrace")
+    assert Tables(none.exports, frozenset()).get("gpu_intervals") is None
+
+
+def test_a_bundle_of_unknown_layout_is_exported_and_that_is_said(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario()
+    recording = recorded()
+    requirements = recording.bundle / "open.creq"
+    text = requirements.read_text().replace("<integer>5<", "<integer>6<", 1)
+    requirements.write_text(text)
+    for _ in range(2):
+        (said,) = read(recording)
+        assert said.startswith("recording.trace is not read directly: its com.apple.dt.trace is 6")
+        assert said.endswith("Its tables were exported instead.")
+        assert exported() == [*CHOSEN, TIME]
+    assert direct(recording.exports) is None
+
+
+def test_nothing_is_exported_if_that_is_asked_for_and_what_is_not_known_is_said(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario()
+    recording = recorded()
+    (said,) = read(recording, "none")
+    assert exported() == []
+    assert said == (
+        f"Read directly, and never compared with an export of build 17C529: {ENCODERS}, "
+        f"{INTERVALS}."
+    )
+    assert len(intervals(recording)) == 220
+
+
+def test_what_is_asked_for_is_exported_always_and_compared_besides(
+    scenario: Scenario, recorded: Recorded, exported: Exported
+) -> None:
+    scenario()
+    read(recorded("a"))
+    exported()
+    asked = recorded("b")
+    assert read(asked, "asked", INTERVALS, "no-such") == ("The recording has no table no-such.",)
+    assert exported() == [INTERVALS, TIME]
+    assert (asked.exports / f"{INTERVALS}.xml").exists()
+
+
+def test_an_export_that_fails_leaves_the_direct_read_with_a_warning(
+    scenario: Scenario, recorded: Recorded
+) -> None:
+    scenario(trap=[INTERVALS])
+    recording = recorded()
+    failed, unchecked = read(recording)
+    assert "SIGTRAP" in failed
+    assert unchecked.endswith(f"of build 17C529: {INTERVALS}.")
+    assert len(intervals(recording)) == 220
+
+
+def test_a_cache_that_cannot_be_written_only_means_comparing_again(
+    scenario: Scenario,
+    recorded: Recorded,
+    exported: Exported,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scenario()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
+    assert read(recorded("a"), "unchecked", INTERVALS) == ()
+    assert read(recorded("b"), "unchecked", INTERVALS) == ()
+    assert exported().count(INTERVALS) == 2

@@ -1,0 +1,72 @@
+"""What comparisons have shown is kept for each build, by the forms of tables."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracekit.record.direct_reading.remembered import Checked, Memory, build_of, keep, recall, shape
+from tracekit.tables.bundle import Store, StoreColumn
+from tracekit.tables.bundle.container.record_layout import Field
+
+START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))
+STORE = Store(1, 7, "t", {}, (START,), 5, 16)
+EMPTY = replace(STORE, rows=0)
+
+
+def test_a_table_has_the_form_of_its_columns_whatever_its_number_rows_and_attributes() -> None:
+    assert shape(STORE) == shape(replace(EMPTY, number=8, attributes={"a": 1}))
+    others = [
+        replace(STORE, schema="u"),
+        replace(STORE, columns=(START, START)),
+        replace(STORE, columns=(replace(START, type_id="XRDuration"),)),
+        replace(STORE, columns=(replace(START, field=Field(8, 8)),)),
+    ]
+    assert len({shape(one) for one in (STORE, *others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "difference", "standing", "of_empty"),
+    [
+        (5, "", "equal", "equal"),
+        (0, "", "unchecked", "equal"),
+        (5, "row 1", "differs", "differs"),
+        (0, "it cannot be read", "differs", "differs"),
+    ],
+)
+def test_a_comparison_without_rows_says_nothing_of_rows(
+    rows: int, difference: str, standing: str, of_empty: str
+) -> None:
+    memory = Memory("17C529").learned(STORE, Checked("t", rows, "now", difference))
+    assert (memory.standing(STORE), memory.standing(EMPTY)) == (standing, of_empty)
+    assert memory.difference(STORE) == difference
+    other = replace(STORE, schema="u")
+    assert (memory.standing(other), memory.difference(other)) == ("unchecked", "")
+
+
+def test_what_was_learned_is_recalled_for_that_build_only(tmp_path: Path) -> None:
+    memory = Memory("17C529").learned(STORE, Checked("t", 5, "2026-11-20T10:15:03+00:00"))
+    keep(memory, tmp_path)
+    assert recall("17C529", tmp_path) == memory
+    assert recall("17E999", tmp_path) == Memory("17E999")
+    assert [one.name for one in tmp_path.iterdir()] == ["direct-reading-17C529.json"]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"build": "17C529", "format": 2}'])
+def test_what_cannot_be_read_is_forgotten(tmp_path: Path, content: str) -> None:
+    (tmp_path / "direct-reading-17C529.json").write_text(content)
+    assert recall("17C529", tmp_path) == Memory("17C529")
+
+
+def test_a_build_names_no_file_elsewhere(tmp_path: Path) -> None:
+    keep(Memory("../../x"), tmp_path / "notes")
+    assert [one.name for one in (tmp_path / "notes").iterdir()] == ["direct-reading-x.json"]
+    keep(Memory(""), tmp_path / "notes")
+    assert (tmp_path / "notes/direct-reading-unknown.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "build"), [("26.0 (17C529)", "17C529"), ("16.0 (27A5209h)", "27A5209h"), ("", "")]
+)
+def test_a_toc_names_the_build(version: str, build: str) -> None:
+    assert build_of(version) == build

@@ -1,0 +1,153 @@
+"""Machines that the doctor looks at: a Mac that is ready, and what differs on others."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.machine.state import State
+from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.xctrace.command import Completed
+
+SW_VERS = "/usr/bin/sw_vers"
+SYSCTL = "/usr/sbin/sysctl -n"
+READY = {
+    f"{SW_VERS} -productVersion": "26.3.1\n",
+    f"{SW_VERS} -buildVersion": "25D2128\n",
+    f"{SYSCTL} machdep.cpu.brand_string": "Apple M1\n",
+    "/usr/sbin/ioreg": "+-o AGXAcceleratorG13G  <class AGXAcceleratorG13G>\n    {\n"
+    '      "model" = "Apple M1"\n      "gpu-core-count" = 8\n    }\n',
+    "xcode-select -p": "/Applications/Xcode.app/Contents/Developer\n",
+    "xcrun --find xctrace": "/X/xctrace\n",
+    "/X/xctrace version": "xctrace version 26.0 (17C529)\n",
+    "/X/xctrace list templates": "== Standard Templates ==\nLogging\nMetal System Trace\n",
+    "/X/xctrace list instruments": "== Standard Instruments ==\nGPU\nMetal GPU Counters\n",
+    "/usr/sbin/DevToolsSecurity -status": "Developer mode is currently enabled.\n",
+    "/usr/bin/id -Gn": "staff everyone _developer admin\n",
+    "python": '["0.32.1", true, {"device_name": "Apple M1", "architecture": "applegpu_g13g"}]\n',
+}
+QUIET_MAC = State(
+    "2026-11-20T10:15:03+00:00",
+    {
+        "load": 0.03,
+        "memory_free": 2.0**34,
+        "mains": 1.0,
+        "battery": 1.0,
+        "thermal_pressure": 0.0,
+        "gpu_others": 0.01,
+        "low_power": 0.0,
+    },
+    {"canary": "no fixed work was done.", "gpu_clock": "ioreg does not tell it."},
+)
+QUIET_LINUX = State(
+    "2026-11-20T10:15:03+00:00",
+    {"load": 0.03, "memory_free": 2.0**34},
+    {
+        "canary": "no fixed work was done.",
+        "gpu_clock": "no monitor that tells it can be read here.",
+        "mains": "the system tells of no battery.",
+        "battery": "the system tells of no battery.",
+        "thermal_pressure": "Linux has no thermal pressure.",
+        "gpu_others": "Linux does not say whose work a GPU does.",
+        "low_power": "this Linux has no platform profile.",
+    },
+)
+LINUX = {"python": '["0.32.1", false, {"device_name": "Some CPU", "architecture": "x86_64"}]\n'}
+
+
+class Machine:
+    """A `Run`: gives the answer of the longest known beginning of a command line."""
+
+    def __init__(self, answers: Mapping[str, str | Completed], executable: str) -> None:
+        self.answers = {
+            name.replace("python", executable) if name == "python" else name: answer
+            for name, answer in answers.items()
+        }
+        self.asked: list[tuple[str, ...]] = []
+
+    def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
+        """Answer; a program that is not known cannot be started."""
+        assert timeout > 0
+        self.asked.append(argv)
+        line = " ".join(argv)
+        known = [name for name in self.answers if line.startswith(name)]
+        if not known:
+            raise ToolError(f"{argv[0]} cannot be started: No such file or directory.")
+        answer = self.answers[max(known, key=len)]
+        return answer if isinstance(answer, Completed) else Completed(argv, 0, answer)
+
+
+@pytest.fixture
+def executable(tmp_path: Path) -> Path:
+    """An interpreter that is a program, not a script; it is never started."""
+    file = tmp_path / "bin" / "python3.12"
+    file.parent.mkdir()
+    file.write_bytes(b"\xcf\xfa\xed\xfe")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
+    """Make a Mac that is ready; keywords change the surroundings, `answers` what tools say."""
+
+    def make(answers: Mapping[str, str | Completed | None] | None = None, **more: Any) -> Any:
+        said = {**READY, **(answers or {})}
+        machine = Machine({k: v for k, v in said.items() if v is not None}, str(executable))
+        described = Surroundings(
+            system="Darwin",
+            architecture="arm64",
+            release="25.3.0",
+            run=machine,
+            environment={"PATH": str(executable.parent)},
+            rivals=lambda: (),
+            free=lambda _: 200_000_000_000,
+            runs=tmp_path / "runs",
+            temporary=tmp_path,
+            executable=str(executable),
+            state=lambda: QUIET_MAC,
+        )
+        return replace(described, **more)
+
+    return make
+
+
+@pytest.fixture
+def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., Surroundings]:
+    """Make a machine without anything of Apple's."""
+
+    def make(**more: Any) -> Surroundings:
+        return replace(
+            mac(),
+            system="Linux",
+            architecture="x86_64",
+            release="6.1.0",
+            run=Machine(LINUX, str(executable)),
+            state=lambda: QUIET_LINUX,
+            **more,
+        )
+
+    return make
+
+
+@pytest.fixture
+def ended() -> Callable[..., Completed]:
+    """Make a command that failed."""
+
+    def make(code: int, stderr: str) -> Completed:
+        return Completed(("xcrun", "--find", "xctrace"), code, "", stderr)
+
+    return make
+
+
+@pytest.fixture
+def scenario(
+    scenario: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Direct the fake, with the notes of this machine in a folder that the test knows."""
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("DEVELOPER_DIR", raising=False)
+    return scenario

@@ -1,0 +1,115 @@
+"""The command, as a script meets it."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import run, small
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
+from tracekit.machine.capabilities import Capabilities, Combination, Identity
+from tracekit.record.doctor import cache
+
+Scenario = Callable[..., None]
+SMALL = small(50)
+
+
+def examined(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = run("doctor", "--json", *more)
+    return code, json.loads(capsys.readouterr().out)
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, str]:
+    return {fact["name"]: fact["verdict"] for fact in document["facts"]}
+
+
+def test_json_is_printed_alone_and_says_its_own_exit_code(
+    scenario: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario()
+    code, document = examined(capsys)
+    assert document["exit_code"] == code == 0
+    assert document["format"] == 1
+    assert document["identity"]["xcode_build"] == "17C529"
+    assert document["capabilities"] is None
+    assert verdicts(document)["xctrace"] == "ok"
+    assert verdicts(document)["probe"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        pytest.param("no-tool", "xcode-select --switch", id="no-tool"),
+        pytest.param("command-line-tools", "xcode-select --switch", id="command-line-tools"),
+        pytest.param("licence", "xcodebuild -license", id="licence"),
+    ],
+)
+def test_a_toolchain_that_does_not_work_is_exit_code_three_with_its_fix(
+    mode: str, said: str, scenario: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario(toolchain=mode)
+    assert run("doctor") == 3
+    printed = capsys.readouterr()
+    [line] = [one for one in printed.out.splitlines() if one.split()[:2] == ["failed", "xctrace"]]
+    assert line
+    assert said in printed.out
+
+
+def test_without_xcrun_linux_is_as_it_should_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if os.uname().sysname == "Darwin":
+        pytest.skip("a Mac without Xcode is not as it should be")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
+    code, document = examined(capsys)
+    assert code == 0
+    assert verdicts(document)["host recorder"] == "ok"
+    assert verdicts(document)["import and analysis"] == "ok"
+    assert verdicts(document)["xctrace"] == "not applicable"
+
+
+def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
+    scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario()
+    _, document = examined(capsys)
+    machine = Identity(**document["identity"])
+    ways = [
+        Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
+        Combination("attach", counters=True, failure="It hung."),
+    ]
+    cache.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), notes_folder())
+    _, document = examined(capsys)
+    assert [one["rows"] for one in document["capabilities"]["combinations"]] == [5, None]
+    assert verdicts(document)["probe: counters"] == "ok"
+
+    folder = tmp_path / "run"
+    assert run("capture", "--workload", "paged", "--output", folder, *SMALL) == 0
+    provenance = Recording(folder).provenance()
+    assert provenance.capabilities is not None
+    assert len(provenance.capabilities.combinations) == 2
+    assert any("--counters off" in text for text in provenance.warnings)
+    assert "Metal GPU Counters" in provenance.command_lines[0]
+    page = (folder / "report.html").read_text()
+    assert "What this machine can record" in page
+    assert "It hung." in page
+
+
+def test_a_probe_without_xctrace_is_recorded_on_the_cpu_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
+    _, document = examined(capsys, "--probe")
+    assert document["capabilities"] is None
+    [fact] = [one for one in document["facts"] if one["name"] == "probe"]
+    assert fact["words"] == "There is no xctrace to record with."
+    [fact] = [one for one in document["facts"] if one["name"] == "probe: host recorder"]
+    assert fact["verdict"] == "ok"
+    assert not list(tmp_path.glob("**/capabilities-*"))

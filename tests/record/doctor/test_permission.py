@@ -1,0 +1,57 @@
+"""Developer mode and its group: two sentences are known, every other one is unknown."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tracekit.record.doctor.fact import Fact, Verdict
+from tracekit.record.doctor.permission import permission_facts
+from tracekit.record.doctor.surroundings import Surroundings
+
+Make = Callable[..., Surroundings]
+STATUS = "/usr/sbin/DevToolsSecurity -status"
+GROUPS = "/usr/bin/id -Gn"
+
+
+def look(surroundings: Surroundings) -> dict[str, Fact]:
+    return {fact.name: fact for fact in permission_facts(surroundings)}
+
+
+def test_a_mac_that_allows_it(mac: Make) -> None:
+    facts = look(mac())
+    assert facts["developer mode"].words == "enabled"
+    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
+
+
+def test_developer_mode_that_is_off_warns_with_its_fix(mac: Make) -> None:
+    fact = look(mac({STATUS: "Developer mode is currently disabled.\n"}))["developer mode"]
+    assert fact.verdict is Verdict.WARNING
+    assert fact.fix == "`sudo DevToolsSecurity -enable`, once."
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Developer mode is enabled.", "enabled", "Entwicklermodus aktiviert.", "", None],
+    ids=repr,
+)
+def test_other_words_are_unknown_and_leave_the_question_open(said: str | None, mac: Make) -> None:
+    fact = look(mac({STATUS: said}))["developer mode"]
+    assert fact.verdict is Verdict.UNKNOWN
+    assert fact.needed
+    if said:
+        assert said in fact.words
+
+
+def test_a_user_outside_the_group_is_warned(mac: Make) -> None:
+    fact = look(mac({GROUPS: "staff everyone _developers\n"}))["developer group"]
+    assert fact.verdict is Verdict.WARNING
+    assert "dseditgroup" in fact.fix
+
+
+def test_no_groups_at_all_is_unknown(mac: Make) -> None:
+    assert look(mac({GROUPS: "\n"}))["developer group"].verdict is Verdict.UNKNOWN
+
+
+def test_other_systems_have_no_developer_mode(linux: Make) -> None:
+    facts = look(linux())
+    assert {fact.verdict for fact in facts.values()} == {Verdict.NOT_APPLICABLE}

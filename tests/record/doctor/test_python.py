@@ -1,0 +1,100 @@
+"""What a recorder would launch, and whether MLX reaches Metal."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.record.doctor.fact import Fact, Verdict
+from tracekit.record.doctor.python import python_facts
+from tracekit.record.doctor.surroundings import Surroundings, here
+
+Make = Callable[..., Surroundings]
+
+
+def look(surroundings: Surroundings) -> dict[str, Fact]:
+    return {fact.name: fact for fact in python_facts(surroundings)}
+
+
+def script(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/usr/bin/env bash\nexec pyenv exec python3\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_mac_with_mlx(mac: Make, executable: Path) -> None:
+    facts = look(mac())
+    assert facts["interpreter"].words == str(executable)
+    assert facts["mlx"].words == "0.32.1"
+    assert facts["mlx metal"].words == "available: Apple M1 applegpu_g13g"
+    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
+
+
+def test_the_program_behind_a_link_is_named(mac: Make, executable: Path, tmp_path: Path) -> None:
+    link = tmp_path / "venv-python"
+    link.symlink_to(executable)
+    fact = look(mac(executable=str(link)))["interpreter"]
+    assert fact.verdict is Verdict.OK
+    assert fact.words == f"{link}, which is {executable}"
+
+
+def test_an_interpreter_that_is_a_script_fails(mac: Make, tmp_path: Path) -> None:
+    shim = script(tmp_path / "shims" / "python")
+    fact = look(mac(executable=str(shim)))["interpreter"]
+    assert fact.verdict is Verdict.FAILED
+    assert "would trace the script" in fact.words
+
+
+def test_no_interpreter_leaves_the_question_open(mac: Make) -> None:
+    fact = look(mac(executable=""))["interpreter"]
+    assert fact.verdict is Verdict.UNKNOWN
+    assert fact.needed
+
+
+def test_a_shim_on_path_is_a_warning_that_names_the_real_one(
+    mac: Make, executable: Path, tmp_path: Path
+) -> None:
+    shim = script(tmp_path / "shims" / "python3")
+    fact = look(mac(environment={"PATH": str(shim.parent)}))["python3 on PATH"]
+    assert fact.verdict is Verdict.WARNING
+    assert str(shim) in fact.words
+    assert f"-- {executable}" in fact.fix
+
+
+def test_mlx_without_metal_fails_on_a_mac(mac: Make) -> None:
+    fact = look(mac({"python": '["0.32.1", false, {}]'}))["mlx metal"]
+    assert fact.verdict is Verdict.FAILED
+    assert "arm64" in fact.fix
+
+
+def test_mlx_without_metal_is_as_it_should_be_elsewhere(linux: Make) -> None:
+    facts = look(linux())
+    assert facts["mlx metal"].verdict is Verdict.NOT_APPLICABLE
+    assert "Some CPU x86_64" in facts["mlx metal"].words
+
+
+@pytest.mark.parametrize(
+    ("present", "said"), [("True\n", "cannot be imported"), ("False\n", "not installed")]
+)
+def test_an_mlx_that_does_not_import_is_told_from_none(
+    present: str, said: str, mac: Make, executable: Path
+) -> None:
+    answers = {"python": None, f"{executable} -P -c import importlib": present}
+    facts = look(mac(answers))
+    assert facts["mlx"].verdict is Verdict.WARNING
+    assert said in facts["mlx"].words
+    assert facts["mlx metal"].verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("said", ["hello", "[1, 2]", "{}"])
+def test_an_answer_in_another_form_is_unknown(said: str, mac: Make) -> None:
+    facts = look(mac({"python": said}))
+    assert facts["mlx"].verdict is Verdict.UNKNOWN
+    assert facts["mlx metal"].needed
+
+
+def test_this_very_python_answers() -> None:
+    facts = look(here())
+    assert facts["interpreter"].verdict is Verdict.OK
+    assert facts["mlx"].verdict is Verdict.OK

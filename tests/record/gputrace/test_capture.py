@@ -1,0 +1,222 @@
+"""From a plan to `capture.gputrace`, and what is said where none comes of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tracekit import pipeline
+from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.record.gputrace import UNTIMED, capture_gpu
+from tracekit.record.gputrace.patience import Patience
+from tracekit.workload.journal import fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import Workload
+
+Mac = Callable[..., None]
+Capture = Callable[..., Recording]
+
+
+def never(size: int = 4) -> Any:
+    """Stand for a workload that only a worker prepares."""
+    pytest.fail(f"prepared in the wrong process: {size}")
+
+
+@pytest.fixture
+def plan(tmp_path: Path, workloads: Path) -> Plan:
+    dots = Workload("dots", workloads / "dots.py", never)
+    return Plan(workload=dots, warmup=2, output=tmp_path / "run")
+
+
+@pytest.fixture
+def capture(plan: Plan) -> Capture:
+    """Capture the plan, with other values where given."""
+
+    def run(patience: Patience | None = None, **values: Any) -> Recording:
+        asked = Plan(**{**vars(plan), **values})
+        return capture_gpu(asked, patience=patience or Patience(whole=60, poll=0.01))
+
+    return run
+
+
+@pytest.mark.parametrize(("repeats", "steps"), [(None, 3), (5, 5)])
+def test_a_few_steps_after_the_warm_up_are_captured(
+    mac: Mac, capture: Capture, repeats: int | None, steps: int
+) -> None:
+    recording = capture(repeats=repeats)
+    seen = json.loads((recording.gputrace / "metadata").read_text())
+    assert seen == {"steps": steps, "validation": False}
+    report = fold(recording.journal_file)
+    assert [phase.name for phase in report.phases] == ["prepare", "warm-up", "gputrace"]
+    assert report.state == "done"
+
+
+def test_nothing_of_it_is_timed_and_the_run_says_so(mac: Mac, capture: Capture) -> None:
+    recording = capture()
+    assert {step.phase for step in fold(recording.journal_file).steps} == {"warm-up"}
+    provenance = recording.provenance()
+    assert provenance.recorder == "gputrace"
+    assert UNTIMED in provenance.warnings
+    assert provenance.repeats == 3
+    assert provenance.stages["record"].state == "done"
+    [line] = provenance.command_lines
+    assert line[:2] == ("MTL_CAPTURE_ENABLED=1", sys.executable)
+    assert line[-2:] == ("tracekit.workload.worker", str(recording.spec_file.resolve()))
+    assert provenance.targets[0].pid == fold(recording.journal_file).pid
+
+
+@pytest.mark.parametrize("after", [pipeline.export, pipeline.analyze])
+def test_no_later_stage_makes_numbers_of_it(
+    mac: Mac, capture: Capture, after: Callable[[Recording], object]
+) -> None:
+    recording = capture()
+    with pytest.raises(RecordingError, match="nothing of it was timed") as caught:
+        after(recording)
+    assert f"tracekit open {recording.folder}" in caught.value.hint
+    assert not recording.result_file.exists()
+
+
+def test_progress_tells_the_phases(mac: Mac, plan: Plan) -> None:
+    told: list[str] = []
+    capture_gpu(plan, told.append, Patience(whole=60, poll=0.001))
+    assert told[0] == "looking for Metal"
+    assert told == list(dict.fromkeys(told))
+
+
+@pytest.mark.parametrize(
+    ("metal", "dots", "said"),
+    [
+        pytest.param("silent", "", "Metal captured nothing", id="silent"),
+        pytest.param("false", "", "did not say why", id="false"),
+        pytest.param("refuse", "", "could not begin to capture: .*not enabled", id="refused"),
+        pytest.param("", "cpu", "ran on the CPU", id="cpu-workload"),
+        pytest.param("", "die", "ended with exit code 9", id="died"),
+    ],
+)
+def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
+    metal: str, dots: str, said: str, mac: Mac, plan: Plan
+) -> None:
+    mac(metal, dots)
+    with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}"):
+        capture_gpu(plan, patience=Patience(whole=60, poll=0.01))
+    recording = Recording(plan.output or Path())
+    assert recording.provenance().stages["record"].state == "failed"
+    assert recording.journal_file.exists()
+    assert not recording.gputrace.exists()
+
+
+def test_a_workload_that_fails_is_quoted(mac: Mac, capture: Capture) -> None:
+    with pytest.raises(ToolError, match="RuntimeError: out of memory"):
+        capture(parameters={"size": 100})
+
+
+def test_a_parameter_that_does_not_exist_leaves_no_folder(
+    mac: Mac, capture: Capture, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="no parameter 'width'"):
+        capture(parameters={"width": 1})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_machine_without_metal_says_so_before_it_makes_a_folder(
+    mac: Mac, capture: Capture, tmp_path: Path
+) -> None:
+    mac("cpu")
+    with pytest.raises(ToolError, match="GPU frame capture needs Metal") as caught:
+        capture()
+    assert caught.value.exit_code == 3
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_mlx_that_cannot_be_loaded_is_quoted(mac: Mac, capture: Capture, tmp_path: Path) -> None:
+    (tmp_path / "python" / "mlx" / "core.py").write_text("raise ImportError('no libmlx')")
+    with pytest.raises(ToolError, match=r"MLX cannot be loaded.*no libmlx"):
+        capture()
+
+
+def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_path: Path) -> None:
+    mac("", "hang")
+    with pytest.raises(ToolError, match=r"not done within 2 s"):
+        capture(Patience(whole=2, leave=0.2, poll=0.01))
+    pid = fold(Recording(tmp_path / "run").journal_file).pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        pytest.param({"workload": None, "command": ("ls",)}, "captures a workload", id="command"),
+        pytest.param({"workload": None, "attach": 1}, "captures a workload", id="attach"),
+        pytest.param({"workload": None}, "Say what to record", id="nothing"),
+        pytest.param({"recorder": "host"}, "--recorder host has no meaning", id="recorder"),
+        pytest.param({"templates": ("Blank",)}, "--template has no meaning", id="template"),
+        pytest.param({"method": "attach"}, "--method attach has no meaning", id="method"),
+        pytest.param({"time_limit": 3.0}, "--time-limit has no meaning", id="time-limit"),
+        pytest.param(
+            {"recorder": "host", "counters": "on"}, "--recorder host, --counters on", id="several"
+        ),
+        pytest.param({"counters": "on"}, "--counters on has no meaning", id="counters"),
+    ],
+)
+def test_what_makes_no_sense_with_a_capture_is_a_usage_error(
+    values: dict[str, Any], said: str, mac: Mac, capture: Capture, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        capture(**values)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])  # SIGINT is heard as SIGTERM
+def test_no_worker_outlives_tracekit(
+    number: signal.Signals, mac: Mac, workloads: Path, tmp_path: Path
+) -> None:
+    mac("", "hang")
+    folder = tmp_path / "run"
+    argv = [sys.executable, "-m", "tracekit", "capture", "--gputrace", "--workload", "dots"]
+    argv += ["--workloads", str(workloads), "--output", str(folder)]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+    try:
+        journal = folder / "workload.jsonl"
+        deadline = time.monotonic() + 60
+        while fold(journal).state != "warming" and time.monotonic() < deadline:
+            time.sleep(0.02)
+        pid = fold(journal).pid
+        process.send_signal(number)
+        _, complaint = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == (-number if number == signal.SIGKILL else 130), complaint
+    deadline = time.monotonic() + 60
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_an_interrupted_capture_says_so(
+    mac: Mac, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mac("", "hang")
+
+    def impatient(text: str) -> None:
+        if text.startswith("warming"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError, match="Interrupted while"):
+        capture_gpu(plan, impatient, Patience(whole=60, leave=0.2, poll=0.01))

@@ -1,0 +1,319 @@
+"""A guardian stops what tracekit left, in good order, and does nothing otherwise."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tracekit.base.recording import Provenance, Recording
+from tracekit.base.stage import mark
+from tracekit.record.guardian import Care, Guardian
+
+PATIENCE = 60.0
+GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
+STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
+# A tracekit that starts what the arguments say under a guardian, and then waits to be killed.
+TRACEKIT = """
+import json, os, subprocess, sys, time
+from pathlib import Path
+from tracekit.guardian import Care, Guardian
+folder, argv, care, more = map(json.loads, sys.argv[1:])
+care = Care(tuple(map(tuple, care["rungs"])), care["group"], tuple(care["grows"]))
+with Guardian(Path(folder)) as guardian:
+    pipe = subprocess.PIPE
+    process = guardian.start(argv, care, env=os.environ, stdout=pipe, stderr=pipe)
+    if more.get("doing"):
+        guardian.note(more["doing"], more.get("patience", 0))
+    if more.get("journal"):
+        guardian.expect_worker(Path(more["journal"]))
+    process.stdout.readline()
+    print(process.pid, flush=True)
+    time.sleep(600)
+"""
+PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=True)\n"
+
+# The kernel tells the time of boot in whole seconds. On a machine that booted late in a second, all
+# times of day that follow from it are nearly a second too early; here they are by 0.99 s.
+LATE_BOOT = """
+import psutil
+from psutil import _psplatform
+told = _psplatform.boot_time
+_psplatform.boot_time = lambda: told() - 0.99
+"""
+
+Kill = Callable[..., int]
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def until(come: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not come():
+        assert time.monotonic() < deadline, f"it did not come to this: {what}"
+        time.sleep(0.02)
+
+
+def runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", PRELUDE + code)
+
+
+def start(guardian: Guardian, *argv: str, care: Care | None = None) -> subprocess.Popen[bytes]:
+    null = subprocess.DEVNULL
+    return guardian.start(argv, care or Care(), env=os.environ, stdout=null, stderr=null)
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    recording = Recording(tmp_path / "run")
+    recording.save_provenance(Provenance())
+    mark(recording, "record", "running")
+    return recording
+
+
+def told(recording: Recording) -> str:
+    return recording.provenance().stages["record"].message
+
+
+@pytest.fixture
+def kill(recording: Recording) -> Iterator[Kill]:
+    """Start a program under a tracekit of its own, kill that one, and return the program's pid."""
+    pids: list[int] = []
+
+    def killed(
+        code: str,
+        rungs: tuple[tuple[int, float], ...] = GENTLE,
+        *,
+        group: bool = False,
+        grows: tuple[str, ...] = (),
+        **more: Any,
+    ) -> int:
+        care = {"rungs": rungs, "group": group, "grows": grows}
+        words = (str(recording.folder), python(code), care, more)
+        argv = (sys.executable, "-c", TRACEKIT, *map(json.dumps, words))
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as tracekit:
+            assert tracekit.stdout is not None
+            pids.append(int(tracekit.stdout.readline()))
+            tracekit.kill()
+        until(lambda: "; process" in told(recording), "the guardian says that it is done")
+        return pids[-1]
+
+    yield killed
+    for pid in filter(runs, pids):
+        os.kill(pid, signal.SIGKILL)
+
+
+@on_linux
+def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> None:
+    code = (
+        "import json\n"
+        "dispositions = [signal.getsignal(n) is signal.SIG_DFL for n in (signal.SIGTERM,)]\n"
+        "mask = open('/proc/self/status').read().split('SigIgn:')[1].split()[0]\n"
+        "print(json.dumps([dict(os.environ), os.getsid(0) == os.getpid(), mask, dispositions]))"
+    )
+    env = {"PATH": os.environ["PATH"], "ONE": "a=b"}
+    seen: list[Any] = []
+    with Guardian(tmp_path) as guardian:
+        pipe = subprocess.PIPE
+        process = guardian.start(
+            ("python3", "-I", "-S", "-c", PRELUDE + code), Care(), env=env | {"LC_ALL": "C.UTF-8"},
+            stdout=pipe, stderr=pipe,
+        )  # fmt: skip
+        seen = json.loads(process.communicate()[0])
+        guardian.forget(process.pid)
+    assert {"ONE": "a=b", "LC_ALL": "C.UTF-8"}.items() <= seen[0].items()
+    assert "LC_CTYPE" not in seen[0]
+    assert seen[1]
+    # What this process ignores, as a shell's background job does SIGQUIT, its children ignore too.
+    ignored = Path("/proc/self/status").read_text().split("SigIgn:")[1].split()[0]
+    assert seen[2] == ignored
+
+
+@on_linux
+def test_a_program_does_not_inherit_what_python_ignores(tmp_path: Path) -> None:
+    with Guardian(tmp_path) as guardian:
+        process = start(guardian, "sleep", "60")
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        ignored = int(status.split("SigIgn:")[1].split()[0], 16)
+        process.kill()
+        process.wait()
+        guardian.forget(process.pid)
+    assert ignored & (1 << (signal.SIGPIPE - 1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "error"), [("/nowhere/at/all", FileNotFoundError), ("/etc", PermissionError)]
+)
+def test_what_cannot_be_started_is_an_error_as_always(
+    program: str, error: type[OSError], tmp_path: Path
+) -> None:
+    with Guardian(tmp_path) as guardian, pytest.raises(error) as caught:
+        start(guardian, program)
+    assert caught.value.filename == program
+
+
+def test_all_is_well_when_everything_ended(recording: Recording) -> None:
+    before = recording.provenance()
+    with Guardian(recording.folder) as guardian:
+        process = start(guardian, "true")
+        assert process.wait() == 0
+        guardian.forget(process.pid)
+    assert recording.provenance() == before
+
+
+def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
+    with Guardian(tmp_path) as guardian:
+        process = start(guardian, "sleep", "60", care=Care(GENTLE))
+    assert process.wait(PATIENCE) == -signal.SIGINT
+
+
+def test_a_program_is_asked_first_and_may_finish(kill: Kill, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    code = (
+        f"def save(*_):\n    time.sleep(0.3); open({str(saved)!r}, 'w').write('all'); sys.exit()\n"
+        "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
+    )
+    assert not runs(kill(code))
+    assert saved.read_text() == "all"
+
+
+def test_its_end_is_told_in_the_runs_folder(kill: Kill, recording: Recording) -> None:
+    pid = kill("say('ready')\ntime.sleep(600)", doing="xctrace: started")
+    stage = recording.provenance().stages["record"]
+    assert stage.state == "interrupted"
+    assert stage.message == (
+        "tracekit was ended before it could finish (xctrace: started); "
+        f"process {pid} ended after SIGINT"
+    )
+
+
+def test_a_deaf_program_meets_every_rung(kill: Kill, recording: Recording) -> None:
+    code = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\nsay('ready')\n"
+    assert not runs(kill(code + "time.sleep(600)", STEEP))
+    assert told(recording).endswith("ended after SIGKILL")
+
+
+def test_a_program_that_ends_by_itself_is_given_its_time(kill: Kill, recording: Recording) -> None:
+    code = "signal.signal(2, lambda *_: os._exit(9))\nsay('ready')\ntime.sleep(1)"
+    assert not runs(kill(code, doing="xctrace: saving", patience=60))
+    assert told(recording).endswith("had ended")
+
+
+def test_a_program_that_grows_is_waited_for(
+    kill: Kill, recording: Recording, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "bundle"
+    code = (
+        f"def save(*_):\n    for _ in range(15):\n        time.sleep(0.1)\n"
+        f"        open({str(bundle)!r}, 'a').write('more')\n    os._exit(0)\n"
+        "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
+    )
+    rungs = ((int(signal.SIGINT), 0.8), *STEEP[1:])
+    kill(code, rungs, grows=(str(bundle),))
+    assert told(recording).endswith("ended after SIGINT")
+    assert len(bundle.read_text()) == 15 * len("more")
+
+
+def test_a_program_that_writes_much_is_neither_blocked_nor_broken(
+    kill: Kill, tmp_path: Path
+) -> None:
+    """Its pipes outlive tracekit, and somebody reads them."""
+    done = tmp_path / "done"
+    code = (
+        "def save(*_):\n    for _ in range(200): print('x' * 10_000)\n"
+        f"    open({str(done)!r}, 'w').write('done'); os._exit(0)\n"
+        "signal.signal(13, signal.SIG_DFL)\nsignal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
+    )
+    kill(code)
+    assert done.read_text() == "done"
+
+
+@pytest.fixture(params=["as-it-is", "late-in-its-second"])
+def boot(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine of tracekit and its guardian have booted at this fraction of a second."""
+    if request.param == "late-in-its-second":
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text(LATE_BOOT)
+        paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+@pytest.mark.usefixtures("boot")
+def test_what_a_program_started_ends_with_it(kill: Kill, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    code = (
+        "import subprocess\n"
+        "one = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"open({str(child)!r}, 'w').write(str(one.pid))\nsay('ready')\ntime.sleep(600)"
+    )
+    kill(code)
+    until(lambda: not runs(int(child.read_text())), "the child has ended")
+
+
+def test_a_whole_group_is_swept(kill: Kill, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    code = (
+        "import subprocess\n"
+        "one = subprocess.Popen(['sh', '-c', 'trap \"\" INT TERM; sleep 600 & wait'])\n"
+        f"open({str(child)!r}, 'w').write(str(one.pid))\nsay('ready')\ntime.sleep(600)"
+    )
+    kill(code, group=True)
+    until(lambda: not runs(int(child.read_text())), "the child has ended")
+
+
+@pytest.mark.usefixtures("boot")
+def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
+    """A recorder may start it in a way that makes it nobody's child."""
+    journal = tmp_path / "workload.jsonl"
+    code = (
+        "import json\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork(): os._exit(0)\n"
+        f"    line = json.dumps({{'mark': 'about', 'pid': os.getpid()}})\n"
+        f"    open({str(journal)!r}, 'w').write(line + chr(10))\n"
+        "    os.close(1)\n"
+        "    time.sleep(600)\n"
+        f"while not os.path.exists({str(journal)!r}): time.sleep(0.01)\n"
+        "time.sleep(0.2); say('ready'); time.sleep(600)"
+    )
+    kill(code, journal=str(journal))
+    worker = json.loads(journal.read_text())["pid"]
+    until(lambda: not runs(worker), "the worker has ended")
+
+
+def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
+    with Guardian(tmp_path / "gone") as guardian:
+        process = start(guardian, "sleep", "60", care=Care(GENTLE))
+    assert process.wait(PATIENCE) == -signal.SIGINT
+
+
+def test_a_guardian_that_was_killed_is_told_and_does_not_matter(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Guardian(tmp_path) as guardian:
+        process = start(guardian, "sleep", "60")
+        [own] = [
+            one
+            for one in psutil.Process().children()
+            if "tracekit.record.guardian" in one.cmdline()
+        ]
+        own.kill()
+        until(lambda: not runs(own.pid), "the guardian has ended")
+        process.kill()
+        process.wait()
+        guardian.forget(process.pid)
+    assert "the guardian of this recording is gone" in caplog.text

@@ -1,0 +1,142 @@
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tracekit.record.guardian import Guardian
+from tracekit.record.host.child import Child, start
+from tracekit.record.host.patience import Patience
+from tracekit.record.host.session import Bundle
+
+SHORT = Patience(interrupt=0.2, terminate=0.2, kill=30.0)
+Run = Callable[[str], Child]
+
+# says when it is ready to be asked
+READY = "print('ready', flush=True); time.sleep(3600)"
+DEAF = "import signal, time; {}; " + READY
+NO_INTERRUPT = "signal.signal(2, signal.SIG_IGN)"
+NO_TERMINATE = "signal.signal(15, signal.SIG_IGN)"
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    return Bundle(tmp_path / "recording.host")
+
+
+@pytest.fixture
+def run(bundle: Bundle) -> Iterator[Run]:
+    children: list[Child] = []
+    with Guardian(bundle.folder) as guardian:
+
+        def begin(code: str) -> Child:
+            children.append(start((sys.executable, "-c", code), {}, bundle, guardian, SHORT))
+            return children[-1]
+
+        yield begin
+        for child in children:
+            child.stop(Patience(interrupt=0.0, terminate=0.0))
+            child.sweep()
+
+
+@pytest.fixture
+def ready(run: Run, bundle: Bundle) -> Run:
+    """Start a program and wait until it says that it is ready."""
+
+    def begin(code: str) -> Child:
+        child = run(code)
+        for _ in range(3000):
+            if bundle.stdout.read_text():
+                return child
+            time.sleep(0.01)
+        pytest.fail("it never got ready")
+
+    return begin
+
+
+def test_it_tells_how_it_ended(run: Run) -> None:
+    child = run("raise SystemExit(7)")
+    child.process.wait(30)
+    assert child.exit_status == 7
+    assert child.stop(SHORT)
+
+
+def test_its_words_are_kept(run: Run, bundle: Bundle) -> None:
+    child = run("import sys; print('out'); sys.stderr.write('err')")
+    child.process.wait(30)
+    assert bundle.stdout.read_text() == "out\n"
+    assert bundle.stderr.read_text() == "err"
+    assert child.complaint() == "err"
+
+
+def test_only_the_last_words_are_quoted(run: Run) -> None:
+    child = run("import sys; sys.stderr.write('a' * 100_000 + ' the end')")
+    child.process.wait(30)
+    assert len(child.complaint()) == 2000
+    assert child.complaint().endswith("a the end")
+
+
+def test_words_that_are_no_text_are_quoted_all_the_same(run: Run) -> None:
+    child = run("import sys; sys.stderr.buffer.write(bytes([0xff, 65]))")
+    child.process.wait(30)
+    assert child.complaint() == "\ufffdA"
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "by"),
+    [
+        pytest.param("import time; " + READY, True, signal.SIGINT, id="asked"),
+        pytest.param(DEAF.format(NO_INTERRUPT), True, signal.SIGTERM, id="told"),
+        pytest.param(
+            DEAF.format(f"{NO_INTERRUPT}; {NO_TERMINATE}"), False, signal.SIGKILL, id="killed"
+        ),
+    ],
+)
+def test_it_is_asked_then_told_then_killed(
+    ready: Run, code: str, ended: bool, by: signal.Signals
+) -> None:
+    child = ready(code)
+    assert child.stop(SHORT) is ended
+    assert child.exit_status == -by
+
+
+def test_a_handler_may_end_it_in_order(ready: Run) -> None:
+    child = ready("import signal, sys, time; signal.signal(2, lambda *_: sys.exit(5)); " + READY)
+    assert child.stop(Patience())
+    assert child.exit_status == 5
+
+
+def test_all_that_it_started_is_ended(ready: Run, bundle: Bundle) -> None:
+    child = ready(
+        "import subprocess, sys, time;"
+        "one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)']);"
+        "print(one.pid, flush=True); time.sleep(3600)"
+    )
+    grandchild = psutil.Process(int(bundle.stdout.read_text()))
+    child.stop(SHORT)
+    child.sweep()
+    for _ in range(3000):
+        if not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.01)
+    pytest.fail("it outlived the recording")
+
+
+def test_ctrl_c_while_it_is_asked_kills_it(ready: Run) -> None:
+    child = ready(DEAF.format(f"{NO_INTERRUPT}; {NO_TERMINATE}"))
+    presses = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    presses.start()
+    assert not child.stop(Patience(interrupt=600.0, terminate=600.0))
+    presses.join(30)
+    assert child.exit_status == -signal.SIGKILL
+
+
+def test_it_does_not_hear_the_terminals_ctrl_c(ready: Run) -> None:
+    child = ready("import time; " + READY)
+    assert os.getpgid(child.process.pid) == child.process.pid
+    assert os.getsid(child.process.pid) != os.getsid(0)

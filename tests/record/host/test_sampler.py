@@ -1,0 +1,74 @@
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.record.host.sampler import Sampler, process_name, read_samples, runs
+
+
+def test_switches_of_a_thread_that_ended_still_count(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    sampler = Sampler(os.getpid(), path)
+    done = threading.Event()
+    waiting = threading.Thread(target=done.wait)
+    waiting.start()
+    assert sampler.take()
+    done.set()
+    waiting.join()
+    assert sampler.take()
+    sampler.close()
+    before, after = read_samples(path)
+    assert after.voluntary >= before.voluntary
+
+
+def test_samples_are_kept_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    sampler = Sampler(os.getpid(), path)
+    assert sampler.take()
+    (first,) = read_samples(path)
+    total = sum(number * number for number in range(200_000))
+    assert total > 0
+    assert sampler.take()
+    _, second = read_samples(path)
+    sampler.close()
+    assert sampler.count == 2
+    assert second.at > first.at
+    assert second.cpu > first.cpu
+    assert second.machine >= first.machine
+    assert second.memory > 1 << 20
+    assert second.voluntary >= first.voluntary
+
+
+def test_a_line_cut_in_half_ends_the_samples(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    sampler = Sampler(os.getpid(), path)
+    sampler.take()
+    sampler.take()
+    sampler.close()
+    path.write_bytes(path.read_bytes()[:-3])
+    assert len(read_samples(path)) == 1
+
+
+def test_no_file_is_no_samples(tmp_path: Path) -> None:
+    assert read_samples(tmp_path / "samples.jsonl") == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_told() -> None:
+    sampler = Sampler(os.getpid(), Path("/dev/full"))
+    with pytest.raises(RecordingError, match="/dev/full cannot be written: No space left"):
+        sampler.take()
+    sampler.close()
+
+
+def test_this_very_process_runs() -> None:
+    assert runs(os.getpid())()
+    assert process_name(os.getpid())
+
+
+def test_what_is_not_there_does_not_run() -> None:
+    with pytest.raises(UsageError, match="There is no process 4194304 to attach to"):
+        runs(4194304)
+    assert process_name(4194304) == ""

@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.record.host.session import Bundle, Session, close, fresh, load_session
+
+SESSION = Session(pid=7, name="python", kind="launched", arguments=("-V",), origin=5)
+
+
+def test_a_session_is_closed_and_read_back(tmp_path: Path) -> None:
+    bundle = fresh(tmp_path / "recording.host")
+    closed = close(bundle, SESSION, "Target exited", -2)
+    assert load_session(bundle) == closed
+    assert (closed.end_reason, closed.exit_status) == ("Target exited", -2)
+    assert closed.end > 5
+    assert closed.ended.endswith("+00:00")
+    assert (closed.pid, closed.arguments, closed.origin) == (7, ("-V",), 5)
+
+
+def test_samples_of_an_earlier_try_are_forgotten(tmp_path: Path) -> None:
+    bundle = fresh(tmp_path)
+    bundle.samples.write_text("old")
+    assert not fresh(tmp_path).samples.exists()
+
+
+def test_a_bundle_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(RecordingError, match="cannot be written: Not a directory"):
+        fresh(tmp_path / "run" / "recording.host")
+
+
+def test_no_session_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="holds no recording"):
+        load_session(Bundle(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"pid": "many"}', '{"pid": 1}', "\x00"])
+def test_a_damaged_session_is_told(tmp_path: Path, text: str) -> None:
+    Bundle(tmp_path).session.write_text(text)
+    with pytest.raises(InputError, match=r"session\.json cannot be read"):
+        load_session(Bundle(tmp_path))
+
+
+def test_names_in_the_bundle(tmp_path: Path) -> None:
+    bundle = Bundle(tmp_path)
+    files = (bundle.session, bundle.samples, bundle.stdout, bundle.stderr)
+    assert [file.name for file in files] == [
+        "session.json",
+        "samples.jsonl",
+        "stdout.txt",
+        "stderr.txt",
+    ]

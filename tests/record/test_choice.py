@@ -1,0 +1,120 @@
+"""Which tables are exported: what is needed, all, or what a user names."""
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.given import GIVEN
+from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.result import Measurement, Result
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import Provenance
+from tracekit.record.choice import needed_tables, wanted_tables
+from tracekit.report.panels import PANELS
+from tracekit.tables.schemas import SCHEMAS
+
+METAL = frozenset({
+    "metal-gpu-intervals",
+    "metal-gpu-state-intervals",
+    "metal-gpu-counter-intervals",
+    "gpu-counter-value",
+    "gpu-counter-info",
+    "metal-application-encoders-list",
+    "metal-object-label",
+    "time-profile",
+    "kdebug",
+    "tick",
+    "os-signpost",
+    "a-new-one",
+})  # fmt: skip
+HUGE = {"gpu-counter-value", "time-profile", "kdebug", "metal-object-label"}
+
+
+class Noting(Mapping[str, pd.DataFrame]):
+    """Tables without rows, which note what is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        self.asked.add(name)
+        if name not in SCHEMAS:
+            raise KeyError(name)
+        return pd.DataFrame(columns=[column.name for column in SCHEMAS[name].columns])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SCHEMAS)
+
+    def __len__(self) -> int:
+        return len(SCHEMAS)
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda one: one.name)
+def test_a_panel_says_which_tables_it_reads(panel: object) -> None:
+    tables = Noting()
+    metrics = tuple(Measurement(one.name, 1, one.unit, one.better) for one in METRICS.values())
+    panel.context(Result(Provenance(), metrics=metrics), tables)
+    assert tables.asked <= needed_tables() | GIVEN
+
+
+def test_what_is_needed_is_what_something_makes_use_of() -> None:
+    needed = needed_tables()
+    assert {"gpu_intervals", "gpu_counters", "phases", "driver_intervals"} <= needed
+    assert needed <= set(SCHEMAS)
+    assert {"gpu_jobs", "cpu_profile", "kernel_events", "object_labels"}.isdisjoint(needed)
+
+
+def test_a_capture_exports_no_gigabytes_that_nobody_asked_for() -> None:
+    chosen = wanted_tables("needed")(METAL)
+    assert chosen == {
+        "metal-gpu-intervals",
+        "metal-gpu-state-intervals",
+        "metal-gpu-counter-intervals",
+        "metal-application-encoders-list",
+        "os-signpost",
+    }
+    assert HUGE.isdisjoint(chosen)
+
+
+def test_raw_samples_are_exported_where_there_are_no_other_counters() -> None:
+    chosen = wanted_tables("needed")(METAL - {"metal-gpu-counter-intervals"})
+    assert {"gpu-counter-value", "gpu-counter-info"} <= chosen
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("gpu_states", {"metal-gpu-state-intervals"}),
+        ("cpu_profile, kdebug", {"time-profile", "kdebug"}),
+        ("a-new-one", {"a-new-one"}),
+        ("not-recorded", {"not-recorded"}),
+        ("vsyncs", {"display-vsyncs-interval"}),
+        (
+            "shader_runs",
+            {"metal-shader-profiler-intervals", "metal-shader-profiler-shader-list"},
+        ),
+        ("all", METAL),
+        ("all,kdebug", METAL),
+        (
+            "gpu_jobs",
+            {"metal-gpu-intervals", "metal-application-encoders-list", "metal-object-label"},
+        ),
+    ],
+)
+def test_a_user_names_tables_of_ours_or_schemas_of_apple_s(words: str, expected: set[str]) -> None:
+    assert wanted_tables(words)(METAL) == expected
+
+
+def test_names_are_added_to_what_is_needed() -> None:
+    both = wanted_tables("needed,object_labels")(METAL)
+    assert both == wanted_tables("needed")(METAL) | {"metal-object-label"}
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("gpu_interval", "gpu_interval"), ("needed,gpu_jbs", "gpu_jbs"), ("", ""), (" , ", " , ")],
+)
+def test_what_can_be_no_table_is_refused_before_anything_is_exported(words: str, name: str) -> None:
+    with pytest.raises(UsageError, match=f"There is no table '{name}' to export"):
+        wanted_tables(words)

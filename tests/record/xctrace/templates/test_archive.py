@@ -1,0 +1,211 @@
+"""Keyed archives as plain property lists: read, edited, written; hostile ones refused."""
+
+import datetime as dt
+import plistlib
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError
+from tracekit.record.xctrace.templates.archive import (
+    LARGEST,
+    Archive,
+    archive_bytes,
+    entries,
+    read_archive,
+    resolve,
+    with_values,
+)
+
+Keyed = Callable[..., dict[str, Any]]
+UID = plistlib.UID
+
+
+def binary(plist: Any) -> bytes:
+    return plistlib.dumps(plist, fmt=plistlib.FMT_BINARY, sort_keys=False)
+
+
+def test_entries_of_all_dictionaries_are_found_in_order(archive: Archive) -> None:
+    names = [entry.key for entry in entries(archive)]
+    assert names[:2] == ["name", "instruments"]
+    assert names.count("enabled") == 2
+    assert names.count("type") == 2
+    values = {entry.key: entry.value for entry in entries(archive)}
+    assert values["counterprofile"] == 0
+    assert values["shaderprofiler"] is False
+    assert values["name"] == "Metal System Trace"
+
+
+def test_a_changed_value_leaves_those_that_share_it_alone(
+    archive: Archive, plain: Callable[[Archive], Any]
+) -> None:
+    before = plain(archive)
+    spot = next(one for one in entries(archive) if one.key == "counterprofile")
+    after = plain(with_values(archive, {(spot.holder, spot.position): 13}))
+    settings = after["instruments"][0]["options"]["settings"]
+    assert settings["counterprofile"] == 13
+    assert settings["counterprofileinternal"] == settings["inducedperformancestate"] == 0
+    settings["counterprofile"] = 0
+    assert after == before
+    assert plain(archive) == before
+
+
+def test_an_archive_is_written_as_it_was_read(keyed: Keyed) -> None:
+    moment = dt.datetime(2026, 3, 30, 20, 49, 19)  # noqa: DTZ001  a plist's have no zone
+    root = {"a": [1, 1.5, True, "µ", b"\x00\xff", moment, -(2**63)], "b": {"c": {}}}
+    content = binary(keyed(root))
+    assert archive_bytes(read_archive("a", content)) == content
+
+
+def test_what_is_not_an_object_of_the_archive_is_kept(keyed: Keyed) -> None:
+    plist = {**keyed(), "$more": {"x": [1, 2]}}
+    archive = with_values(read_archive("a", binary(plist)), {})
+    assert plistlib.loads(archive_bytes(archive)) == plist
+
+
+def test_a_file_that_is_cut_off_is_refused(keyed: Keyed) -> None:
+    content = binary(keyed())
+    for length in (8, 9, 40, len(content) // 2, len(content) - 1):
+        with pytest.raises(InputError, match="not a whole property list"):
+            read_archive("a.tracetemplate", content[:length])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"bplist", id="cut-off"),
+        pytest.param(plistlib.dumps({"$archiver": "NSKeyedArchiver"}), id="xml"),
+        pytest.param(
+            b'<?xml version="1.0"?><!DOCTYPE plist [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>'
+            b"<plist><string>&b;</string></plist>",
+            id="entities",
+        ),
+    ],
+)
+def test_what_is_not_binary_is_refused_with_the_way_to_convert_it(content: bytes) -> None:
+    with pytest.raises(InputError, match="not a binary property list") as caught:
+        read_archive("a.tracetemplate", content)
+    assert "plutil -convert binary1" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "plist",
+    [
+        pytest.param([1, 2], id="a-list"),
+        pytest.param({"a": 1}, id="a-dictionary"),
+        pytest.param({"$archiver": "NSArchiver", "$top": {}, "$objects": []}, id="another"),
+        pytest.param({"$archiver": "NSKeyedArchiver", "$top": {}}, id="no-objects"),
+        pytest.param({"$archiver": "NSKeyedArchiver", "$top": [], "$objects": []}, id="odd-top"),
+        pytest.param({"$archiver": "NSKeyedArchiver", "$top": {}, "$objects": {}}, id="odd-row"),
+    ],
+)
+def test_a_property_list_that_is_no_archive_is_refused(plist: Any) -> None:
+    with pytest.raises(InputError, match="not a keyed archive"):
+        read_archive("a.tracetemplate", binary(plist))
+
+
+def with_object(*objects: Any) -> bytes:
+    row = ["$null", "key", 7, *objects]
+    top = {"root": UID(3)}
+    return binary({"$archiver": "NSKeyedArchiver", "$top": top, "$objects": row})
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param({"NS.keys": [UID(1)], "NS.objects": [UID(99)]}, id="value"),
+        pytest.param({"NS.keys": [UID(99)], "NS.objects": [UID(2)]}, id="key"),
+        pytest.param({"$class": UID(99)}, id="class"),
+        pytest.param([UID(99)], id="row"),
+    ],
+)
+def test_a_reference_to_nowhere_is_refused(one: Any) -> None:
+    with pytest.raises(InputError, match="points at object 99 of 4"):
+        read_archive("a", with_object(one))
+
+
+def test_a_root_that_points_nowhere_is_refused() -> None:
+    plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(5)}, "$objects": ["$null"]}
+    with pytest.raises(InputError, match="points at object 5 of 1"):
+        read_archive("a", binary(plist))
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param({"NS.keys": [UID(1)], "NS.objects": []}, id="too-few"),
+        pytest.param({"NS.keys": [UID(1)]}, id="none"),
+        pytest.param({"NS.keys": UID(1), "NS.objects": UID(2)}, id="no-rows"),
+    ],
+)
+def test_keys_without_values_are_refused(one: Any) -> None:
+    with pytest.raises(InputError, match="keys and values of the dictionary 3 do not pair"):
+        list(entries(read_archive("a", with_object(one))))
+
+
+def test_a_plain_value_in_the_place_of_a_reference_is_refused() -> None:
+    content = with_object({"NS.keys": [UID(1)], "NS.objects": [13]})
+    with pytest.raises(InputError, match="int stands where a reference must stand"):
+        list(entries(read_archive("a", content)))
+
+
+def test_references_in_a_circle_do_no_harm() -> None:
+    content = with_object({"NS.keys": [UID(1), UID(1)], "NS.objects": [UID(3), UID(2)]})
+    archive = read_archive("a", content)
+    first, second = entries(archive)
+    assert first.value is archive.objects[3]
+    assert second.value == 7
+    assert archive_bytes(archive) == content
+
+
+def test_an_object_is_known_by_its_reference(archive: Archive) -> None:
+    assert resolve(archive, UID(0)) == "$null"
+
+
+def test_a_huge_file_is_not_read() -> None:
+    with pytest.raises(InputError, match="larger than any template"):
+        read_archive("a", b"bplist00" + bytes(LARGEST))
+
+
+def test_a_huge_number_of_objects_that_are_not_there_is_refused(keyed: Keyed) -> None:
+    content = binary(keyed())
+    trailer = struct.unpack(">6xBBQQQ", content[-32:])
+    huge = struct.pack(">6xBBQQQ", *trailer[:2], 2**60, *trailer[3:])
+    with pytest.raises(InputError, match="not a whole property list"):
+        read_archive("a", content[:-32] + huge)
+
+
+def test_a_list_that_holds_itself_is_refused_or_read_but_never_followed() -> None:
+    # An array of one element, itself: object 0 of 1.
+    body = b"bplist00" + b"\xa1\x00"
+    trailer = struct.pack(">6xBBQQQ", 1, 1, 1, 0, len(body))
+    with pytest.raises(InputError, match="not a keyed archive"):
+        read_archive("a", body + b"\x08" + trailer)
+
+
+def test_nesting_without_end_is_refused() -> None:
+    """Each array holds the next one, a hundred thousand deep."""
+    depth = 100_000
+    body = b"bplist00" + b"".join(
+        b"\xa1" + (number + 1).to_bytes(4, "big") for number in range(depth)
+    )
+    table = b"".join((8 + 5 * number).to_bytes(4, "big") for number in range(depth + 1))
+    trailer = struct.pack(">6xBBQQQ", 4, 4, depth + 1, 0, len(body) + 1)
+    with pytest.raises(InputError, match="not a whole property list"):
+        read_archive("a", body + b"\x08" + table + trailer)
+
+
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(keyed: Keyed) -> None:
+    content = binary(keyed())
+    refused = 0
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x5A
+        try:
+            list(entries(read_archive("a", bytes(damaged))))
+        except InputError:
+            refused += 1
+    assert refused > len(content) / 10

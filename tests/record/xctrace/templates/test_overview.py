@@ -1,0 +1,85 @@
+"""What there is to record with, as xctrace lists it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.templates.overview import Overview, overview
+from tracekit.record.xctrace.tool import Patience, Xctrace
+
+ANSWERS = {
+    "version": "xctrace version 26.0 (17C529)",
+    "help": "--template --instrument <name>",
+    "templates": "== Standard Templates ==\nMetal System Trace\nTime Profiler\n\n"
+    "== User Templates ==\nmine\n",
+    "instruments": "== Standard Instruments ==\nMetal GPU Counters\nHangs\n",
+}
+Look = Callable[..., Overview]
+
+
+@pytest.fixture
+def look(tmp_path: Path) -> Look:
+    """Ask an xctrace that answers as given."""
+
+    def ask(**said: Any) -> Overview:
+        answers = ANSWERS | said
+
+        def run(argv: tuple[str, ...], timeout: float) -> Completed:
+            assert timeout > 0
+            return Completed(argv, 0, answers[argv[2] if argv[1] == "list" else argv[1]])
+
+        return overview(Xctrace("/X/xctrace", run, Patience()), tmp_path)
+
+    return ask
+
+
+def test_sections_are_as_xctrace_prints_them(look: Look) -> None:
+    got = look()
+    assert got.xctrace == "xctrace version 26.0 (17C529)"
+    assert got.rows == [
+        ("Standard Templates", "Metal System Trace", "GPU work; the default of tracekit"),
+        ("Standard Templates", "Time Profiler", ""),
+        ("User Templates", "mine", ""),
+    ]
+    assert got.metal_system_trace
+    assert got.gpu_counters == "Metal GPU Counters"
+    assert got.files == ()
+
+
+def test_counters_are_said_to_be_an_instrument(look: Look) -> None:
+    [remark] = look().remarks
+    assert "--counters on adds the instrument Metal GPU Counters" in remark
+    assert "tracekit templates make" in remark
+
+
+@pytest.mark.parametrize(
+    "said", [{"instruments": "== Standard Instruments ==\nHangs\n"}, {"help": "--template"}]
+)
+def test_an_xcode_without_the_instrument_has_the_way_by_a_file(
+    look: Look, said: dict[str, str]
+) -> None:
+    got = look(**said)
+    assert got.gpu_counters == ""
+    assert "--template PATH" in got.remarks[-1]
+
+
+def test_an_xcode_without_the_template_is_told(look: Look) -> None:
+    got = look(templates="== Standard Templates ==\nTime Profiler\n")
+    assert not got.metal_system_trace
+    assert "this Xcode cannot record GPU work" in got.remarks[0]
+
+
+def test_a_list_in_an_unknown_form_is_told(look: Look) -> None:
+    got = look(templates="Metal System Trace\n")
+    assert got.rows == []
+    assert "in a form that is known" in got.remarks[0]
+
+
+def test_files_of_the_user_are_found(look: Look, tmp_path: Path) -> None:
+    folder = tmp_path / "Library" / "Application Support" / "Instruments" / "Templates"
+    folder.mkdir(parents=True)
+    (folder / "mine.tracetemplate").touch()
+    assert look().files == (str(folder / "mine.tracetemplate"),)

@@ -1,0 +1,176 @@
+"""Every place of a setting is found, and an unknown structure is left alone."""
+
+import plistlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import InputError
+from tracekit.record.xctrace.templates.archive import Archive, read_archive
+from tracekit.record.xctrace.templates.settings import (
+    Changes,
+    Wish,
+    changed,
+    changes,
+    counter_profile,
+)
+
+UID = plistlib.UID
+Keyed = Callable[..., dict[str, Any]]
+ROUTE = "root.instruments[0].options.settings"
+BOTH = {"counterprofile": 0, "counterprofileinternal": 0}
+
+
+def read(plist: dict[str, Any]) -> Archive:
+    return read_archive("a.tracetemplate", plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+
+
+def told(found: Changes) -> list[tuple[str, Any, Any]]:
+    return [(one.route, one.before, one.after) for one in found.changes]
+
+
+def test_the_counter_profile_stands_in_two_places(archive: Archive) -> None:
+    found = changes(archive, Wish(counter_profile=13))
+    assert told(found) == [
+        (f"{ROUTE}.counterprofile", 0, 13),
+        (f"{ROUTE}.counterprofileinternal", 0, 13),
+    ]
+
+
+def test_the_shader_timeline_is_switched_on_and_off(archive: Archive) -> None:
+    on = changes(archive, Wish(shader_timeline=True))
+    assert told(on) == [
+        (f"{ROUTE}.shaderprofiler", False, True),
+        (f"{ROUTE}.shaderprofilerinternal", False, True),
+    ]
+    off = changes(changed(archive, on), Wish(shader_timeline=False))
+    assert [(before, after) for _, before, after in told(off)] == [(True, False)] * 2
+
+
+def test_what_looks_alike_is_named_and_stays(archive: Archive) -> None:
+    found = changes(archive, Wish(counter_profile=3))
+    assert found.untouched == (
+        f"{ROUTE}.counterscounterprofile = 0",
+        f"{ROUTE}.shaderprofiler = False",
+        f"{ROUTE}.shaderprofilerinternal = False",
+    )
+
+
+def test_only_what_was_wished_for_is_changed(
+    archive: Archive, plain: Callable[[Archive], Any]
+) -> None:
+    wish = Wish(counter_profile=13, shader_timeline=True)
+    after = plain(changed(archive, changes(archive, wish)))
+    expected = plain(archive)
+    expected["instruments"][0]["options"]["settings"] |= {
+        "counterprofile": 13,
+        "counterprofileinternal": 13,
+        "shaderprofiler": True,
+        "shaderprofilerinternal": True,
+    }
+    assert repr(after) == repr(expected)  # True is not 1 here
+
+
+def test_a_setting_in_several_places_is_changed_in_all(
+    keyed: Keyed, plain: Callable[[Archive], Any]
+) -> None:
+    archive = read(keyed([BOTH, {"deeper": {**BOTH, "counterprofile": 3}}]))
+    found = changes(archive, Wish(counter_profile=13))
+    assert [one.route for one in found.changes] == [
+        "root[0].counterprofile",
+        "root[0].counterprofileinternal",
+        "root[1].deeper.counterprofile",
+        "root[1].deeper.counterprofileinternal",
+    ]
+    assert [one.before for one in found.changes] == [0, 0, 3, 0]
+    written = {"counterprofile": 13, "counterprofileinternal": 13}
+    assert plain(changed(archive, found)) == [written, {"deeper": written}]
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [
+        pytest.param({}, "no archived dictionary has the key counterprofile", id="nothing"),
+        pytest.param(
+            {"counterprofile": 0},
+            "no archived dictionary has the key counterprofileinternal",
+            id="one-of-two",
+        ),
+        pytest.param({**BOTH, "counterprofile": "3"}, "'3', not a whole number", id="text"),
+        pytest.param({**BOTH, "counterprofile": 3.0}, "3.0, not a whole number", id="decimal"),
+        pytest.param({**BOTH, "counterprofile": False}, "False, not a whole number", id="flag"),
+        pytest.param({**BOTH, "counterprofile": {}}, "not a whole number", id="dictionary"),
+        pytest.param(
+            ["counterprofile", "counterprofileinternal"], "no archived dictionary", id="values"
+        ),
+        pytest.param(
+            {"options": b"bplist00 ... counterprofile ..."},
+            "it stands in the data of object",
+            id="archive-within",
+        ),
+    ],
+)
+def test_an_unknown_structure_is_left_alone_with_a_way_by_hand(
+    keyed: Keyed, root: Any, why: str
+) -> None:
+    with pytest.raises(InputError, match="not built in the way that is known") as caught:
+        changes(read(keyed(root)), Wish(counter_profile=13))
+    assert why in caught.value.message
+    assert "File > Save As Template" in caught.value.hint
+
+
+def test_a_switch_that_is_a_number_is_an_unknown_structure(keyed: Keyed) -> None:
+    archive = read(keyed({"shaderprofiler": 0, "shaderprofilerinternal": 0}))
+    with pytest.raises(InputError, match="is 0, not on or off"):
+        changes(archive, Wish(shader_timeline=True))
+
+
+def test_an_object_that_has_the_key_itself_is_an_unknown_structure(keyed: Keyed) -> None:
+    plist = keyed(BOTH)
+    plist["$objects"].append({"counterprofile": UID(0), "$class": UID(0)})
+    with pytest.raises(InputError, match="has the key as an attribute of its own"):
+        changes(read(plist), Wish(counter_profile=13))
+
+
+def test_data_that_speak_of_the_setting_are_named(keyed: Keyed) -> None:
+    found = changes(read(keyed({**BOTH, "cache": b"counterprofile"})), Wish(counter_profile=1))
+    assert len(found.changes) == 2
+    assert found.untouched[0].startswith("the data of object")
+
+
+def test_a_dictionary_that_nothing_points_at_is_changed_and_said(keyed: Keyed) -> None:
+    plist = keyed({"name": "a"})
+    keys = [len(plist["$objects"]), len(plist["$objects"]) + 1]
+    plist["$objects"] += ["counterprofile", "counterprofileinternal", 0]
+    value = UID(len(plist["$objects"]) - 1)
+    plist["$objects"].append({"NS.keys": [UID(key) for key in keys], "NS.objects": [value] * 2})
+    found = changes(read(plist), Wish(counter_profile=13))
+    assert found.changes[0].route == "(nothing points at it).counterprofile"
+
+
+def test_objects_that_point_in_circles_are_named_by_the_shortest_way(keyed: Keyed) -> None:
+    plist = keyed({"inner": BOTH, "other": {"more": 1}})
+    outer = plist["$objects"][1]
+    for one in plist["$objects"]:
+        if isinstance(one, dict) and "NS.keys" in one and one is not outer:
+            one["NS.keys"].append(outer["NS.keys"][0])
+            one["NS.objects"].append(UID(1))
+    found = changes(read(plist), Wish(counter_profile=13))
+    assert found.changes[0].route == "root.inner.counterprofile"
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        pytest.param(BOTH, 0, id="the-default"),
+        pytest.param({**BOTH, "counterprofile": 13}, 13, id="patched"),
+        pytest.param({}, None, id="none"),
+        pytest.param([{"counterprofile": 3}, {"counterprofile": 13}], None, id="two-answers"),
+        pytest.param({"counterprofile": True}, None, id="no-number"),
+    ],
+)
+def test_a_template_tells_which_profile_it_asks_for(
+    keyed: Keyed, root: Any, expected: int | None
+) -> None:
+    assert counter_profile(read(keyed(root))) == expected

@@ -1,0 +1,307 @@
+"""Attaching, from the command line to the page: workloads that are warm, and running processes."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from command_line import run, small
+from tracekit.record.recorder import Attach, Launch
+from tracekit.record.xctrace.progress_lines import Account
+from tracekit.record.xctrace.recording_process import Ended
+from tracekit.record.xctrace.subject import Subject, about, early_end
+from tracekit.report.timeline.tracks import timeline
+from tracekit.run import Run
+from tracekit.run import open as open_run
+
+Scenario = Callable[..., None]
+SMALL = small(200)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the notes of these recordings apart from those of others."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRACEKIT_DISK_FLOOR", "0")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Callable[[float], int]]:
+    """Start a process that sleeps; nobody waits for it before the test is over."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(seconds: float) -> int:
+        started.append(subprocess.Popen(("sleep", str(seconds))))
+        return started[-1].pid
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def option(line: tuple[str, ...], name: str) -> str:
+    return line[line.index(name) + 1]
+
+
+@pytest.mark.parametrize("counters", ["off", "on"])
+def test_a_warm_workload_from_the_command_line_to_the_page(
+    scenario: Scenario, folder: Path, counters: str
+) -> None:
+    scenario()
+    asked = ("--method", "attach", "--counters", counters)
+    assert run("capture", "--workload", "paged", "--output", folder, *SMALL, *asked) == 0
+    opened = open_run(folder)
+    [target] = opened.provenance.targets
+    line = opened.provenance.command_lines[-1]
+    assert option(line, "--attach") == str(target.pid)
+    assert "--launch" not in line
+    assert ("Metal GPU Counters" in line) is (counters == "on")
+    assert (len(opened.tables["gpu_counters"]) > 0) is (counters == "on")
+    assert opened.provenance.end_reason == "The target had ended, so xctrace was asked to stop"
+    marks_from_before_the_trace_are_negative_and_change_no_number(opened)
+    the_timeline_is_as_long_as_the_trace(opened)
+    page = re.sub(r"\s+", " ", (folder / "report.html").read_text())
+    assert f"--method attach --counters {counters}" in page
+    before = opened.tables["phases"]["start"].tolist()
+    for command in ("export", "analyze"):
+        assert run(command, folder) == 0
+    assert open_run(folder).tables["phases"]["start"].tolist() == before
+
+
+def marks_from_before_the_trace_are_negative_and_change_no_number(opened: Run) -> None:
+    length = (opened.provenance.duration or 0) * 1e9
+    phases = opened.tables["phases"]
+    assert phases["name"].tolist() == ["prepare", "warm-up", "waiting", "wake-up", "steady"]
+    prepare, warm_up, _, _, start = (int(one) for one in phases["start"])
+    assert prepare < warm_up < 0
+    assert 0 <= start <= length
+    steps = opened.tables["steps"]
+    steady = steps[steps["phase"] == "steady"]
+    assert len(steady) == 200
+    assert (steps.loc[steps["phase"] == "warm-up", "start"] < 0).all()
+    rate = opened.result.metric("step_rate")
+    assert rate is not None
+    seconds = int((steady["start"] + steady["duration"]).max() - steady["start"].min()) / 1e9
+    assert rate.value == pytest.approx(200 / seconds)
+    checks = {check.rule: check.status for check in opened.result.checks}
+    assert checks["capture-empty"] == "passed"
+    assert checks["capture-truncated"] == "passed"
+    assert checks["pipeline-churn"] == "abstained"  # the fake exports no compiler activity
+
+
+def the_timeline_is_as_long_as_the_trace(opened: Run) -> None:
+    drawn = timeline(opened.result, opened.tables)
+    assert drawn.begin == 0
+    assert drawn.end <= ((opened.provenance.duration or 0) + 1) * 1e9
+    tracks = {track.name: track for track in drawn.tracks}
+    assert "from before the trace left out" in tracks["Phases"].note
+    assert "steady" in tracks["Phases"].texts
+    assert int(tracks["Steps"].starts.min()) >= 0
+    assert "warm-up" not in tracks["Steps"].texts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        pytest.param(
+            ("--method", "attach", "--", "/bin/true"),
+            "--method attach is for workloads", id="a program",
+        ),
+        pytest.param(
+            ("--method", "launch", "--attach", "1"), "contradict each other", id="a process"
+        ),
+        pytest.param(("--method", "fork", "--attach", "1"), "'fork' is not one of", id="unknown"),
+    ],
+)  # fmt: skip
+def test_methods_that_make_no_sense(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], sentence: str,
+) -> None:  # fmt: skip
+    scenario()
+    assert run("record", "--output", folder, *arguments) == 2
+    assert sentence in capsys.readouterr().err
+    assert not folder.exists()
+
+
+NAPS = '''
+import time
+from tracekit.workload import Step, workload
+
+@workload
+def naps() -> Step:
+    """Sleep a little in each step."""
+    return Step(submit=lambda: None, wait=lambda _: time.sleep(0.01), backend="cpu")
+'''
+
+
+def test_the_host_recorder_says_that_it_follows_no_method(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "naps.py").write_text(NAPS)
+    own = ("--workload", "naps", "--workloads", tmp_path, "--recorder", "host", "--repeats", "5")
+    assert run("record", *own, "--method", "attach", "--output", folder) == 0
+    provenance = open_run(folder).provenance
+    assert any(one.startswith("--method attach was not followed") for one in provenance.warnings)
+    assert provenance.method == "attach"
+
+
+@pytest.mark.parametrize("recorder", ["xctrace", "host"])
+def test_a_process_that_is_not_there(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str], recorder: str
+) -> None:
+    scenario()
+    attach = ("--attach", "999999999", "--recorder", recorder)
+    assert run("record", "--output", folder, *attach) == 2
+    assert "There is no process 999999999 to attach to." in capsys.readouterr().err
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("recorder", ["xctrace", "host"])
+def test_a_process_that_has_ended_already_but_was_not_waited_for(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str], recorder: str
+) -> None:
+    scenario()
+    with subprocess.Popen(("true",)) as process:
+        while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
+            pass
+        attach = ("--attach", str(process.pid), "--recorder", recorder)
+        assert run("record", "--output", folder, *attach) == 2
+    assert f"There is no process {process.pid} to attach to." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("recorder", ["xctrace", "host"])
+def test_a_process_that_ends_early_ends_the_recording(
+    scenario: Scenario, folder: Path, sleeper: Callable[[float], int], recorder: str
+) -> None:
+    scenario()
+    pid = sleeper(1.5)
+    attach = ("--attach", str(pid), "--recorder", recorder, "--time-limit", "10m")
+    assert run("record", "--output", folder, "--counters", "off", *attach) == 0
+    provenance = open_run(folder).provenance
+    assert [one.pid for one in provenance.targets] == [pid]
+    if recorder == "xctrace":
+        assert provenance.warnings == (f"The process {pid} ended before the recording did.",)
+        assert provenance.end_reason == "The target had ended, so xctrace was asked to stop"
+    else:
+        assert provenance.end_reason == "Target exited"
+
+
+def test_what_a_process_that_is_gone_cost_is_told(
+    scenario: Scenario, folder: Path, capsys: pytest.CaptureFixture[str],
+    sleeper: Callable[[float], int],
+) -> None:  # fmt: skip
+    scenario(saves=False)
+    pid = sleeper(1)
+    assert run("record", "--output", folder, "--attach", str(pid), "--time-limit", "10m") == 3
+    told = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"The process {pid} ended while it was recorded, which can cost the bundle." in told
+    assert "There is no bundle at" in told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
+def test_in_vain_attached_to_somebody_else_s_process() -> None:
+    with subprocess.Popen(("sleep", "60"), user=65534) as process:
+        try:
+            owner = psutil.Process(process.pid).username()
+            told = about(Subject(Attach(process.pid)), Ended(Account(), 2))
+        finally:
+            process.kill()
+    assert told == f"The process {process.pid} belongs to {owner}; try one of your own."
+
+
+def test_nothing_is_said_of_our_own_process_or_of_a_program() -> None:
+    ended = Ended(Account(), 2, finished=True)
+    assert about(Subject(Attach(os.getpid())), Ended(Account(), 2)) == ""
+    assert about(Subject(Attach(999_999_999)), Ended(Account(), 2)) == ""
+    assert about(Subject(Launch(("true",))), ended) == ""
+    assert early_end(Launch(("true",)), ended) == ()
+
+
+# A shell that starts a program, tells its pid, and does nothing itself: a wrapper.
+WRAPPER = 'sleep {seconds} & echo $! > "{file}"; wait'
+
+
+@contextmanager
+def running(argv: tuple[str, ...]) -> Generator[subprocess.Popen[bytes]]:
+    """Run a program in a group of its own, and end all of it in any case."""
+    with subprocess.Popen(argv, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def wrapper(tmp_path: Path) -> Callable[[float], tuple[str, ...]]:
+    def make(seconds: float) -> tuple[str, ...]:
+        script = WRAPPER.format(seconds=seconds, file=tmp_path / "child")
+        return ("/bin/sh", "-c", script)
+
+    return make
+
+
+def export_with_work_of(
+    child: int, folder: Path, scenario: Scenario, tmp_path: Path, *, toc: str, intervals: str
+) -> None:
+    """Serve a table whose rows are the child's and WindowServer's, and export it."""
+    (tmp_path / "toc.xml").write_text(toc)
+    (tmp_path / "intervals.xml").write_text(intervals)
+    tables = {"metal-gpu-intervals": str(tmp_path / "intervals.xml")}
+    scenario(exports={"toc": str(tmp_path / "toc.xml"), "tables": tables})
+    assert run("export", folder) == 0
+    assert run("analyze", folder) == 0
+    frame = open_run(folder).tables["gpu_intervals"]
+    assert frame.groupby("pid")["target"].all().to_dict() == {child: True, 420: False}
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["launched", "attached"])
+def test_what_a_wrapper_starts_counts_as_the_target_s(
+    *,
+    attached: bool,
+    scenario: Scenario,
+    folder: Path,
+    tmp_path: Path,
+    wrapper: Callable[[float], tuple[str, ...]],
+    toc_xml: Callable[..., str],
+    intervals_xml: Callable[..., str],
+) -> None:
+    scenario()
+    told = tmp_path / "child"
+    limit = ("--counters", "off", "--time-limit")
+    if attached:
+        with running(wrapper(60)) as process:
+            while not (told.exists() and told.read_text().endswith("\n")):
+                assert process.poll() is None
+            attach = ("--attach", str(process.pid))
+            assert run("record", "--output", folder, *limit, "500ms", *attach) == 0
+    else:
+        assert run("record", "--output", folder, *limit, "20s", "--", *wrapper(1.5)) == 0
+    child = int(told.read_text())
+    first, second = open_run(folder).provenance.targets
+    assert (first.name, second.name, second.pid) == ("sh", "sleep", child)
+    rows = [(0, 5, child, "sleep"), (5, 5, 420, "WindowServer")]
+    export_with_work_of(
+        child, folder, scenario, tmp_path,
+        toc=toc_xml(pid=first.pid, name="sh"), intervals=intervals_xml(rows),
+    )  # fmt: skip
+
+
+def test_the_worker_s_orders_say_that_it_waits(scenario: Scenario, folder: Path) -> None:
+    scenario(refuse={"code": 64, "text": "no"})
+    asked = ("--workload", "paged", *SMALL, "--method", "attach")
+    assert run("record", "--output", folder, *asked) == 3
+    orders = json.loads((folder / "worker.json").read_text())
+    assert Path(orders["go_file"]) == folder / "worker.go"
+    assert orders["lifeline"] is True
+    assert orders["limit_from"] == "steady"

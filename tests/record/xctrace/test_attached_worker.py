@@ -1,0 +1,403 @@
+"""A worker that xctrace attaches to: what is in the trace, what is told, what is left running."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.record.recorder import Recorded
+from tracekit.record.requests import request_for
+from tracekit.record.xctrace.attached_worker import WorkerPatience
+from tracekit.record.xctrace.attempts import Manner
+from tracekit.record.xctrace.claim import Premises
+from tracekit.record.xctrace.disk import Disk
+from tracekit.record.xctrace.exporting import only
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.stop_ladder import Deadlines
+from tracekit.record.xctrace.tool import Patience, locate
+from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload.plan import Plan
+from tracekit.workload.workload import load
+
+Scenario = Callable[..., None]
+Attach = Callable[..., Recorded]
+
+DEADLINES = Deadlines(
+    start=20, slack=20, stopping=20, saving=20, finished=0.2, exit=20, rungs=(20, 20, 20, 20),
+    poll=0.02, survey=0.1,
+)  # fmt: skip
+STEEP = (0.2, 0.2, 0.2, 10)
+WARM = "warming up, outside of the trace"
+
+NAPS = '''
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from tracekit.errors import UsageError
+from tracekit.workload import Step, workload
+
+made = 0
+folder = Path(__file__).parent
+
+
+def wait(_):
+    global made
+    made += 1
+    {step}
+
+
+@workload
+def naps() -> Step:
+    """Sleep a little in each step."""
+    (folder / "environment").write_text(repr(dict(os.environ)))
+    {prepare}
+    return Step(submit=lambda: None, wait=wait, backend="cpu", tokens=3)
+'''
+SLEEP = "time.sleep(0.002)"
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def attach(
+    scenario: Scenario,
+    recording: Recording,
+    told: list[str],
+    tmp_path: Path,
+) -> Attach:
+    """Record a workload of the given step and preparation with the fake, by attaching."""
+
+    def run(
+        step: str = SLEEP,
+        prepare: str = "pass",
+        *,
+        deadlines: Deadlines = DEADLINES,
+        patience: WorkerPatience | None = None,
+        progress: Callable[[str], None] = told.append,
+        **plan: Any,
+    ) -> Recorded:
+        file = tmp_path / "naps.py"
+        file.write_text(NAPS.format(step=step, prepare=prepare))
+        premises = Premises(notes=tmp_path / "notes", disk=Disk(0))
+        manner = Manner(deadlines, (0, 0), patience or WorkerPatience(), premises)
+        recorder = XctraceRecorder(locate(patience=Patience(pauses=(0, 0))), only(), manner)
+        asked = replace(
+            Plan(load(file), method="attach", counters="off", time_limit=20, warmup=2, repeats=20),
+            **plan,
+        )
+        return recorder.record(request_for(asked, recording, recorder), recording, progress)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Any:
+    """Compare our children before and after; a zombie is none."""
+    before = set(psutil.Process().children(recursive=True))
+    yield
+    left = [
+        one
+        for one in psutil.Process().children(recursive=True)
+        # A browser that other tests share may start a process of its own at any time.
+        if one not in before and before.isdisjoint(one.parents())
+    ]
+    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def report_of(recording: Recording) -> WorkloadReport:
+    return fold(recording.journal_file)
+
+
+def steady(report: WorkloadReport) -> int:
+    return sum(step.phase == "steady" for step in report.steps)
+
+
+def test_the_warm_up_is_outside_of_the_trace_and_the_steady_phase_inside(
+    attach: Attach, recording: Recording, told: list[str]
+) -> None:
+    recorded = attach(prepare="time.sleep(0.3)")
+    assert (recorded.failure, recorded.warnings, recorded.interrupted) == ("", (), False)
+    report = report_of(recording)
+    assert (report.state, report.complete, steady(report)) == ("done", True, 20)
+    origin = recorded.clock["origin"] - recorded.clock["uncertainty"]
+    phases = {phase.name: phase for phase in report.phases}
+    assert list(phases) == ["prepare", "warm-up", "waiting", "wake-up", "steady"]
+    assert (phases["warm-up"].end or 0) <= origin + 2 * recorded.clock["uncertainty"]
+    assert phases["steady"].start >= origin
+    assert [one for one in told if one != WARM][:7] == [
+        "preparing the workload", "xctrace is starting", "recording",
+        "asked xctrace to stop and to save what it has", "stopping",
+        "saving; this can take minutes", "saved",
+    ]  # fmt: skip
+    assert recorded.end_reason == "The target had ended, so xctrace was asked to stop"
+
+
+def test_both_command_lines_are_told_and_the_worker_is_the_target(
+    attach: Attach, recording: Recording
+) -> None:
+    recorded = attach()
+    worker, xctrace = recorded.command_lines
+    pid = report_of(recording).pid
+    assert worker[-3:] == ("-m", "tracekit.workload.worker", str(recording.spec_file.resolve()))
+    assert xctrace[1:] == (
+        "record", "--template", "Metal System Trace", "--time-limit", "22s",
+        "--output", str(recording.bundle), "--no-prompt", "--attach", str(pid),
+    )  # fmt: skip
+    assert recorded.targets[0].pid == pid
+    assert not (recording.folder / "worker.go").exists()
+
+
+def test_a_steady_phase_that_lasts_until_the_limit_needs_no_signal(
+    attach: Attach, told: list[str]
+) -> None:
+    deadlines = replace(DEADLINES, finished=20)
+    recorded = attach(repeats=None, time_limit=0.5, deadlines=deadlines)
+    assert recorded.end_reason == "Time limit reached"
+    assert recorded.failure == ""
+    assert "asked xctrace to stop and to save what it has" not in told
+
+
+def test_the_worker_stays_until_the_recording_is_saved(
+    attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
+) -> None:
+    scenario(save_delay=0.5)
+    alive: list[bool] = []
+
+    def progress(text: str) -> None:
+        told.append(text)
+        if text == "saved":
+            alive.append(psutil.Process(report_of(recording).pid).is_running())
+
+    assert attach(progress=progress).failure == ""
+    assert alive == [True]
+
+
+def test_what_distorts_metal_is_kept_from_the_worker_and_the_rest_handed_on(
+    attach: Attach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MTL_DEBUG_LAYER", "1")
+    monkeypatch.setenv("MTLCAPTURE_DESTINATION", "x")
+    monkeypatch.setenv("MY_MODEL", "tiny")
+    attach()
+    seen = (tmp_path / "environment").read_text()
+    assert "MTL" not in seen
+    assert "'MY_MODEL': 'tiny'" in seen
+
+
+@pytest.mark.parametrize(
+    ("prepare", "kind", "message"),
+    [
+        pytest.param(
+            "1 / 0", ToolError,
+            "Nothing was recorded: The workload failed: ZeroDivisionError: division by zero",
+            id="raises",
+        ),
+        pytest.param(
+            "raise UsageError('--depth must be odd.')", UsageError, "--depth must be odd.",
+            id="refuses",
+        ),
+        pytest.param(
+            "os.write(2, b'out of patience'); os._exit(7)", ToolError,
+            r"Nothing was recorded: The workload ended with exit code 7 before it closed its "
+            r"account\. Its last words: out of patience$",
+            id="exits",
+        ),
+        pytest.param(
+            "os.kill(os.getpid(), signal.SIGKILL)", ToolError,
+            r"Nothing was recorded: The workload ended with signal SIGKILL before it closed its "
+            r"account\.$",
+            id="is killed",
+        ),
+    ],
+)  # fmt: skip
+def test_a_worker_that_is_never_ready(
+    attach: Attach, recording: Recording, told: list[str], *,
+    prepare: str, kind: type[Exception], message: str,
+) -> None:  # fmt: skip
+    with pytest.raises(kind, match=message):
+        attach(prepare=prepare)
+    assert not recording.bundle.exists()
+    assert "xctrace is starting" not in told
+    assert report_of(recording).pid
+
+
+def test_a_worker_that_takes_for_ever_to_be_ready_is_ended(
+    attach: Attach, recording: Recording
+) -> None:
+    patience = WorkerPatience(ready=1, leave=0.2)
+    with pytest.raises(ToolError, match=r"The workload was not ready within 1 s, so nothing was"):
+        attach(prepare="time.sleep(600)", patience=patience)
+    assert not recording.bundle.exists()
+
+
+def test_a_pid_that_is_not_found_at_once_is_tried_again_with_the_same_worker(
+    attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
+) -> None:
+    text = "Cannot find process for provided pid: 1"
+    scenario(refuse={"code": 21, "text": text, "times": 2})
+    recorded = attach()
+    assert recorded.failure == ""
+    assert told.count("xctrace could not start; trying again in 0 s") == 2
+    assert [phase.name for phase in report_of(recording).phases].count("prepare") == 1
+
+
+def test_a_pid_that_is_never_found_is_told(
+    attach: Attach, scenario: Scenario, recording: Recording
+) -> None:
+    scenario(refuse={"code": 21, "text": "Cannot find process for provided pid: 1"})
+    with pytest.raises(ToolError, match="There is no process with that id to attach to") as caught:
+        attach()
+    assert "Cannot find process for provided pid: 1" in caught.value.message
+    assert steady(report_of(recording)) == 0
+
+
+def test_a_worker_that_was_let_go_in_vain_is_followed_by_another(
+    attach: Attach, scenario: Scenario, recording: Recording
+) -> None:
+    scenario(locked=1)
+    recorded = attach()
+    assert recorded.failure == ""
+    assert steady(report_of(recording)) == 20
+    first = fold(recording.folder / "workload-try-1.jsonl")
+    assert first.pid not in {0, report_of(recording).pid}
+    assert recorded.targets[0].pid == report_of(recording).pid
+
+
+@pytest.mark.parametrize(
+    ("keys", "short", "message"),
+    [
+        pytest.param(
+            {"die": {"at": "start", "code": 7}}, {}, "xctrace ended before it began to record",
+            id="dies",
+        ),
+        pytest.param(
+            {"hang": "announced"}, {"start": 1, "rungs": STEEP},
+            "xctrace hung before it began to record and had to be killed", id="hangs",
+        ),
+    ],
+)  # fmt: skip
+def test_a_recorder_that_never_starts_lets_no_worker_go(
+    attach: Attach, scenario: Scenario, recording: Recording, *,
+    keys: dict[str, Any], short: dict[str, Any], message: str,
+) -> None:  # fmt: skip
+    scenario(**keys)
+    with pytest.raises(ToolError, match=message):
+        attach(deadlines=replace(DEADLINES, **short))
+    report = report_of(recording)
+    assert (report.state, steady(report)) == ("interrupted", 0)
+
+
+def test_a_worker_that_crashes_while_it_is_recorded_costs_only_itself(
+    attach: Attach, recording: Recording
+) -> None:
+    recorded = attach(step="time.sleep(0.002); made < 15 or os.kill(os.getpid(), signal.SIGSEGV)")
+    assert recorded.failure.startswith(
+        "The workload failed; the trace up to then is kept. The workload ended with signal "
+        "SIGSEGV before it closed its account."
+    )
+    assert recording.bundle.is_dir()
+    assert steady(report_of(recording)) > 0
+
+
+def test_a_worker_that_fails_while_it_is_recorded_says_why(
+    attach: Attach, recording: Recording
+) -> None:
+    recorded = attach(step="1 / (made < 15)")
+    assert recorded.failure == (
+        "The workload failed; the trace up to then is kept. "
+        "The workload failed: ZeroDivisionError: division by zero"
+    )
+    assert recording.bundle.is_dir()
+
+
+def test_a_recording_that_ends_before_the_steady_phase_is_no_success(attach: Attach) -> None:
+    recorded = attach(step="time.sleep(made and 2.5)", warmup=1, repeats=None, time_limit=0.1)
+    assert recorded.failure == "The recording ended before the workload came to its steady phase."
+
+
+def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
+    """Make a progress that sends us SIGINT when it is told `moment`."""
+
+    def progress(text: str) -> None:
+        told.append(text)
+        if text == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return progress
+
+
+def test_ctrl_c_while_the_worker_prepares(
+    attach: Attach, recording: Recording, told: list[str]
+) -> None:
+    patience = WorkerPatience(leave=0.2)
+    with pytest.raises(KeyboardInterrupt):
+        attach(
+            prepare="time.sleep(600)",
+            patience=patience,
+            progress=interrupting("preparing the workload", told),
+        )
+    assert not recording.bundle.exists()
+
+
+def test_ctrl_c_before_anything_is_recorded(
+    attach: Attach, scenario: Scenario, recording: Recording, told: list[str]
+) -> None:
+    scenario(hang="announced")
+    with pytest.raises(InterruptedRunError, match="Stopped before anything was recorded"):
+        attach(
+            deadlines=replace(DEADLINES, rungs=STEEP),
+            progress=interrupting("xctrace is starting", told),
+        )
+    assert steady(report_of(recording)) == 0
+
+
+@pytest.mark.parametrize("moment", ["recording", "stopping", "saving; this can take minutes"])
+def test_ctrl_c_saves_what_was_recorded(
+    attach: Attach, recording: Recording, told: list[str], moment: str
+) -> None:
+    plan = {"repeats": None} if moment == "recording" else {}
+    recorded = attach(progress=interrupting(moment, told), **plan)
+    assert (recorded.interrupted, recorded.failure) == (True, "")
+    assert recording.bundle.is_dir()
+    assert report_of(recording).complete
+
+
+def test_a_step_that_never_ends_is_killed_after_the_recording_is_saved(
+    attach: Attach, recording: Recording
+) -> None:
+    recorded = attach(
+        step="time.sleep(600 if made > 8 else 0.002)",
+        repeats=None,
+        time_limit=0.2,
+        patience=WorkerPatience(leave=0.3),
+    )
+    assert recorded.failure == (
+        "The workload failed; the trace up to then is kept. "
+        "The workload did not end when it was asked to, and was killed."
+    )
+    assert recording.bundle.is_dir()
+
+
+def test_what_the_worker_started_does_not_outlive_it(attach: Attach, tmp_path: Path) -> None:
+    child = "(folder / 'child').write_text(str(subprocess.Popen(('sleep', '600')).pid))"
+    recorded = attach(prepare=child)
+    pid = int((tmp_path / "child").read_text())
+    assert [one.name for one in recorded.targets[1:]] == ["sleep"]
+    assert recorded.targets[1].pid == pid
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,149 @@
+"""Commands: what they say, how long they may take, how their failures read."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.record.xctrace.command import Completed, check, ending, failure, run
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", code)
+
+
+def test_a_command_says_what_it_says_on_both_pipes() -> None:
+    argv = python("import sys; print('out'); print('µ', file=sys.stderr); sys.exit(3)")
+    assert run(argv, 20) == Completed(argv, 3, "out\n", "µ\n")
+
+
+def test_megabytes_on_both_pipes_do_not_block() -> None:
+    code = "import sys; sys.stderr.write('e' * 3_000_000); sys.stdout.write('o' * 3_000_000)"
+    completed = run(python(code), 20)
+    assert (len(completed.stdout), len(completed.stderr)) == (3_000_000, 3_000_000)
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    code = "import sys; sys.stdout.buffer.write(bytes([65, 255, 66]))"
+    assert run(python(code), 20).stdout == "A�B"
+
+
+def test_there_is_nothing_to_read() -> None:
+    assert run(python("import sys; print(repr(sys.stdin.read()))"), 20).stdout == "''\n"
+
+
+def test_it_speaks_english_and_metal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.setenv("MTL_HUD_ENABLED", "1")
+    code = "import os; print(*map(os.environ.get, ['LANG', 'LC_ALL', 'MTL_HUD_ENABLED']))"
+    assert run(python(code), 20).stdout == "en_US.UTF-8 en_US.UTF-8 None\n"
+
+
+def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import subprocess, sys, time, pathlib\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid))\n"
+        "time.sleep(60)"
+    )
+    with pytest.raises(ToolError, match=r"did not end within 1\.5 s and was stopped"):
+        run(python(code), 1.5)
+    deadline = time.monotonic() + 10
+    while _runs(int(pid_file.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import os, signal, time, pathlib\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\n"
+        "os.kill(os.getppid(), signal.SIGINT)\n"
+        "time.sleep(60)"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run(python(code), 30)
+    assert not _runs(int(pid_file.read_text()))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(ToolError, match="xcrun cannot be started: No such file") as caught:
+        run(("/nowhere/xcrun", "--find", "xctrace"), 1)
+    assert "--recorder host" in caught.value.hint
+
+
+def test_check_lets_good_ends_pass() -> None:
+    good = Completed(("x",), 0, "out")
+    assert check(good) is good
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "meaning", "hint"),
+    [
+        (
+            72,
+            'xcrun: error: unable to find utility "xctrace", not a developer tool or in PATH',
+            "Only the Command Line Tools are installed or selected",
+            "sudo xcode-select --switch /Applications/Xcode.app",
+        ),
+        (
+            1,
+            "xcode-select: error: tool 'xctrace' requires Xcode, but active developer directory",
+            "The Command Line Tools are selected",
+            "DEVELOPER_DIR=/Applications/Xcode.app/Contents/Developer",
+        ),
+        (
+            69,
+            "You have not agreed to the Xcode license agreements.",
+            "The licence of Xcode has not been accepted",
+            "sudo xcodebuild -license",
+        ),
+        (2, "something new", "/X/xctrace version failed with exit code 2", ""),
+    ],
+)
+def test_failures_quote_the_line_and_the_tool(
+    code: int, said: str, meaning: str, hint: str
+) -> None:
+    error = failure(Completed(("/X/xctrace", "version"), code, "", said))
+    assert error.message.startswith(meaning)
+    assert f"/X/xctrace version failed with exit code {code}:\n{said}" in error.message
+    assert hint in error.hint
+
+
+def test_a_silent_failure_is_called_silent() -> None:
+    error = failure(Completed(("x",), -5))
+    assert error.message == "x failed with signal SIGTRAP:\nIt said nothing."
+
+
+def test_only_the_last_lines_are_quoted() -> None:
+    said = "\n".join(f"line {number}" for number in range(100))
+    lines = failure(Completed(("x",), 9, said)).message.splitlines()
+    assert lines[1:] == [f"line {number}" for number in range(88, 100)]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0, "exit code 0"),
+        (54, "exit code 54"),
+        (-9, "signal SIGKILL"),
+        (-99, "signal 99"),
+        (133, "signal SIGTRAP"),
+        (139, "signal SIGSEGV"),
+    ],
+)
+def test_endings_in_words(code: int, words: str) -> None:
+    assert ending(code) == words

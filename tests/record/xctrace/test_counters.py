@@ -1,0 +1,241 @@
+"""GPU counters that were asked for and are not there: one sentence, whatever the reason."""
+
+import json
+import plistlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.recording import Recording
+from tracekit.cli import main
+from tracekit.record.recorder import Attach, Launch, Request
+from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.counters import (
+    counter_set,
+    counter_warnings,
+    no_counters,
+    without_repeats,
+)
+from tracekit.record.xctrace.exporting import lacking, only
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.selection import Selection, select
+from tracekit.record.xctrace.tool import Patience, Xctrace, locate
+from tracekit.run import open as open_run
+from tracekit.tables.toc import TocRun, TocTable
+
+Scenario = Callable[..., None]
+UID = plistlib.UID
+LACKING = "GPU counters are not available on this chip and Xcode"
+REJECTED = "GPU Service reported error: Selected counter profile is not supported on target device"
+WITH = "Metal GPU Counters"
+SMALL = (
+    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 "
+    "--max-blocks 4 --active-blocks 2 --dtype float32 --warmup 2 --repeats 50"
+).split()
+
+
+def run_with(*settings: str) -> TocRun:
+    return TocRun(1, settings={"Metal Application": settings})
+
+
+def template_of(path: Path, profile: object) -> Path:
+    """Write a template file that asks for a counter profile."""
+    row = ["$null", {"NS.keys": [UID(2)], "NS.objects": [UID(3)]}, "counterprofile", profile]
+    plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": row}
+    path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (("Counter Set: Performance Limiters", "Shader Timeline: Enabled"), "Performance Limiters"),
+        (("Counter Set: (null)",), ""),
+        (("Counter Set: ",), ""),
+        (("Shader Timeline: Disabled",), ""),
+        ((), ""),
+    ],
+)
+def test_the_counter_set_stands_in_the_toc(settings: tuple[str, ...], expected: str) -> None:
+    assert counter_set(run_with(*settings)) == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        pytest.param(Selection("T", (WITH,)), LACKING, id="instrument"),
+        pytest.param(Selection("/t.tracetemplate", own_counters=True), LACKING, id="file"),
+        pytest.param(
+            Selection("/t.tracetemplate", own_counters=None),
+            "the template /t.tracetemplate switches no set of them on",
+            id="unknown-file",
+        ),
+    ],
+)
+def test_no_counter_set_is_said(selection: Selection, said: str) -> None:
+    [warning] = counter_warnings(selection, run_with("Counter Set: (null)"))
+    assert said in warning
+    assert counter_warnings(selection, run_with("Counter Set: Performance Limiters")) == ()
+
+
+def test_nothing_is_said_of_counters_that_nobody_asked_for() -> None:
+    assert counter_warnings(Selection("Metal System Trace"), run_with("Counter Set: (null)")) == ()
+
+
+def test_it_is_said_once_for_the_first_reason() -> None:
+    first, second = no_counters("xctrace says so"), no_counters("the table has no rows")
+    assert without_repeats((first, "other", second)) == (first, "other")
+    assert without_repeats((second, "other"), told=(first,)) == ("other",)
+    assert counter_warnings(Selection("T", (WITH,)), run_with(), (first,)) == ()
+
+
+def test_the_ways_out_are_named() -> None:
+    said = no_counters("no set")
+    for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
+        assert way in said
+
+
+def run(argv: tuple[str, ...], timeout: float) -> Completed:
+    """Answer as an Xcode with the instrument."""
+    assert timeout > 0
+    names = "== A ==\nMetal System Trace\nMetal GPU Counters\nmine\n"
+    return Completed(argv, 0, "--instrument <name>" if argv[1] == "help" else names)
+
+
+def chosen(template: str | Path, counters: str) -> Selection:
+    tool = Xctrace("/X/xctrace", run, Patience(pauses=()))
+    return select(Request(Attach(1), 5, templates=(str(template),), counters=counters), tool)
+
+
+@pytest.mark.parametrize("counters", ["auto", "on"])
+def test_a_template_file_with_a_set_of_its_own_gets_no_instrument(
+    tmp_path: Path, counters: str
+) -> None:
+    got = chosen(template_of(tmp_path / "t.tracetemplate", 13), counters)
+    assert (got.instruments, got.warnings, got.counters) == ((), (), True)
+
+
+def test_a_template_file_without_a_set_gets_the_instrument_if_asked(tmp_path: Path) -> None:
+    path = template_of(tmp_path / "t.tracetemplate", 0)
+    assert chosen(path, "on").instruments == (WITH,)
+    asked_nothing = chosen(path, "auto")
+    assert not asked_nothing.counters
+    assert "`--counters on`" in asked_nothing.warnings[0]
+
+
+def test_of_a_template_that_is_not_understood_nothing_is_claimed(tmp_path: Path) -> None:
+    path = tmp_path / "t.tracetemplate"
+    path.write_text("<plist/>")
+    for template in (path, "mine"):
+        got = chosen(template, "auto")
+        assert (got.own_counters, got.warnings) == (None, ())
+        assert chosen(template, "on").instruments == (WITH,)
+
+
+def test_a_set_without_rows_is_said_at_the_export(scenario: Scenario, recording: Recording) -> None:
+    scenario(empty=True)
+    recorder = XctraceRecorder(
+        locate(), only(["metal-gpu-intervals", "metal-gpu-counter-intervals"])
+    )
+    request = Request(Launch(("/bin/true",)), 10, counters="on")
+    assert recorder.record(request, recording, print).failure == ""
+    told = [one for one in recorder.export(recording, print) if LACKING in one]
+    assert told == [
+        no_counters(
+            "the counter set Performance Limiters was switched on, but "
+            "metal-gpu-counter-intervals has no rows"
+        )
+    ]
+
+
+@pytest.mark.parametrize(("name", "said"), [("Performance Limiters", 1), ("(null)", 0)])
+def test_a_set_without_its_table_is_said_at_the_export(name: str, said: int) -> None:
+    run = replace(run_with(f"Counter Set: {name}"), tables=(TocTable(1, "metal-gpu-intervals"),))
+    told = list(lacking(run, {"metal-gpu-intervals"}, set()))
+    assert len(told) == said
+    assert all("there is no metal-gpu-counter-intervals" in one for one in told)
+
+
+def captured(folder: Path, *options: str) -> dict[str, Any]:
+    """Capture with the fake; return the result."""
+    try:
+        main(["capture", "--workload", "paged", "--output", str(folder), *SMALL, *options])
+    except SystemExit as end:
+        assert not end.code  # noqa: PT017  a command may end by itself or by an exit code
+    return json.loads((folder / "result.json").read_text())
+
+
+def stock(path: Path) -> Path:
+    """Write a template file as Xcode brings it: counters and shader timeline off."""
+    values: dict[str, object] = {
+        "counterprofile": 0,
+        "counterprofileinternal": 0,
+        "shaderprofiler": False,
+        "shaderprofilerinternal": False,
+    }
+    keys = [UID(2 + place) for place in range(len(values))]
+    pointers = [UID(2 + len(values) + place) for place in range(len(values))]
+    row = ["$null", {"NS.keys": keys, "NS.objects": pointers}, *values, *values.values()]
+    plist = {"$archiver": "NSKeyedArchiver", "$top": {"root": UID(1)}, "$objects": row}
+    path.write_bytes(plistlib.dumps(plist, fmt=plistlib.FMT_BINARY))
+    return path
+
+
+@pytest.mark.parametrize(("profile", "works"), [("13", True), ("3", False)])
+def test_a_template_that_was_made_brings_the_counters_of_a_chip_that_takes_its_number(
+    profile: str, works: bool, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(chip="M3")
+    made = tmp_path / "made.tracetemplate"
+    source = stock(tmp_path / "stock.tracetemplate")
+    make = ["templates", "make", str(made), "--from", str(source)]
+    with suppress(SystemExit):
+        main([*make, "--counter-profile", profile, "--write"])
+    result = captured(tmp_path / "run", "--template", str(made), "--counters", "on")
+    [line] = result["provenance"]["command_lines"]
+    assert line[line.index("--template") + 1].endswith("made.tracetemplate")
+    assert "--instrument" not in line
+    said = [one for one in result["provenance"]["warnings"] if LACKING in one]
+    assert len(said) == (0 if works else 1)
+    assert open_run(tmp_path / "run").tables["gpu_counters"].empty is not works
+
+
+def test_the_instrument_is_rejected_where_the_default_set_is(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(chip="M3")
+    result = captured(tmp_path / "run", "--counters", "on")
+    [said] = [one for one in result["provenance"]["warnings"] if LACKING in one]
+    assert REJECTED in said
+
+
+@pytest.mark.parametrize(
+    ("scene", "why"),
+    [
+        pytest.param({"issues": [["Warning", REJECTED]]}, "xctrace says: ", id="rejected"),
+        pytest.param(
+            {"issues": [["Warning", REJECTED]] * 2, "counter_set": "(null)"},
+            "xctrace says: ",
+            id="rejected-and-no-set",
+        ),
+        pytest.param({"counter_set": "(null)"}, "names no counter set", id="no-set"),
+    ],
+)
+def test_each_way_to_lose_counters_ends_in_one_sentence_of_run_and_page(
+    scene: dict[str, Any], why: str, scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario(**scene)
+    result = captured(tmp_path / "run", "--counters", "on")
+    said = [one for one in result["provenance"]["warnings"] if LACKING in one]
+    assert len(said) == 1
+    assert why in said[0]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count(LACKING) == 1
+    [check] = [one for one in result["checks"] if one["rule"] == "low-occupancy"]
+    assert check["status"] == "abstained"
+    for way in ("Recording Options > GPU > Counter Set", "--template", "tracekit templates make"):
+        assert way in check["reason"]

@@ -1,0 +1,240 @@
+"""Tracekit itself is ended, in every state and by every signal: nothing of it is left running."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Recording
+from tracekit.cli import main
+from tracekit.record.xctrace.lock import Holder, locked
+from tracekit.run import open as open_run
+
+Scenario = Callable[..., None]
+Start = Callable[..., subprocess.Popen[bytes]]
+
+PATIENCE = 60.0
+MINE = "tracekit-killing-test"  # in the command line of every target, to find it again
+TARGET = ("--", sys.executable, "-I", "-S", "-c", f"import time; time.sleep(600)  # {MINE}")
+
+
+def until(come: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not come():
+        assert time.monotonic() < deadline, f"it did not come to this: {what}"
+        time.sleep(0.02)
+
+
+def relatives(folder: Path) -> list[psutil.Process]:
+    """Return all processes that the recording into `folder` started, whoever their parent is."""
+    found: list[psutil.Process] = []
+    for one in psutil.process_iter(["cmdline", "status"]):
+        words = " ".join(one.info["cmdline"] or ())
+        ours = str(folder) in words or MINE in words
+        if ours and one.pid != os.getpid() and one.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(one)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Start `tracekit record`; kill what a failed test leaves."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+        argv = (sys.executable, "-m", "tracekit", *arguments)
+        process = subprocess.Popen(
+            argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+    for one in relatives(folder):
+        one.kill()
+
+
+# The line that shows a state, and how the fake makes it last.
+STATES = {
+    "announced": ("Starting recording with", {"start_delay": 600}),
+    "started": ("Ctrl-C", {"ignores_limit": True}),
+    "stopping": ("Reached specified", {"stop_delay": 2}),
+    "saving": ("Recording completed", {"save_delay": 2}),
+    "exporting": ("Exporting", {"export_delay": 5}),
+}
+
+
+@pytest.fixture
+def reach(
+    scenario: Scenario, start: Start, folder: Path, tmp_path: Path
+) -> Callable[[str], subprocess.Popen[bytes]]:
+    """Start a recording and wait until it is in a state, by what the fake has said."""
+    file = tmp_path / "scenario.said"
+
+    def said(line: str) -> bool:
+        text = file.read_text() if file.exists() else ""
+        return any(one.startswith(line) for one in text.splitlines())
+
+    def begin(state: str) -> subprocess.Popen[bytes]:
+        line, keys = STATES[state]
+        scenario(**keys)
+        limit = "60s" if state in {"announced", "started"} else "500ms"
+        process = start("record", "--output", str(folder), "--time-limit", limit, *TARGET)
+        until(lambda: said(line), state)
+        return process
+
+    return begin
+
+
+def stale(folder: Path) -> Holder | None:
+    """Take the lock as soon as it is free, and return who did not give it back."""
+    held: list[Holder | None] = []
+
+    def free() -> bool:
+        try:
+            with locked(folder) as lock:
+                held.append(lock.stale)
+        except ToolError:
+            return False
+        return True
+
+    until(free, "the lock is free")
+    return held[0]
+
+
+def export(folder: Path) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(["export", str(folder)])
+    return int(end.value.code or 0)
+
+
+# One handler hears SIGINT and SIGTERM, whatever is going on: each state meets one of them.
+ENDINGS = [
+    *zip(STATES, cycle((signal.SIGINT, signal.SIGTERM)), strict=False),
+    *((state, signal.SIGKILL) for state in STATES),
+]
+
+
+@pytest.mark.parametrize(("state", "number"), ENDINGS)
+def test_nothing_outlives_tracekit_and_what_was_recorded_is_saved(
+    state: str,
+    number: signal.Signals,
+    scenario: Scenario,
+    reach: Callable[[str], subprocess.Popen[bytes]],
+    folder: Path,
+) -> None:
+    process = reach(state)
+    process.send_signal(number)
+    code = process.wait(PATIENCE)
+    until(lambda: not relatives(folder), "nothing is left running")
+    assert code == (-signal.SIGKILL if number is signal.SIGKILL else 130)
+    stage = Recording(folder).provenance().stages["record"]
+    assert stage.state == "interrupted"
+    if number is signal.SIGKILL:
+        assert stage.message.startswith("tracekit was ended before it could finish")
+    assert (stale(folder) is not None) == (number is signal.SIGKILL)
+    scenario()
+    assert export(folder) == 0
+    recorded = Recording(folder).provenance()
+    assert recorded.targets
+    assert recorded.target_rows
+    assert recorded.clock["epoch"]
+
+
+@pytest.fixture
+def hears_of_hanging_up() -> Iterator[None]:
+    """Let a child hear of it even if these tests run under `nohup`, which it would inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hears_of_hanging_up")
+def test_a_terminal_that_hangs_up_stops_and_saves(
+    scenario: Scenario, reach: Callable[[str], subprocess.Popen[bytes]], folder: Path
+) -> None:
+    process = reach("started")
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(PATIENCE) == 130
+    assert relatives(folder) == []
+    assert export(folder) == 0
+
+
+WORKLOAD = '''
+import time
+from tracekit.workload import Step, workload
+
+@workload
+def naps() -> Step:
+    """Sleep a little in each step."""
+    {prepare}
+    return Step(submit=lambda: None, wait=lambda _: {wait}, backend="cpu", tokens=3)
+'''
+
+
+@pytest.mark.parametrize("method", ["launch", "attach"])
+def test_what_a_killed_tracekit_had_measured_can_be_analyzed(
+    method: str, scenario: Scenario, start: Start, folder: Path, tmp_path: Path
+) -> None:
+    """The marks of the worker are laid on the time of the trace that its guardian saved."""
+    scenario(ignores_limit=True)
+    text = WORKLOAD.format(prepare="pass", wait="time.sleep(0.01)")
+    (tmp_path / "naps.py").write_text(text)
+    process = start(
+        "record", "--workloads", str(tmp_path), "--workload", "naps", "--method", method,
+        "--output", str(folder), "--time-limit", "60s", "--warmup", "1",
+    )  # fmt: skip
+    journal = folder / "workload.jsonl"
+    until(lambda: journal.exists() and journal.read_text().count('"phase":"steady"') > 9, "steady")
+    process.kill()
+    process.wait()
+    until(lambda: not relatives(folder), "nothing is left running")
+    scenario()
+    assert export(folder) == 0
+    opened = open_run(folder)
+    assert (opened.tables["steps"]["phase"] == "steady").sum() > 9
+    assert "origin" in opened.provenance.clock
+    assert opened.provenance.stages["record"].message.startswith("tracekit was ended before")
+
+
+PHASES = {
+    "prepare": {"prepare": "time.sleep(2)", "wait": "None"},
+    "warm-up": {"prepare": "pass", "wait": "time.sleep(0.5)"},
+    "steady": {"prepare": "pass", "wait": "time.sleep(0.01)"},
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_worker_of_the_host_recorder_outlives_tracekit(
+    phase: str, number: signal.Signals, start: Start, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "naps.py").write_text(WORKLOAD.format(**PHASES[phase]))
+    process = start(
+        "record", "--recorder", "host", "--workloads", str(tmp_path), "--workload", "naps",
+        "--output", str(folder), "--time-limit", "60s",
+    )  # fmt: skip
+    journal = folder / "workload.jsonl"
+    until(lambda: journal.exists() and f'"name":"{phase}"' in journal.read_text(), phase)
+    process.send_signal(number)
+    process.wait(PATIENCE)
+    until(lambda: not relatives(folder), "nothing is left running")
+    assert Recording(folder).provenance().stages["record"].state == "interrupted"
+    assert (folder / "recording.host" / "session.json").exists()

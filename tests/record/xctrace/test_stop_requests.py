@@ -1,0 +1,68 @@
+"""Requests to stop are counted while something must not be broken off."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from tracekit.record.xctrace.stop_requests import StopRequests
+
+
+def ask(number: int = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
+
+
+def test_nothing_was_asked() -> None:
+    with StopRequests() as requests:
+        assert not requests.take()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_is_taken_once(number: int) -> None:
+    before = signal.getsignal(number)
+    with StopRequests() as requests:
+        ask(number)
+        assert requests.take()
+        assert not requests.take()
+    assert signal.getsignal(number) is before
+
+
+def test_signals_at_once_are_one_request() -> None:
+    with StopRequests(together=60) as requests:
+        ask()
+        ask()
+        ask(signal.SIGTERM)
+        assert [requests.take() for _ in range(3)] == [True, False, False]
+
+
+def test_signals_apart_are_several() -> None:
+    with StopRequests(together=0) as requests:
+        ask()
+        ask()
+        assert [requests.take() for _ in range(3)] == [True, True, False]
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with StopRequests() as requests:
+            ask()
+            assert not requests.take()
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_another_thread_changes_no_handlers() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen: list[object] = []
+
+    def enter() -> None:
+        with StopRequests():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [before]

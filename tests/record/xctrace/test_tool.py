@@ -1,0 +1,267 @@
+"""Subcommands: their command lines, and what is read from their answers."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.record.xctrace.command import Completed
+from tracekit.record.xctrace.tool import (
+    Listing,
+    Patience,
+    Version,
+    Xctrace,
+    find_xctrace,
+    locate,
+    parse_listing,
+)
+
+Say = Callable[..., Completed]
+Tool = Callable[[Any], Xctrace]
+XML = '<?xml version="1.0"?>\n<trace-query-result>\n</trace-query-result>\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "build", "xcode"),
+    [
+        ("xctrace version 26.0 (17C529)", "17C529", 26),
+        ("xctrace version 16.0 (17F113)", "17F113", 26),
+        ("xctrace version 16.0 (16C5032a)", "16C5032a", 16),
+        ("xctrace version 27.0 (27A5194q)", "27A5194q", 27),
+        ("xctrace version 13.2", "", None),
+        ("nonsense (beta)", "beta", None),
+    ],
+)
+def test_version_is_told_by_its_build(
+    answers: Any, say: Say, tool: Tool, *, text: str, build: str, xcode: int | None
+) -> None:
+    run = answers(say(f"{text}\n"))
+    version = tool(run).version
+    assert version == Version(text, build)
+    assert version.xcode == xcode
+    assert run.asked == [("/X/xctrace", "version")]
+
+
+def test_flags_are_looked_for_in_the_help_asked_once(answers: Any, say: Say, tool: Tool) -> None:
+    run = answers(say("--no-prompt\n--instrument <name>\n--target-stdout"))
+    xctrace = tool(run)
+    assert xctrace.knows("record", "--no-prompt")
+    assert not xctrace.knows("record", "--target")
+    assert not xctrace.knows("record", "--prompt")
+    assert run.asked == [("/X/xctrace", "help", "record")]
+
+
+def test_help_may_end_as_it_likes(answers: Any, say: Say, tool: Tool) -> None:
+    assert tool(answers(say("", "usage: --no-prompt", 64))).knows("record", "--no-prompt")
+
+
+LISTED = """\
+== Standard Templates ==
+Metal System Trace
+Time Profiler
+
+== User Templates ==
+Simon's µ counters
+"""
+
+
+def test_names_stand_under_headings() -> None:
+    listing = parse_listing(f"a line before\n{LISTED}")
+    assert listing == Listing(
+        {
+            "Standard Templates": ("Metal System Trace", "Time Profiler"),
+            "User Templates": ("Simon's µ counters",),
+        }
+    )
+    assert listing.names == ("Metal System Trace", "Time Profiler", "Simon's µ counters")
+
+
+def test_lists_come_on_standard_output(answers: Any, say: Say, tool: Tool) -> None:
+    run = answers(say(LISTED, "== Standard Templates ==\nNoise\n"))
+    assert "Noise" not in tool(run).list_templates().names
+    assert run.asked == [("/X/xctrace", "list", "templates")]
+
+
+def test_old_lists_come_on_standard_error(answers: Any, say: Say, tool: Tool) -> None:
+    run = answers(say("", "== Standard Instruments ==\nGPU\n"))
+    assert tool(run).list_instruments().names == ("GPU",)
+    assert run.asked == [("/X/xctrace", "list", "instruments")]
+
+
+def writing(text: str, returncode: int = 0, stderr: str = "") -> Callable[..., Completed]:
+    """Write `text` to the file after --output, as an export does."""
+
+    def answer(argv: tuple[str, ...]) -> Completed:
+        Path(argv[argv.index("--output") + 1]).write_text(text)
+        return Completed(argv, returncode, "", stderr)
+
+    return answer
+
+
+def test_the_command_line_of_a_toc(answers: Any, tool: Tool, tmp_path: Path) -> None:
+    run = answers(writing("<?xml version='1.0'?><trace-toc/>"))
+    output = tmp_path / "exports" / "toc.xml"
+    assert tool(run).toc(Path("/r/a.trace"), output) == output
+    assert run.asked == [
+        (
+            "/X/xctrace", "export", "--input", "/r/a.trace",
+            "--output", f"{output}.partial", "--toc",
+        )
+    ]  # fmt: skip
+    assert [path.name for path in output.parent.iterdir()] == ["toc.xml"]
+
+
+@pytest.mark.parametrize(
+    ("place", "xpath"),
+    [
+        (None, '/trace-toc/run[@number="1"]/data/table[@schema="metal-gpu-intervals"]'),
+        (2, '/trace-toc/run[@number="1"]/data/table[@schema="metal-gpu-intervals"][2]'),
+    ],
+)
+def test_the_command_line_of_a_table(
+    answers: Any, tool: Tool, tmp_path: Path, place: int | None, xpath: str
+) -> None:
+    run = answers(writing(XML))
+    output = tmp_path / "a.xml"
+    tool(run).export_table(Path("/r/a.trace"), 1, "metal-gpu-intervals", output, place)
+    assert run.asked == [
+        (
+            "/X/xctrace", "export", "--input", "/r/a.trace",
+            "--output", f"{output}.partial", "--xpath", xpath,
+        )
+    ]  # fmt: skip
+    assert output.read_text() == XML
+
+
+def test_paths_are_absolute(
+    answers: Any, tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = answers(writing(XML))
+    tool(run).toc(Path("run/a.trace"), Path("toc.xml"))
+    assert run.asked[0][3] == str(tmp_path / "run" / "a.trace")
+    assert run.asked[0][5] == str(tmp_path / "toc.xml.partial")
+
+
+def test_a_name_that_would_change_the_query_is_refused(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say())
+    with pytest.raises(ToolError, match="is not the name of a table"):
+        tool(run).export_table(Path("/a"), 1, '"] or table[@schema="x', tmp_path / "a.xml")
+    assert run.asked == []
+
+
+NOT_READY = "Export failed: Document Missing Template Error\n"
+
+
+def test_an_export_that_is_not_ready_is_tried_again(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say("", NOT_READY, 10), say("", NOT_READY, 10), writing(XML))
+    tool(run).toc(Path("/a"), tmp_path / "toc.xml")
+    assert len(run.asked) == 3
+
+
+def test_an_export_that_never_gets_ready_fails_in_words(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say("", NOT_READY, 10))
+    with pytest.raises(ToolError, match="The bundle has no template document") as caught:
+        tool(run).toc(Path("/a"), tmp_path / "toc.xml")
+    assert len(run.asked) == 3
+    assert "Document Missing Template Error" in caught.value.message
+    assert "tracekit export" in caught.value.hint
+
+
+def test_a_bundle_without_hope_is_tried_once(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say("", NOT_READY, 10))
+    with pytest.raises(ToolError):
+        tool(run).toc(Path("/a"), tmp_path / "toc.xml", patiently=False)
+    assert len(run.asked) == 1
+
+
+def test_other_failures_are_not_tried_again(
+    answers: Any, say: Say, tool: Tool, tmp_path: Path
+) -> None:
+    run = answers(say("", "no", 1))
+    with pytest.raises(ToolError):
+        tool(run).toc(Path("/a"), tmp_path / "toc.xml")
+    assert len(run.asked) == 1
+
+
+def test_the_exit_code_outranks_what_was_written(answers: Any, tool: Tool, tmp_path: Path) -> None:
+    output = tmp_path / "a.xml"
+    output.write_text("of an earlier export")
+    with pytest.raises(ToolError, match="signal SIGTRAP"):
+        tool(answers(writing("<?xml version='1.0'?><trace-", -5))).toc(Path("/a"), output)
+    assert output.read_text() == "of an earlier export"
+    assert (tmp_path / "a.xml.partial").read_text() == "<?xml version='1.0'?><trace-"
+
+
+@pytest.mark.parametrize("text", ["", "Export failed: something\n"])
+def test_what_is_not_xml_is_no_export(answers: Any, tool: Tool, tmp_path: Path, text: str) -> None:
+    with pytest.raises(ToolError, match="wrote no XML"):
+        tool(answers(writing(text))).toc(Path("/a"), tmp_path / "a.xml")
+    assert not (tmp_path / "a.xml").exists()
+
+
+def test_an_export_that_left_no_file(answers: Any, say: Say, tool: Tool, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="wrote no XML"):
+        tool(answers(say("Finished"))).toc(Path("/a"), tmp_path / "a.xml")
+
+
+def test_locate_asks_xcrun(answers: Any, say: Say) -> None:
+    run = answers(say("/Applications/Xcode.app/Contents/Developer/usr/bin/xctrace\n"))
+    assert locate(run).path == "/Applications/Xcode.app/Contents/Developer/usr/bin/xctrace"
+    assert run.asked == [("xcrun", "--find", "xctrace")]
+
+
+def test_locate_wants_a_path(answers: Any, say: Say) -> None:
+    with pytest.raises(ToolError, match="named no path"):
+        locate(answers(say("\n")))
+
+
+def test_a_tool_that_does_not_answer_is_not_waited_for(scenario: Callable[..., None]) -> None:
+    scenario(answer_delay=30)
+    with pytest.raises(ToolError, match=r"xcrun --find xctrace did not end within 0\.2 s"):
+        locate(patience=Patience(answer=0.2))
+
+
+def test_nothing_is_started_where_there_is_no_xcrun(
+    answers: Any, say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    run = answers(say("/X/xctrace"))
+    assert find_xctrace(run) is None
+    assert run.asked == []
+
+
+def test_it_is_found_where_it_is(scenario: Callable[..., None]) -> None:
+    found = find_xctrace()
+    assert found is not None
+    assert found.version.build == "17C529"
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "reason"),
+    [
+        ("no-tool", "Only the Command Line Tools are installed or selected"),
+        ("command-line-tools", "The Command Line Tools are selected"),
+        ("licence", "The licence of Xcode has not been accepted"),
+    ],
+)
+def test_why_it_cannot_be_used_is_logged(
+    scenario: Callable[..., None], caplog: pytest.LogCaptureFixture, toolchain: str, reason: str
+) -> None:
+    scenario(toolchain=toolchain)
+    with caplog.at_level(logging.WARNING):
+        assert find_xctrace() is None
+    assert reason in caplog.text
+    with pytest.raises(ToolError, match=reason):
+        locate()

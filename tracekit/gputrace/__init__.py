@@ -1,8 +1,0 @@
-"""GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into.
-
-No recorder takes part and nothing is timed: capturing changes how long everything takes.
-"""
-
-from tracekit.gputrace.capture import STEPS, UNTIMED, capture_gpu
-
-__all__ = ["STEPS", "UNTIMED", "capture_gpu"]

@@ -1,0 +1,1 @@
+"""Record a workload, or bring in what somebody else recorded."""

@@ -1,0 +1,179 @@
+"""Which recorder serves, and which tables of its recording are exported."""
+
+import difflib
+import shutil
+from functools import partial
+
+from tracekit.analysis.analyze import used_tables
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.recording import Recording, quoted
+from tracekit.record.direct_reading import Xml, named_directly
+from tracekit.record.host.recorder import HostRecorder
+from tracekit.record.recorder import Recorder
+from tracekit.record.xctrace.attempts import Manner
+from tracekit.record.xctrace.exporting import Choose
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
+from tracekit.report.panels import PANELS
+from tracekit.tables.direct import direct
+from tracekit.tables.put_away import NOTE
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import first_sources, needed_schemas
+
+RECORDERS = ("auto", "xctrace", "host")
+NEEDED, ALL = "needed", "all"
+_LABELS = "object_labels"
+GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
+
+
+def choose(name: str, tables: str = NEEDED, xml: Xml = "asked") -> Recorder:
+    """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
+
+    `tables` says what it exports; see `wanted_tables`. Whose work a recording holds is looked up
+    in the bundle itself, where reading it is known to be right or `xml` allows for nothing else.
+
+    Raises:
+        ToolError: xctrace was asked for by name, and cannot be used here; it says why.
+    """
+    if name == "xctrace":
+        return _with(xctrace_here(), tables, xml)
+    tool = find_xctrace() if name == "auto" else None
+    if tool is None:
+        return HostRecorder()
+    return _with(tool, tables, xml)
+
+
+def _with(tool: Xctrace, tables: str, xml: Xml) -> XctraceRecorder:
+    if xml != "none":
+        return XctraceRecorder(tool, wanted_tables(tables), named=named_directly)
+    named = partial(named_directly, unchecked=True)
+    never = Manner(verified=-1)  # no bundle is so small that it is exported to see whose it is
+    return XctraceRecorder(tool, wanted_tables(tables), never, named)
+
+
+def xctrace_here() -> Xctrace:
+    """Return the xctrace of this machine; raise ToolError that says why it cannot be used."""
+    if shutil.which("xcrun") is None:
+        raise ToolError(
+            "There is no xctrace on this machine.",
+            hint="It comes with Xcode, on macOS. `--recorder host` measures on the CPU instead.",
+        )
+    return locate()
+
+
+def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
+    """Return the recorder that can export the run's bundle, and which `tables` of it.
+
+    Raises:
+        RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
+            recording never began; or it has one that is read directly, and no xctrace is here.
+        ToolError: The bundle is one of xctrace, which is not here.
+        UsageError: `tables` names what can be no table.
+    """
+    require_timing(recording)
+    wanted_tables(tables)
+    if recording.host_bundle.is_dir():
+        return HostRecorder()
+    if recording.bundle.exists():
+        _require_exporter(recording)
+        return choose("xctrace", tables)
+    if pruned := recording.provenance().pruned:
+        raise RecordingError(
+            f"{recording.folder} has no bundle to export any more: it was pruned ({pruned}).",
+            hint="Its tables are what was exported before; go on with `tracekit analyze`.",
+        )
+    raise RecordingError(
+        f"{recording.folder} has no bundle to export.",
+        hint="An imported run has its exports already: go on with `tracekit analyze`."
+        if recording.exports.is_dir()
+        else "Nothing was recorded; record again.",
+    )
+
+
+def require_timing(recording: Recording) -> None:
+    """Raise RecordingError if the run is a GPU frame capture, in which nothing was timed."""
+    if recording.provenance().recorder == GPUTRACE:
+        raise RecordingError(
+            f"{recording.folder} is a GPU frame capture: nothing of it was timed, so there is "
+            "nothing to measure.",
+            hint=f"`tracekit open {recording.folder}` opens it in Xcode; to measure, record "
+            "without --gputrace.",
+        )
+
+
+def require_exports(recording: Recording) -> None:
+    """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
+    there = any(recording.exports.glob("*.xml")) or (recording.exports / NOTE).exists()
+    if not there:
+        raise RecordingError(
+            f"{recording.folder} has no exports to analyze.",
+            hint=f"Run `tracekit export {quoted(recording.folder)}` first.",
+        )
+    note = direct(recording.exports)
+    bundle = note.path(recording.exports) if note is not None else None
+    if bundle is not None and not bundle.exists() and not _exported(recording):
+        raise RecordingError(
+            f"The tables of {recording.folder} are read from {bundle}, which is not there.",
+            hint="Put the bundle back, or import it again.",
+        )
+
+
+def _exported(recording: Recording) -> bool:
+    """Tell whether tables stand, or stood, beside the table of contents."""
+    tables = set(recording.exports.glob("*.xml")) - {recording.toc_file}
+    return bool(tables) or (recording.exports / NOTE).exists()
+
+
+def _require_exporter(recording: Recording) -> None:
+    """Raise RecordingError where nothing can export a run, and nothing has to."""
+    if direct(recording.exports) is not None and find_xctrace() is None:
+        raise RecordingError(
+            f"{recording.folder} needs no export: its tables are read from its bundle.",
+            hint="Go on with `tracekit analyze`.",
+        )
+
+
+def needed_tables() -> frozenset[str]:
+    """Return the tables that metrics, rules and panels make use of."""
+    names = used_tables().union(*(panel.reads for panel in PANELS))
+    return frozenset(names & set(SCHEMAS))
+
+
+def _spared() -> frozenset[str]:
+    """Return the schemas of object labels, which only add names to joins, unless all is needed.
+
+    They have rows for whatever any process makes, more than there is work on the device.
+    """
+    return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
+
+
+def wanted_tables(words: str) -> Choose:
+    """Return which schemas of a trace are to be exported, by a list with commas.
+
+    `needed` stands for what metrics, rules and panels make use of, `all` for everything that
+    was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
+    that was not recorded are chosen nevertheless, so that someone says that they are missing.
+
+    Raises:
+        UsageError: A word can be neither.
+    """
+    names = [one.strip() for one in words.split(",") if one.strip()]
+    schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
+    strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
+    if strange:
+        near = difflib.get_close_matches(strange[0], [NEEDED, ALL, *SCHEMAS])
+        raise UsageError(
+            f"There is no table {strange[0]!r} to export.",
+            hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
+        )
+    tables = [name for name in names if name in SCHEMAS]
+
+    def choose_from(there: frozenset[str]) -> frozenset[str]:
+        chosen = there if ALL in names else frozenset[str]()
+        if NEEDED in names:
+            chosen |= needed_schemas(needed_tables(), there) - _spared()
+        for name in tables:
+            chosen |= needed_schemas([name], there) or first_sources(name)
+        return chosen | schemas
+
+    return choose_from

@@ -1,0 +1,161 @@
+"""The tables of a recording of this Mac: read directly where that is known to be right.
+
+Once for each build of Xcode and each form of a table, the table is exported too and compared with
+the direct read. Where they are equal, later recordings are not exported; where they differ, the
+export is what counts, and a warning says what differs.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tracekit.base.errors import InputError, ToolError
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import Recording
+from tracekit.record.direct_reading.checking import check, told
+from tracekit.record.direct_reading.remembered import build_of, recall
+from tracekit.record.recorder import Progress
+from tracekit.record.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
+from tracekit.record.xctrace.recorder import XctraceRecorder
+from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.about.toc import write_toc
+from tracekit.tables.bundle.errors import UnknownBundleError
+from tracekit.tables.direct import NOTE, Direct, note_direct
+from tracekit.tables.stored import opened
+from tracekit.tables.toc import TocRun, wanted
+from tracekit.tables.toc.several import own
+
+Xml = Literal["asked", "unchecked", "none"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of a recording.
+
+    Attributes:
+        choose: Which tables it is about.
+        xml: Which of them are exported as XML: all of them, those of which it is not known that
+            they are read directly as they are exported, or none.
+    """
+
+    choose: Choose
+    xml: Xml = "asked"
+
+
+def export(
+    recorder: XctraceRecorder, recording: Recording, asked: Asked, progress: Progress
+) -> tuple[str, ...]:
+    """Make the tables of a recording readable, by exports or directly; return warnings.
+
+    A bundle of a layout that is not known is exported, whatever was asked for.
+
+    Raises:
+        ToolError: The bundle cannot be exported, and cannot be read directly either.
+        RecordingError: The run has no bundle, or its folder cannot be written.
+    """
+    try:
+        bundle = opened(recording.bundle)
+    except InputError as error:
+        (recording.exports / NOTE).unlink(missing_ok=True)
+        said = recorder.export(recording, progress, choose=asked.choose)
+        return (*said, *_unread(error))
+    recording.exports.mkdir(parents=True, exist_ok=True)
+    if not recording.toc_file.exists():
+        write_toc(bundle, recording.toc_file)
+    return _Export(recorder, recording, bundle, asked).done(progress)
+
+
+def _unread(error: InputError) -> tuple[str, ...]:
+    """Say why a bundle was exported; that it has no layout at all is no news to anyone."""
+    if isinstance(error, UnknownBundleError):
+        return (f"{error.message} Its tables were exported instead.",)
+    return (f"The bundle could not be read directly, so it was exported: {error.message}",)
+
+
+class _Export:
+    def __init__(
+        self, recorder: XctraceRecorder, recording: Recording, bundle: Bundle, asked: Asked
+    ) -> None:
+        self._recorder = recorder
+        self._recording = recording
+        self._bundle = bundle
+        self._asked = asked
+        self._toc_run = own(recording) or TocRun(bundle.runs[-1].number)
+        same = (one for one in bundle.runs if one.number == self._toc_run.number)
+        self._run: BundleRun = next(same, bundle.runs[-1])
+        self._memory = recall(build_of(self._toc_run.instruments_version), notes_folder())
+
+    def done(self, progress: Progress) -> tuple[str, ...]:
+        asked = self._wanted()
+        exported = self._exported(asked)
+        said: tuple[str, ...] = ()
+        if exported:
+            said = self._export(exported, progress)
+            progress("comparing exports with the bundle")
+            self._memory = check(self._recording, self._run, self._memory, exported)
+        differing = self._of_standing("differs", self._schemas())
+        self._note(differing)
+        files = wanted(self._toc_run, exported)
+        there = {one.schema for one in files if (self._recording.exports / one.file).exists()}
+        notes = told(self._run, self._memory, asked, there)
+        return (*said, *self._absent(), *self._lacking(exported), *notes)
+
+    def _schemas(self) -> frozenset[str]:
+        """Return what the TOC lists, and what the bundle holds: a TOC may be xctrace's own."""
+        listed = (one.schema for one in self._toc_run.tables)
+        return frozenset((*listed, *(one.schema for one in self._run.tables if one.schema)))
+
+    def _wanted(self) -> frozenset[str]:
+        there = self._schemas()
+        choose = self._asked.choose
+        return (choose(there) | choose(there - self._empty(there)) | {TIME_INFO}) & there
+
+    def _empty(self, schemas: frozenset[str]) -> frozenset[str]:
+        here = frozenset(one.schema for one in self._run.tables)
+        filled = {one.schema for one in self._run.tables if not isinstance(one, Store) or one.rows}
+        return (schemas & here) - filled
+
+    def _of_standing(self, standing: str, schemas: frozenset[str]) -> frozenset[str]:
+        return frozenset(
+            one.schema
+            for one in self._run.stores
+            if one.schema in schemas and self._memory.standing(one) == standing
+        )
+
+    def _exported(self, asked: frozenset[str]) -> frozenset[str]:
+        if self._asked.xml == "none":
+            return frozenset()
+        if self._asked.xml == "asked":
+            return asked
+        unreadable = {one.schema for one in self._run.tables if not isinstance(one, Store)}
+        unequal = self._of_standing("differs", asked) | self._of_standing("unchecked", asked)
+        equal = self._of_standing("equal", asked) - unequal - unreadable
+        return asked - equal
+
+    def _export(self, schemas: frozenset[str], progress: Progress) -> tuple[str, ...]:
+        directly = self._schemas() - schemas
+        empty = self._empty(directly)
+        seen = Seen(directly - empty, empty)
+        try:
+            return self._recorder.export(self._recording, progress, choose=only(schemas), seen=seen)
+        except ToolError as error:
+            if self._asked.xml == "asked":
+                raise
+            return (f"Nothing was exported; the bundle is read directly: {error.message}",)
+
+    def _note(self, differing: frozenset[str]) -> None:
+        schemas = tuple(sorted(self._schemas() - differing)) if differing else None
+        bundle = self._recording.bundle
+        name = f"../{bundle.name}" if not bundle.is_symlink() else str(bundle.resolve())
+        note_direct(self._recording.exports, Direct(name, schemas))
+
+    def _absent(self) -> tuple[str, ...]:
+        there = self._schemas()
+        missing = sorted(self._asked.choose(there) - there)
+        return tuple(f"The recording has no table {name}." for name in missing)
+
+    def _lacking(self, exported: frozenset[str]) -> tuple[str, ...]:
+        if exported:  # the export has told it, of all tables
+            return ()
+        there = self._schemas()
+        empty = self._empty(there)
+        return tuple(lacking(self._toc_run, set(there - empty), set(empty)))

@@ -1,0 +1,174 @@
+"""Tracekit's end of the line to its guardian."""
+
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import psutil
+
+from tracekit.base.errors import ToolError
+from tracekit.record.guardian import gate
+from tracekit.record.guardian.care import Care, Order, encode, ward
+
+log = logging.getLogger(__name__)
+
+_LONGEST_GOODBYE = 10.0
+Output = int | IO[bytes]
+
+
+class Guardian:
+    """Starts programs that must not outlive tracekit; a context manager for one stage.
+
+    `folder` is the run's: its `recording.json` says afterwards what the guardian did. `held` are
+    descriptors that stay open until the guardian has finished, such as that of a lock.
+    """
+
+    def __init__(self, folder: Path, held: Sequence[int] = ()) -> None:
+        self._folder = folder
+        self._held = tuple(held)
+        self._watched: set[int] = set()
+        self._line: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Start it; raise ToolError where that is impossible."""
+        ours, theirs = socket.socketpair()
+        argv = (sys.executable, "-P", "-m", "tracekit.record.guardian", str(theirs.fileno()))
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    (*argv, str(self._folder.absolute())),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(), *self._held),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise ToolError(f"{argv[0]} cannot be started: {error.strerror}.") from error
+        self._line = ours
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Send it home; what is still watched, it stops."""
+        assert self._process is not None
+        finished = not self._watched
+        if finished:
+            self._tell(Order(done=True))
+        if self._line is not None:
+            self._line.close()
+        try:
+            self._process.wait(_LONGEST_GOODBYE)
+        except subprocess.TimeoutExpired:
+            if not finished:
+                log.warning("process %d still stops what was started", self._process.pid)
+                return
+            self._process.kill()
+            self._process.wait()
+
+    def start(
+        self,
+        argv: Sequence[str],
+        care: Care,
+        *,
+        env: Mapping[str, str],
+        stdout: Output,
+        stderr: Output,
+        cwd: Path | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a program in a session of its own, with nothing to read, and watch it.
+
+        Pipes of it are kept open and read on if tracekit ends, so that it does not die of them.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        with contextlib.ExitStack() as stack:
+            (wait, go), (said, say) = _pipe(stack), _pipe(stack)
+            coerced = "0" if "LC_CTYPE" in env else "1"
+            process = subprocess.Popen(
+                (*_GATE, str(wait.fileno()), str(say.fileno()), coerced, *argv),
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=env,
+                cwd=cwd,
+                pass_fds=(wait.fileno(), say.fileno()),
+                start_new_session=True,
+            )
+            try:
+                say.close()
+                handles = [one.fileno() for one in (process.stdout, process.stderr) if one]
+                self.watch(process.pid, care, handles)
+                go.write(b"!")
+                number = said.read(16)
+            except BaseException:
+                process.kill()
+                raise
+        if number:
+            self._bury(process)
+            raise OSError(int(number), os.strerror(int(number)), argv[0])
+        return process
+
+    def watch(self, pid: int, care: Care, handles: Sequence[int] = ()) -> None:
+        """From now on stop process `pid` if tracekit ends."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            order = Order(watch=ward(pid, care), handles=len(handles))
+            self._watched.add(pid)
+            self._tell(order, handles)
+
+    def note(self, doing: str, patience: float = 0) -> None:
+        """Say what goes on, and how long to wait for its end before the first signal."""
+        self._tell(Order(doing=doing, patience=patience))
+
+    def expect_worker(self, journal: Path) -> None:
+        """Name the file in which a worker will tell its process id."""
+        self._tell(Order(journal=str(journal.absolute())))
+
+    def forget(self, pid: int) -> None:
+        """Say that process `pid` has ended."""
+        self._watched.discard(pid)
+        self._tell(Order(forget=pid))
+
+    def _bury(self, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self.forget(process.pid)
+
+    def _tell(self, order: Order, handles: Sequence[int] = ()) -> None:
+        if self._line is None:
+            return
+        try:
+            if handles:
+                socket.send_fds(self._line, [encode(order)], list(handles))
+            else:
+                self._line.sendall(encode(order))
+        except OSError as error:
+            log.warning("the guardian of this recording is gone: %s", error.strerror)
+            self._line.close()
+            self._line = None
+
+
+_GATE = (sys.executable, "-I", "-S", str(Path(gate.__file__)))
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
+    read, write = os.pipe()
+    return stack.enter_context(FileIO(read, "r")), stack.enter_context(FileIO(write, "w"))

@@ -1,0 +1,86 @@
+"""Watches a running target: samples it on a steady period until there is a reason to stop."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tracekit.record.host.listener import Listener
+from tracekit.record.host.patience import Patience
+from tracekit.record.host.sampler import Sampler
+from tracekit.record.recorder import Progress
+
+SECOND = 1_000_000_000
+
+
+class End(StrEnum):
+    """Why watching ended, in the words that a TOC shows."""
+
+    EXITED = "Target exited"
+    LIMIT = "Time limit reached"
+    INTERRUPTED = "Interrupted"
+    KILLED = "Target did not end when asked and was killed"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often to sample and how long to watch.
+
+    `limit` is in seconds: of a program that is not ours since the start, of a worker since its
+    steady phase began, which it ends by itself. `period` is the time between two samples.
+    """
+
+    period: float
+    limit: float
+    patience: Patience
+
+
+def watch(
+    sampler: Sampler,
+    listener: Listener,
+    pace: Pace,
+    progress: Progress,
+    *,
+    running: Callable[[], bool],
+) -> End:
+    """Sample until the target ends, a limit is reached or Ctrl-C is pressed; return which."""
+    try:
+        return _watch(sampler, listener, pace, progress, running=running)
+    except KeyboardInterrupt:
+        return End.INTERRUPTED
+
+
+def _watch(
+    sampler: Sampler,
+    listener: Listener,
+    pace: Pace,
+    progress: Progress,
+    *,
+    running: Callable[[], bool],
+) -> End:
+    begun = time.monotonic_ns()
+    due = time.monotonic()
+    while True:
+        if listener.listen():
+            progress(listener.phase)
+        if not listener.paused:
+            sampler.take()
+        if not running():
+            return End.EXITED
+        if time.monotonic_ns() >= last_moment(begun, listener, pace):
+            return End.LIMIT
+        due = max(due + pace.period, time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def last_moment(begun: int, listener: Listener, pace: Pace) -> int:
+    """Return until when a target is watched that was begun then, in monotonic ns.
+
+    A worker says itself how long it means to be at work, as while it measures what recording costs.
+    """
+    if listener.journal is None:
+        return begun + round(pace.limit * SECOND)
+    if listener.steady is None:
+        return begun + round(pace.patience.ready * SECOND)
+    until = max(listener.steady + round(pace.limit * SECOND), listener.busy)
+    return until + round(pace.patience.grace * SECOND)

@@ -1,0 +1,89 @@
+"""The workload's own marks beside the tables of a trace, on the trace's time."""
+
+import logging
+from typing import Any
+
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
+from tracekit.record.host.account import account, told_tables
+from tracekit.record.host.mark_tables import RESULTS
+from tracekit.record.host.marks import export_marks
+from tracekit.record.xctrace.clock import TimeInfo, align, time_info
+from tracekit.tables import Tables
+from tracekit.tables.place import Choice
+from tracekit.tables.toc import TocRun, read_toc
+from tracekit.workload.journal import WorkloadReport
+
+log = logging.getLogger(__name__)
+
+_MILLISECOND = 1_000_000
+_NO_CLOCK = (
+    "The workload's marks could not be laid on the trace's time, so its phases and steps are left "
+    "out: the trace does not say when it began."
+)
+_NO_CLOCK_FOR_GAUGES = (
+    "What a monitor read could not be laid on the trace's time, so it is left out: the trace does "
+    "not say when it began."
+)
+
+
+def export_own_marks(recording: Recording) -> tuple[str, ...]:
+    """Write what the workload said of itself as tables; return what is uncertain about it.
+
+    The host recorder writes them with its own exports. Beside a trace of xctrace they are laid
+    on the trace's time by the clock that `recording.json` holds; where there is none, they are
+    left out, and the warning says so.
+    """
+    report = account(recording)
+    told = told_tables(recording, report)
+    if not told or recording.host_bundle.is_dir():
+        return ()
+    clock = recording.provenance().clock
+    if "origin" not in clock:
+        return _without_clock(recording, report)
+    origin = int(clock["origin"])
+    export_marks(report, origin, recording.exports, first=_place(recording), only=told)
+    subject = _subject(recording, report)
+    uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
+    by = f"{clock.get('source', 'its clock')}, good to {uncertainty:.1f} ms"
+    return (f"{subject} are laid on the trace's time by {by}.",) if subject else ()
+
+
+def trace_clock(recording: Recording, run: TocRun) -> dict[str, Any]:
+    """Return how the trace's time lies on the worker's clock, by `time-info` if it can be read."""
+    return align(run.start_date, account(recording).anchors, _time_info(recording, run))
+
+
+def _time_info(recording: Recording, run: TocRun) -> TimeInfo | None:
+    try:
+        tables = Tables(recording.exports, frozenset(), only=Choice(run.number))
+        rows = tables.get("time_infos")
+    except TracekitError as error:
+        log.info("time-info is not read: %s", error)
+        return None
+    if rows is None or rows.empty:
+        return None
+    first = rows.iloc[0].fillna("")
+    return time_info({"mabs-epoch": first["absolute"], "timebase-info": first["timebase"]})
+
+
+def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, ...]:
+    """Write what needs no clock: a program's results; a worker's stand in `workload.json`."""
+    if recording.journal_file.exists():
+        return (_NO_CLOCK,)
+    if report.results:
+        export_marks(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
+    return (_NO_CLOCK_FOR_GAUGES,) if report.gauges else ()
+
+
+def _place(recording: Recording) -> int:
+    """Return the first free place of the TOC."""
+    places = [table.index for run in read_toc(recording.toc_file).runs for table in run.tables]
+    return max(places, default=0) + 1
+
+
+def _subject(recording: Recording, report: WorkloadReport) -> str:
+    """Return what has times; empty for a program whose results are all that was told."""
+    if recording.journal_file.exists():
+        return "Phases and steps"
+    return "A monitor's readings" if report.gauges else ""

@@ -1,0 +1,132 @@
+"""A bundle's tables as XML files: the TOC first, then one table a call."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracekit.base.errors import ToolError
+from tracekit.base.recording import Recording
+from tracekit.record.recorder import Progress
+from tracekit.record.xctrace.counters import counter_set, no_counters, without_repeats
+from tracekit.record.xctrace.tool import Xctrace
+from tracekit.tables.toc import TocRun, Wanted, wanted
+from tracekit.tables.toc.several import own
+
+log = logging.getLogger(__name__)
+
+GPU_INTERVALS = "metal-gpu-intervals"
+GPU_COUNTER_INTERVALS = "metal-gpu-counter-intervals"
+GPU_COUNTER_VALUES = "gpu-counter-value"
+TIME_INFO = "time-info"
+NO_ROWS = (
+    f"{GPU_INTERVALS} has no rows: no work of any process on the GPU was recorded. "
+    "See whether the target was awake and used Metal."
+)
+
+# Which schemas to export, of those that are there. It is asked again without those that turn
+# out to have no rows, for what can be read in their place.
+Choose = Callable[[frozenset[str]], frozenset[str]]
+
+_HEAD = 1 << 20  # a schema's header is a few kilobytes; its first row follows
+
+
+@dataclass
+class _Account:
+    """What has been exported so far: schemas with rows, without rows, and errors."""
+
+    filled: set[str] = field(default_factory=set[str])
+    empty: set[str] = field(default_factory=set[str])
+    asked: set[str] = field(default_factory=set[str])
+    errors: list[ToolError] = field(default_factory=list[ToolError])
+    tried: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Tables that are read without an export: schemas with rows, and without."""
+
+    filled: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+
+
+def only(schemas: Iterable[str] = ()) -> Choose:
+    """Choose just these, where they are there."""
+    return frozenset(schemas).intersection
+
+
+def export(
+    tool: Xctrace,
+    recording: Recording,
+    choose: Choose,
+    progress: Progress,
+    seen: Seen = Seen(),
+) -> tuple[str, ...]:
+    """Export the TOC and those tables of the recording's run that are chosen.
+
+    The table of the trace's clock is exported besides. A table that fails leaves the others
+    alone; what is to be said of it is in the warnings that are returned. What is `seen` in
+    another way counts as rows, or as none, where something seems to be lacking.
+
+    Raises:
+        ToolError: The TOC cannot be exported, or no table could.
+    """
+    progress("table of contents")
+    tool.toc(recording.bundle, recording.toc_file)
+    run, account = own(recording), _Account(set(seen.filled), set(seen.empty))
+    if run is None:
+        raise ToolError(f"{recording.bundle} holds no run.", hint="Record again.")
+    there = frozenset(table.schema for table in run.tables)
+    absent = tuple(f"The recording has no table {name}." for name in sorted(choose(there) - there))
+    while fresh := ({*choose(there - account.empty), TIME_INFO} & there) - account.asked:
+        account.asked |= fresh
+        for number, table in enumerate(tables := wanted(run, fresh), 1):
+            progress(f"{table.file} ({number} of {len(tables)})")
+            _export_one(tool, recording, run, table, account)
+    if account.tried and len(account.errors) == account.tried:
+        raise account.errors[0]
+    told = (*absent, *map(str, account.errors), *lacking(run, account.filled, account.empty))
+    return without_repeats(told)
+
+
+def _export_one(
+    tool: Xctrace, recording: Recording, run: TocRun, table: Wanted, account: _Account
+) -> None:
+    account.tried += 1
+    output = recording.exports / table.file
+    try:
+        tool.export_table(recording.bundle, run.number, table.schema, output, table.place)
+    except ToolError as error:
+        log.warning("%s", error)
+        account.errors.append(error)
+    else:
+        filled = has_rows(output) or table.schema in account.filled
+        (account.filled if filled else account.empty).add(table.schema)
+
+
+def lacking(run: TocRun, filled: set[str], empty: set[str]) -> Iterator[str]:
+    """Say so if there are no rows, or no table, of what the recording promised."""
+    listed = {table.schema for table in run.tables}
+    if GPU_INTERVALS not in listed:
+        yield (
+            f"The recording has no table {GPU_INTERVALS}: its template does not trace the GPU, "
+            "so nothing can be said of GPU work."
+        )
+    elif GPU_INTERVALS in empty:
+        yield NO_ROWS
+    promised, counters = counter_set(run), {GPU_COUNTER_INTERVALS, GPU_COUNTER_VALUES}
+    if not promised or counters & filled:
+        return
+    if counters.isdisjoint(listed):
+        why = f"there is no {GPU_COUNTER_INTERVALS}"
+    elif counters & empty:
+        why = " and ".join(f"{name} has no rows" for name in sorted(counters & empty, reverse=True))
+    else:
+        return
+    yield no_counters(f"the counter set {promised} was switched on, but {why}")
+
+
+def has_rows(export: Path) -> bool:
+    """Tell whether an exported table has rows, by its first megabyte."""
+    with export.open("rb") as file:
+        return b"<row" in file.read(_HEAD)

@@ -1,0 +1,186 @@
+"""Whether a recording that ended can count as whole, and what a user must know of it."""
+
+import shlex
+from dataclasses import dataclass
+
+from tracekit.base.errors import ToolError
+from tracekit.record.xctrace.command import Completed, ending, failure
+from tracekit.record.xctrace.counters import no_counters
+from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
+from tracekit.record.xctrace.progress_lines import Account, State, Stop
+from tracekit.record.xctrace.recording_process import Ended
+from tracekit.tables.toc import TocRun
+from tracekit.workload.journal import WorkloadReport
+
+TARGET_FAILED = 54  # the launched program did not end with status 0; the trace is complete
+
+_STOPPED = {"Time limit reached", "User stopped recording"}  # end reasons of the TOC
+_STATES = {
+    State.LAUNCHED: "before it said anything",
+    State.ANNOUNCED: "before it began to record",
+    State.STARTED: "while it recorded",
+    State.STOPPING: "while it stopped",
+    State.SAVING: "while it saved",
+    State.SAVED: "after it had saved",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Why a recording is not whole (empty if it is), and warnings."""
+
+    failure: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def judge(
+    ended: Ended, run: TocRun, *, launched: bool, report: WorkloadReport | None = None
+) -> Outcome:
+    """Judge a recording whose bundle could be opened.
+
+    The exit code alone decides nothing: 54 means that the launched program ended badly, which
+    xctrace brings about itself at the time limit; 0 can come with an empty bundle; 2 leaves a
+    bundle that may hold something.
+    """
+    failures = (
+        _hung(ended),
+        _halted(ended),
+        _run_issues(ended.account),
+        _no_data(run),
+        _target_failed(ended, run, report) if launched else _attached_failed(ended, report),
+        _odd_code(ended, launched=launched),
+    )
+    return Outcome(next(filter(None, failures), ""), warnings(ended))
+
+
+def warnings(ended: Ended) -> tuple[str, ...]:
+    """Return what a user must know besides: warnings of xctrace, and what we had to do."""
+    told = [_warning(issue.text) for issue in ended.account.issues if issue.severity == "Warning"]
+    if ended.account.foreign:
+        told.append(
+            "xctrace did not speak English, so its progress was read by the order of its lines."
+        )
+    asked = ended.interrupted or ended.finished or ended.halted
+    unasked = ended.signals[1:] if asked else ended.signals
+    if unasked and not ended.killed:
+        names = ", ".join(number.name for number in unasked)
+        told.append(f"xctrace did not stop in time and was stopped with {names}.")
+    return tuple(told)
+
+
+def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, besides: str = "") -> ToolError:
+    """Say why there is no bundle that can be opened; `besides` goes before the hint."""
+    when = _STATES.get(ended.account.state, "")
+    text = "\n".join(ended.account.output)
+    complaints = "\n".join((*ended.account.complaints, why)).strip()
+    if ended.halted and ended.killed:
+        return ToolError(
+            f"xctrace was killed {when}, for {ended.halted}; the recording is lost.",
+            hint="Make room before the next one.",
+        )
+    if ended.killed or ended.returncode is None:
+        return ToolError(
+            f"xctrace hung {when} and had to be killed; the recording is lost.",
+            hint="Run the line by hand, once: it may wait for a password or an answer. "
+            f"{shlex.join(argv)}",
+        )
+    quoted = failure(Completed(argv, ended.returncode, text, complaints))
+    return ToolError(
+        f"Nothing was recorded: xctrace ended {when}. {quoted.message}",
+        hint=" ".join(filter(None, (besides, quoted.hint))),
+    )
+
+
+def problem_of(ended: Ended) -> Problem | None:
+    """Return the known problem that ended a recording, if it is one."""
+    return recognize(ended.returncode or 0, ended.account.text)
+
+
+def target_end(run: TocRun) -> str:
+    """Say how the launched program ended, as the TOC knows it; empty for a good end."""
+    if run.exit_status in {"", "0"} and run.termination_reason in {"", "exit(0)"}:
+        return ""
+    return run.termination_reason or f"exit status {run.exit_status}"
+
+
+def _hung(ended: Ended) -> str:
+    if not ended.killed:
+        return ""
+    when = _STATES.get(ended.account.state, "")
+    return f"xctrace hung {when} and had to be killed; the recording may lack its end."
+
+
+def _halted(ended: Ended) -> str:
+    if not ended.halted:
+        return ""
+    return f"The recording was stopped before its time: {ended.halted}. What it saved is kept."
+
+
+def _run_issues(account: Account) -> str:
+    errors = [issue.text for issue in account.issues if issue.severity == "Error"]
+    if not errors and not account.failed:
+        return ""
+    said = " ".join(errors) or "it did not say which"
+    return f"xctrace recorded with errors: {said} What it saved is kept."
+
+
+def _no_data(run: TocRun) -> str:
+    if run.duration:
+        return ""
+    return "The bundle holds no data: its duration is 0."
+
+
+def _target_failed(ended: Ended, run: TocRun, report: WorkloadReport | None) -> str:
+    if _was_stopped(ended, run):
+        return _workload_failed(report)
+    end = target_end(run)
+    if ended.returncode != TARGET_FAILED and not end:
+        return _workload_failed(report)
+    if report is not None and report.complete and report.state == "done":
+        return ""
+    how = f" ({end})" if end else ""
+    told = f" {report.error}" if report is not None and report.error else ""
+    return f"The recorded program failed{how}; the trace up to then is kept.{told}"
+
+
+def _attached_failed(ended: Ended, report: WorkloadReport | None) -> str:
+    if report is None or ended.interrupted:
+        return ""
+    if report.state == "failed":
+        return _workload_failed(report)
+    if any(step.phase == "steady" for step in report.steps):
+        return ""
+    return "The recording ended before the workload came to its steady phase."
+
+
+def _was_stopped(ended: Ended, run: TocRun) -> bool:
+    """Tell whether the recording was stopped, rather than by the end of its program."""
+    return (
+        ended.interrupted
+        or bool(ended.signals)
+        or ended.account.stop in {Stop.TIME_LIMIT, Stop.ASKED}
+        or run.end_reason in _STOPPED
+    )
+
+
+def _workload_failed(report: WorkloadReport | None) -> str:
+    if report is None or report.state != "failed":
+        return ""
+    return f"The workload failed; the trace up to then is kept. {report.error}".rstrip()
+
+
+def _odd_code(ended: Ended, *, launched: bool) -> str:
+    expected = {0, TARGET_FAILED} if launched else {0}
+    if ended.returncode in expected:
+        return ""
+    saved = ended.account.state is State.SAVED
+    if saved and (ended.signals or ended.interrupted):
+        return ""
+    how = "in an unknown way" if ended.returncode is None else f"with {ending(ended.returncode)}"
+    return f"xctrace ended {how}; what it saved can be opened and is kept."
+
+
+def _warning(text: str) -> str:
+    if UNSUPPORTED_COUNTERS.fits(0, text):
+        return no_counters(f"xctrace says: {text}")
+    return f"xctrace warns: {text}"

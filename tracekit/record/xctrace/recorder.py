@@ -1,0 +1,248 @@
+"""The recorder of a Mac: one recording with xctrace, checked before anyone relies on it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
+from tracekit.base.recording import Process, Recording, now
+from tracekit.record.guardian import Guardian, end_leftovers, meant
+from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.record.xctrace import exporting
+from tracekit.record.xctrace.attached_worker import AttachedWorker
+from tracekit.record.xctrace.attempts import Attempt, Manner, Means, Task, attempts, worker_report
+from tracekit.record.xctrace.claim import claimed
+from tracekit.record.xctrace.clock import align
+from tracekit.record.xctrace.command_line import record_line
+from tracekit.record.xctrace.counters import counter_warnings
+from tracekit.record.xctrace.family import Family
+from tracekit.record.xctrace.outcome import judge, nothing_came
+from tracekit.record.xctrace.rows import look_for_rows, without_rows
+from tracekit.record.xctrace.selection import Selection, select
+from tracekit.record.xctrace.staging import staging_warning
+from tracekit.record.xctrace.subject import Subject, about, early_end, subject_of
+from tracekit.record.xctrace.tool import Xctrace
+from tracekit.tables.toc import TocRun, read_toc
+from tracekit.workload.journal import WorkloadReport
+
+# Which processes have GPU intervals in a bundle; None where that cannot be told without an export.
+Named = Callable[[Path, TocRun], frozenset[int] | None]
+
+
+class XctraceRecorder:
+    """Records with Apple's xctrace; see docs/explanation/xctrace.md for what that takes.
+
+    `choose` says which tables to export, by Apple's names, of those that a recording has. `named`
+    looks into a bundle for whose work it holds, before anything is exported for that.
+    """
+
+    name = "xctrace"
+
+    def __init__(
+        self,
+        tool: Xctrace,
+        choose: exporting.Choose,
+        manner: Manner | None = None,
+        named: Named | None = None,
+    ) -> None:
+        self._tool = tool
+        self._choose = choose
+        self._manner = manner or Manner()
+        self._named = named or (lambda _bundle, _run: None)
+
+    def version(self) -> str:
+        """Return what `xctrace version` prints; the build in brackets is what counts."""
+        return self._tool.version.text
+
+    def record(self, request: Request, recording: Recording, progress: Progress) -> Recorded:
+        """Record the target into the run's bundle, and check that the bundle can be opened.
+
+        Raises:
+            UsageError: A template, an instrument, a program or a process does not exist.
+            ToolError: Nothing came of it; xctrace's own words say why.
+            RecordingError: The folder holds a bundle already.
+            InterruptedRunError: It was stopped before anything was recorded.
+        """
+        _check(recording)
+        selection = select(request, self._tool)
+        with claimed(recording, self._manner.premises) as claim:
+            task = Task(request, recording, Means(claim, self._manner, progress))
+            recorded = self._record(task, selection)
+        return replace(recorded, warnings=(*claim.warnings, *recorded.warnings))
+
+    def _record(self, task: Task, selection: Selection) -> Recorded:
+        began = now()
+        request = task.request
+        attempt, report = self._attempt(task, selection)
+        if report is not None:
+            end_leftovers(meant(report.pid, report.start))
+        try:
+            run = self._open(attempt, task)
+        except KeyboardInterrupt:
+            return _unchecked(request, attempt, report, began=began)
+        if isinstance(request.target, Launch) and run.target is not None:
+            end_leftovers(meant(run.target.pid))
+        recorded = _recorded(request, selection, attempt, run, report, began=began)
+        return self._verified(recorded, task, run)
+
+    def _verified(self, recorded: Recorded, task: Task, run: TocRun) -> Recorded:
+        """Look whether the target has rows, unless somebody waits for the end."""
+        pids = [one.pid for one in recorded.targets]
+        if recorded.interrupted or not pids:
+            return recorded
+        task.means.progress("looking for GPU work of the target")
+        tool = self._tool.guarded(task.means.claim.guardian)
+        try:
+            named = self._named(task.recording.bundle, run)
+            if named is None:
+                found = look_for_rows(tool, task.recording, run, pids, self._manner.verified)
+            else:
+                found = not named.isdisjoint(pids)
+        except KeyboardInterrupt:
+            return replace(recorded, interrupted=True)
+        if found is not False:
+            return replace(recorded, target_rows=found)
+        warnings = (*recorded.warnings, without_rows(task.recording, pids, named))
+        return replace(recorded, target_rows=False, warnings=warnings)
+
+    def _attempt(self, task: Task, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
+        request, recording, means = task.request, task.recording, task.means
+
+        def line(subject: Subject) -> tuple[str, ...]:
+            output = recording.target_output_file
+            return record_line(
+                self._tool, request, subject.target, selection,
+                bundle=recording.bundle, target_output=output,
+            )  # fmt: skip
+
+        target = request.target
+        if not isinstance(target, Warmed):
+            subject = subject_of(target)
+            return attempts(task, lambda: subject, line), worker_report(request)
+        with AttachedWorker(target, recording, means.progress, means.manner.worker) as worker:
+            attempt = attempts(task, worker.ready, line)
+        if worker.interrupted:
+            attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
+        return attempt, worker.report()
+
+    def export(
+        self,
+        recording: Recording,
+        progress: Progress,
+        *,
+        choose: exporting.Choose | None = None,
+        seen: exporting.Seen | None = None,
+    ) -> tuple[str, ...]:
+        """Export the TOC and tables, those of `choose` if it is given; return warnings.
+
+        Raises:
+            RecordingError: The run has no bundle.
+            ToolError: The bundle cannot be exported.
+        """
+        if not recording.bundle.exists():
+            raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
+        with Guardian(recording.folder) as guardian:
+            tool = self._tool.guarded(guardian)
+            warnings = exporting.export(
+                tool, recording, choose or self._choose, progress, seen or exporting.Seen()
+            )
+        self._manner.premises.put_away()
+        return warnings
+
+    def _open(self, attempt: Attempt, task: Task) -> TocRun:
+        recording = task.recording
+        why = f"There is no bundle at {recording.bundle}."
+        if recording.bundle.exists():
+            task.means.progress("checking the bundle")
+            try:
+                hope = not attempt.ended.killed
+                tool = self._tool.guarded(task.means.claim.guardian)
+                tool.toc(recording.bundle, recording.toc_file, patiently=hope)
+                runs = read_toc(recording.toc_file).runs
+            except TracekitError as error:
+                why = error.message
+            else:
+                if runs:
+                    return runs[-1]
+                why = f"{recording.bundle} holds no run."
+        if attempt.ended.interrupted:
+            raise InterruptedRunError("Stopped before anything was recorded.")
+        raise nothing_came(attempt.ended, attempt.argv, why, about(attempt.subject, attempt.ended))
+
+
+def _check(recording: Recording) -> None:
+    if recording.bundle.exists():
+        raise RecordingError(
+            f"{recording.bundle} exists already.", hint="Record into a new folder."
+        )
+
+
+def _recorded(
+    request: Request,
+    selection: Selection,
+    attempt: Attempt,
+    run: TocRun,
+    report: WorkloadReport | None,
+    *,
+    began: str,
+) -> Recorded:
+    launched = isinstance(request.target, Launch)
+    outcome = judge(attempt.ended, run, launched=launched, report=report)
+    return Recorded(
+        targets=_targets(request, run, attempt.family, report),
+        command_lines=_command_lines(request, attempt),
+        started=run.start_date or began,
+        ended=run.end_date or now(),
+        end_reason=_end_reason(attempt, run),
+        clock=align(run.start_date, report.anchors if report else ()),
+        interrupted=attempt.ended.interrupted,
+        failure=outcome.failure,
+        hint=report.hint if report is not None and outcome.failure else "",
+        warnings=(
+            *selection.warnings,
+            *outcome.warnings,
+            *counter_warnings(selection, run, outcome.warnings),
+            *staging_warning(attempt.left_staging),
+            *early_end(request.target, attempt.ended),
+        ),
+    )
+
+
+def _command_lines(request: Request, attempt: Attempt) -> tuple[tuple[str, ...], ...]:
+    target = request.target
+    return (target.launch.argv, attempt.argv) if isinstance(target, Warmed) else (attempt.argv,)
+
+
+def _end_reason(attempt: Attempt, run: TocRun) -> str:
+    if attempt.ended.finished and attempt.ended.signals and not attempt.ended.interrupted:
+        return "The target had ended, so xctrace was asked to stop"
+    return run.end_reason or attempt.ended.account.stop_line
+
+
+def _unchecked(
+    request: Request, attempt: Attempt, report: WorkloadReport | None, *, began: str
+) -> Recorded:
+    """Return what is known of a recording that was saved, but not looked into."""
+    return Recorded(
+        targets=_targets(request, TocRun(1), attempt.family, report),
+        command_lines=_command_lines(request, attempt),
+        started=began,
+        ended=now(),
+        end_reason=attempt.ended.account.stop_line,
+        interrupted=True,
+        warnings=("The bundle was saved, but not checked before someone asked to stop.",),
+    )
+
+
+def _targets(
+    request: Request, run: TocRun, family: Family, report: WorkloadReport | None
+) -> tuple[Process, ...]:
+    if run.target is not None:
+        first = run.target
+    elif isinstance(request.target, Attach):
+        first = Process(request.target.pid)
+    elif report is not None and report.pid:
+        first = Process(report.pid, report.process)
+    else:
+        return ()
+    return (first, *family.descendants(first.pid))

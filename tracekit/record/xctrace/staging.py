@@ -1,0 +1,114 @@
+"""The files in which xctrace stages a recording, and never removes."""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import save
+from tracekit.record.guardian.sizes import size
+from tracekit.record.xctrace.command import Run, run
+
+log = logging.getLogger(__name__)
+
+_ASKING = 30.0
+# Whether a process has a file open; None where that cannot be known.
+Open = Callable[[Path], bool | None]
+
+
+@dataclass(frozen=True)
+class StagingFile:
+    """One file of a recording of ours; `inode` tells it from a later one of its name."""
+
+    path: str
+    inode: int
+
+
+def staging_files() -> frozenset[Path]:
+    """Return the staging files of all recorders, in the folder for temporary files."""
+    return frozenset(staging_folder().glob("instruments*.ktrace"))
+
+
+def staging_folder() -> Path:
+    """Return the folder for temporary files."""
+    return Path(tempfile.gettempdir())
+
+
+def opened(path: Path, run: Run = run) -> bool | None:
+    """Ask `lsof` whether a process of this user has the file open; None if it cannot tell."""
+    try:
+        asked = run(("lsof", "-w", "-t", "--", str(path)), _ASKING)
+    except TracekitError:
+        return None
+    if asked.stdout.strip():
+        return True
+    return False if asked.returncode == 1 and not asked.stderr.strip() else None
+
+
+def remember(ledger: Path, paths: Iterable[Path]) -> None:
+    """Note that a recording of ours made these files, so that they may be removed later."""
+    new = {one for path in paths for one in _identify(path)}
+    if not new:
+        return
+    known = {*_known(ledger), *new}
+    save(ledger, sorted(known, key=lambda one: one.path))
+
+
+def sweep(ledger: Path, age: float, is_open: Open = opened) -> tuple[Path, ...]:
+    """Remove the files of the ledger that nobody needs any more; return those that are left.
+
+    A file goes when it has not changed for `age` seconds and no process has it open: services
+    of Instruments hold theirs for most of a minute after a recording was saved.
+    """
+    known = _known(ledger)
+    left = [one for one in known if not _removed(one, age, is_open)]
+    if left != known:
+        save(ledger, left)
+    return tuple(Path(one.path) for one in left)
+
+
+def staging_warning(left: frozenset[Path]) -> tuple[str, ...]:
+    """Say which staging files are still there."""
+    if not left:
+        return ()
+    names = ", ".join(str(path) for path in sorted(left))
+    megabytes = size(left) / 1e6
+    said = f"xctrace left {megabytes:.0f} MB of staging files behind, which may still be in use"
+    return (f"{said}: {names}. A later recording or export removes them.",)
+
+
+def _removed(one: StagingFile, age: float, is_open: Open) -> bool:
+    path = Path(one.path)
+    try:
+        state = path.lstat()
+        if state.st_ino != one.inode:
+            return True
+        if time.time() - state.st_mtime < age or is_open(path) is not False:
+            return False
+        path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        log.info("%s stays: %s", path, error.strerror)
+        return False
+    log.info("removed %s", path)
+    return True
+
+
+def _known(ledger: Path) -> list[StagingFile]:
+    try:
+        return msgspec.json.decode(ledger.read_bytes(), type=list[StagingFile])
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def _identify(path: Path) -> list[StagingFile]:
+    try:
+        return [StagingFile(str(path), path.lstat().st_ino)]
+    except OSError:
+        return []

@@ -1,0 +1,86 @@
+"""What this Xcode and its user have to record with, and what of it matters for Metal."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
+from tracekit.record.xctrace.templates.library import instruments_app, template_files
+from tracekit.record.xctrace.tool import Xctrace
+
+_NOTES = {METAL_SYSTEM_TRACE: "GPU work; the default of tracekit"}
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The templates as xctrace lists them, and where GPU counters come from.
+
+    Attributes:
+        xctrace: What `xctrace version` prints.
+        sections: Names of templates under the headings that xctrace prints, in order.
+        metal_system_trace: Whether the template that tracekit records with is among them.
+        gpu_counters: The instrument that records GPU counters; empty if there is none.
+        instruments_app: The Instruments of that Xcode; empty if it was not found.
+        files: Template files that were found; names of templates need no file.
+    """
+
+    xctrace: str
+    sections: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    metal_system_trace: bool = False
+    gpu_counters: str = ""
+    instruments_app: str = ""
+    files: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """One row for each template: its heading, its name, a note."""
+        return [
+            (heading, name, _NOTES.get(name, ""))
+            for heading, names in self.sections.items()
+            for name in names
+        ]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know besides."""
+        return (*_missing(self), _counters(self))
+
+
+def overview(tool: Xctrace, home: Path) -> Overview:
+    """Ask xctrace what there is; raise ToolError where it cannot answer."""
+    listing = tool.list_templates()
+    app = instruments_app(tool.path)
+    return Overview(
+        xctrace=tool.version.text,
+        sections=listing.sections,
+        metal_system_trace=METAL_SYSTEM_TRACE in listing.names,
+        gpu_counters=_counter_instrument(tool),
+        instruments_app=str(app or ""),
+        files=tuple(map(str, template_files(home, tool.path))),
+    )
+
+
+def _counter_instrument(tool: Xctrace) -> str:
+    if not tool.knows("record", "--instrument"):
+        return ""
+    return GPU_COUNTERS if GPU_COUNTERS in tool.list_instruments().names else ""
+
+
+def _missing(one: Overview) -> tuple[str, ...]:
+    if not one.sections:
+        return ("xctrace listed no template in a form that is known.",)
+    if not one.metal_system_trace:
+        return (f"{METAL_SYSTEM_TRACE} is not among them: this Xcode cannot record GPU work.",)
+    return ()
+
+
+def _counters(one: Overview) -> str:
+    if not one.gpu_counters:
+        return (
+            f"This Xcode has no instrument {GPU_COUNTERS}; counters come from a template file "
+            "that was saved in Instruments with a counter set, by --template PATH."
+        )
+    return (
+        f"GPU counters are no template: --counters on adds the instrument {GPU_COUNTERS}. Where "
+        "a chip rejects its counters, a template file with a counter set may help: "
+        "`tracekit templates make`."
+    )

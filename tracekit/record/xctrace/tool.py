@@ -1,0 +1,230 @@
+"""The tool: one method a subcommand. What a version can do is asked, never assumed."""
+
+import logging
+import re
+import shutil
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tracekit.base.errors import RecordingError, ToolError, TracekitError
+from tracekit.record.guardian import Guardian
+from tracekit.record.xctrace.command import Completed, Run, check, failure, guarded, run
+from tracekit.record.xctrace.problems import NO_DOCUMENT
+
+log = logging.getLogger(__name__)
+
+_BUILD = re.compile(r"\(([0-9A-Za-z]+)\)")
+_SECTION = re.compile(r"^== (.+) ==$")
+_SCHEMA = re.compile(r"[\w.-]+", re.ASCII)
+_BUILDS_OF_OTHER_XCODES = {17: 26}  # Apple skipped from 16 to 26; every other build agrees
+
+
+@dataclass(frozen=True)
+class Version:
+    """What `xctrace version` prints; only the build in brackets tells versions apart.
+
+    The number before the bracket is not monotonic: Xcode 26.3 prints 26.0, Xcode 26.6 prints
+    16.0.
+    """
+
+    text: str
+    build: str = ""
+
+    @property
+    def xcode(self) -> int | None:
+        """Xcode's major version, from the build; None where there is no build."""
+        digits = re.match(r"\d+", self.build)
+        if digits is None:
+            return None
+        major = int(digits.group())
+        return _BUILDS_OF_OTHER_XCODES.get(major, major)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What `xctrace list` prints: names under headings, in order."""
+
+    sections: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of all sections."""
+        return tuple(name for names in self.sections.values() for name in names)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a command, in seconds, and the pauses before each new try to export."""
+
+    answer: float = 60
+    export: float = 1800
+    pauses: tuple[float, ...] = (1, 2, 4, 8)
+
+
+PATIENCE = Patience()
+
+
+class Xctrace:
+    """Apple's `xctrace`, found at `path` and started through `run`."""
+
+    def __init__(self, path: str, run: Run = run, patience: Patience = PATIENCE) -> None:
+        self.path = path
+        self.run = run
+        self._patience = patience
+        self._help: dict[str, str] = {}
+
+    def guarded(self, guardian: Guardian) -> "Xctrace":
+        """Return the same tool, none of whose commands outlives tracekit."""
+        own = guarded(guardian) if self.run is run else self.run
+        return Xctrace(self.path, own, self._patience)
+
+    @cached_property
+    def version(self) -> Version:
+        """Ask for the version; raise ToolError where Xcode is not ready to be used."""
+        return read_version(self._ask("version").stdout.strip())
+
+    def help(self, command: str) -> str:
+        """Return the help of a subcommand, asked for once; how the command ends is no matter."""
+        if command not in self._help:
+            argv = (self.path, "help", command)
+            self._help[command] = self.run(argv, self._patience.answer).text
+        return self._help[command]
+
+    def knows(self, command: str, flag: str) -> bool:
+        """Tell whether the help of a subcommand names `flag`."""
+        return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", self.help(command)) is not None
+
+    def list_templates(self) -> Listing:
+        """Return the templates that this Xcode and its user have."""
+        return self._list("templates")
+
+    def list_instruments(self) -> Listing:
+        """Return the instruments that this Xcode has."""
+        return self._list("instruments")
+
+    def toc(self, bundle: Path, output: Path, *, patiently: bool = True) -> Path:
+        """Write the table of contents of `bundle` to `output`; raise ToolError if it cannot.
+
+        A bundle that is not ready is tried again, unless there is no hope: not `patiently`.
+        """
+        pauses = self._patience.pauses if patiently else ()
+        return self._export(bundle, output, pauses, "--toc")
+
+    def export_table(
+        self, bundle: Path, number: int, schema: str, output: Path, place: int | None = None
+    ) -> Path:
+        """Write one table of run `number` to `output`, whole or not at all.
+
+        `place` (1, 2 …) chooses among tables of the same schema. What was written before a
+        failure is kept beside it, with `.partial` appended to its name.
+
+        Raises:
+            ToolError: xctrace failed, or wrote something that is not XML.
+        """
+        if not _SCHEMA.fullmatch(schema):
+            raise ToolError(f"{schema!r} is not the name of a table and is not exported.")
+        nth = "" if place is None else f"[{place}]"
+        xpath = f'/trace-toc/run[@number="{number}"]/data/table[@schema="{schema}"]{nth}'
+        return self._export(bundle, output, self._patience.pauses, "--xpath", xpath)
+
+    def _ask(self, *words: str) -> Completed:
+        return check(self.run((self.path, *words), self._patience.answer))
+
+    def _list(self, what: str) -> Listing:
+        completed = self._ask("list", what)
+        listing = parse_listing(completed.stdout)
+        return listing if listing.names else parse_listing(completed.stderr)
+
+    def _export(self, bundle: Path, output: Path, pauses: tuple[float, ...], *what: str) -> Path:
+        partial = output.with_name(f"{output.name}.partial")
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(f"{output.parent} cannot be made: {error.strerror}.") from error
+        paths = ("--input", str(bundle.absolute()), "--output", str(partial.absolute()))
+        argv = (self.path, "export", *paths, *what)
+        completed = self._export_patiently(argv, partial, pauses)
+        if completed.returncode != 0:
+            raise failure(completed)
+        if not _starts_like_xml(partial):
+            raise ToolError(
+                f"xctrace wrote no XML to {partial}, though it ended well.",
+                hint=completed.text or "It said nothing.",
+            )
+        partial.replace(output)
+        return output
+
+    def _export_patiently(
+        self, argv: tuple[str, ...], partial: Path, pauses: tuple[float, ...]
+    ) -> Completed:
+        for pause in pauses:
+            completed = self._export_afresh(argv, partial)
+            if not _may_pass(completed):
+                return completed
+            log.info("the bundle cannot be exported yet; trying again in %g s", pause)
+            time.sleep(pause)
+        return self._export_afresh(argv, partial)
+
+    def _export_afresh(self, argv: tuple[str, ...], partial: Path) -> Completed:
+        partial.unlink(missing_ok=True)
+        return self.run(argv, self._patience.export)
+
+
+def read_version(text: str) -> Version:
+    """Find the build in what `xctrace version` printed; empty where there is none."""
+    build = _BUILD.search(text)
+    return Version(text, build.group(1) if build else "")
+
+
+def locate(run: Run = run, patience: Patience = PATIENCE) -> Xctrace:
+    """Find xctrace through `xcrun`; raise ToolError that says what is missing and what helps."""
+    found = check(run(("xcrun", "--find", "xctrace"), patience.answer))
+    path = found.stdout.strip()
+    if not path:
+        raise ToolError("`xcrun --find xctrace` ended well but named no path.")
+    return Xctrace(path, run, patience)
+
+
+def find_xctrace(run: Run = run) -> Xctrace | None:
+    """Return xctrace where it can be used, else None; starts nothing where there is no `xcrun`.
+
+    Where there is `xcrun` but no usable xctrace, the reason is logged as a warning; `locate`
+    raises it.
+    """
+    if shutil.which("xcrun") is None:
+        return None
+    try:
+        tool = locate(run)
+        log.debug("found %s at %s", tool.version.text, tool.path)
+    except TracekitError as error:
+        log.warning("xctrace cannot be used: %s %s", error.message, error.hint)
+        return None
+    return tool
+
+
+def parse_listing(text: str) -> Listing:
+    """Read names under `== Heading ==` lines; lines before the first heading are left out."""
+    sections: dict[str, list[str]] = {}
+    names: list[str] | None = None
+    for line in map(str.strip, text.splitlines()):
+        heading = _SECTION.match(line)
+        if heading:
+            names = sections.setdefault(heading.group(1), [])
+        elif line and names is not None:
+            names.append(line)
+    return Listing({heading: tuple(names) for heading, names in sections.items()})
+
+
+def _may_pass(completed: Completed) -> bool:
+    return completed.returncode != 0 and NO_DOCUMENT.fits(completed.returncode, completed.text)
+
+
+def _starts_like_xml(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return False
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<?xml", b"<trace-"))

@@ -1,5 +1,0 @@
-"""What other programs print of their own speed, so that it stands beside the trace."""
-
-from tracekit.throughput.output import keep_output, read_output, recognised
-
-__all__ = ["keep_output", "read_output", "recognised"]
