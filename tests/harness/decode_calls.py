@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tracekit.base import agreement
 from tracekit.base.agreement import as_float64
-from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernels
-from tracekit.msl.generated import Generated, generated
+from tracekit.lab.msl import Kernel, Order, Program, Statistics, compile_kernels
+from tracekit.lab.msl.generated import Generated, generated
 from tracekit.ops.attention import Plan, Problem, reference
 from tracekit.ops.attention.metal import paged_decode
 

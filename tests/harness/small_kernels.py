@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tracekit.msl import Kernel, Order, Program, Statistics, compile_kernel
+from tracekit.lab.msl import Kernel, Order, Program, Statistics, compile_kernel
 
 Array = NDArray[Any]
 

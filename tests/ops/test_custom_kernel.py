@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.msl.emulation import emulation
+from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.custom_kernel import LEAST_BUFFER, Source, needing_metal, padded
 
 MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))

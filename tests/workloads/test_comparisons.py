@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.msl.emulation import emulation
+from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention import DenseProblem
 from tracekit.workload.step import measured
 from tracekit.workload.workload import Step, find

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.msl.emulation import emulation
+from tracekit.lab.msl.emulation import emulation
 from tracekit.workload.step import measured
 from tracekit.workload.told import Span
 from tracekit.workload.workload import Step, find

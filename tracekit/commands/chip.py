@@ -9,11 +9,11 @@ import typer
 from tracekit.base.dtypes import ITEMSIZES, Dtype
 
 if TYPE_CHECKING:
+    from tracekit.lab.suggestion import DecodeShape
     from tracekit.machine.chips import Chip, Figure, ThisChip
     from tracekit.machine.roofline import Bound
     from tracekit.machine.triad import Bandwidth
     from tracekit.ops.traffic import Traffic
-    from tracekit.suggestion import DecodeShape
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -95,7 +95,7 @@ def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
 
 
 def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | None":
-    from tracekit.suggestion import DecodeShape
+    from tracekit.lab.suggestion import DecodeShape
 
     if dtype is None and not any(given.values()):
         return None
@@ -173,7 +173,7 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
 
 def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
     from tracekit.base.units import NOT_AVAILABLE, duration
-    from tracekit.suggestion import suggest
+    from tracekit.lab.suggestion import suggest
 
     for choice in suggest(shape, one.cores):
         value = NOT_AVAILABLE if choice.value is None else f"{choice.value:,}"
@@ -191,8 +191,8 @@ def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
 
 
 def _work(shape: "DecodeShape") -> "Traffic":
+    from tracekit.lab.suggestion import suggest
     from tracekit.ops.attention.traffic import traffic
-    from tracekit.suggestion import suggest
 
     block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
     assert block is not None
@@ -229,8 +229,8 @@ def _document(
     here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
+    from tracekit.lab.suggestion import suggest
     from tracekit.machine.roofline import ridge_of
-    from tracekit.suggestion import suggest
 
     one = here.chip
     document: dict[str, Any] = {

@@ -8,7 +8,7 @@ import typer
 from tracekit.commands import options
 
 if TYPE_CHECKING:
-    from tracekit.parity import Parity
+    from tracekit.lab.parity import Parity
 
 Quick = Annotated[bool, typer.Option("--quick", help="Only the short grid.")]
 Emulate = Annotated[bool, typer.Option("--emulate", help="Run the Metal kernels on the CPU.")]
@@ -50,7 +50,7 @@ def parity(
     """
     from tracekit import console
     from tracekit.base.outputs import writing
-    from tracekit.parity import GRID, available, chosen, document, named, run_parity
+    from tracekit.lab.parity import GRID, available, chosen, document, named, run_parity
     from tracekit.workload.calls import backend
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
@@ -80,8 +80,8 @@ def parity(
 def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit import console
     from tracekit.base.agreement import NORM
-    from tracekit.parity import repeat, rows
-    from tracekit.parity.document import COLUMNS
+    from tracekit.lab.parity import repeat, rows
+    from tracekit.lab.parity.document import COLUMNS
 
     cases = len({one.case for one in done.outcomes})
     console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
@@ -106,7 +106,7 @@ def _files(output: Path | None) -> list[Path]:
 def _save(done: "Parity", output: Path) -> None:
     from tracekit import console
     from tracekit.base.recording import save
-    from tracekit.parity import document
+    from tracekit.lab.parity import document
 
     save(output, document(done))
     console.show_written(output)
@@ -115,8 +115,8 @@ def _save(done: "Parity", output: Path) -> None:
 def _end(done: "Parity") -> None:
     from tracekit import console
     from tracekit.base.errors import InterruptedRunError
-    from tracekit.parity import repeat
-    from tracekit.parity.document import error_words
+    from tracekit.lab.parity import repeat
+    from tracekit.lab.parity.document import error_words
 
     for one in done.breaches:
         apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""

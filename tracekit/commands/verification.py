@@ -13,11 +13,11 @@ from tracekit.commands import kernel_options
 from tracekit.commands.signatures import Command, brought, signed
 
 if TYPE_CHECKING:
-    from tracekit.msl import Order
-    from tracekit.verification.check import Declared
-    from tracekit.verification.metal_file import Launch
-    from tracekit.verification.subject import Subject
-    from tracekit.verification.verdict import Verification
+    from tracekit.lab.msl import Order
+    from tracekit.lab.verification.check import Declared
+    from tracekit.lab.verification.metal_file import Launch
+    from tracekit.lab.verification.subject import Subject
+    from tracekit.lab.verification.verdict import Verification
 
 _METAL, _PYTHON, _ALL = ".metal", ".py", "all"
 _OF_METAL = (
@@ -56,8 +56,8 @@ def verify_kernel(
     parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
     is a defect, 3 that there is no compiler, or that it failed.
     """
-    from tracekit.msl import Order
-    from tracekit.verification.metal_file import Launch
+    from tracekit.lab.msl import Order
+    from tracekit.lab.verification.metal_file import Launch
 
     _require_fitting(subject, context)
     launch = Launch(
@@ -85,8 +85,8 @@ def _named(arguments: Sequence[str]) -> "Declared | None":
     """Return the check that a command line names, before it is parsed."""
     if not arguments:
         return None
-    from tracekit.msl.emulation import emulation
-    from tracekit.verification.check import load, shipped_check, shipped_names
+    from tracekit.lab.msl.emulation import emulation
+    from tracekit.lab.verification.check import load, shipped_check, shipped_names
 
     for word in arguments:
         if word in shipped_names():
@@ -134,9 +134,9 @@ def _subjects(
     subject: str, launch: "Launch", given: dict[str, Any], seed: int
 ) -> "Iterator[Subject]":
     """Return everything that is to be verified, made when its turn comes."""
-    from tracekit.verification.check import shipped_check, shipped_names
-    from tracekit.verification.emulated import check_subjects
-    from tracekit.verification.metal_file import metal_subject
+    from tracekit.lab.verification.check import shipped_check, shipped_names
+    from tracekit.lab.verification.emulated import check_subjects
+    from tracekit.lab.verification.metal_file import metal_subject
 
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     if subject.endswith(_METAL):
@@ -150,8 +150,8 @@ def _subjects(
 
 def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":
     from tracekit import console
-    from tracekit.verification.shown import case
-    from tracekit.verification.verify import verify
+    from tracekit.lab.verification.shown import case
+    from tracekit.lab.verification.verify import verify
 
     for one in subjects:
         with console.progress(case(one.name, one.parameters)):
@@ -162,8 +162,8 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
 def _show(found: "Iterator[Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
     from tracekit import console
-    from tracekit.verification.shown import in_full, in_short
-    from tracekit.verification.verify import NOT_PROVEN
+    from tracekit.lab.verification.shown import in_full, in_short
+    from tracekit.lab.verification.verify import NOT_PROVEN
 
     if as_json:
         everything = list(found)

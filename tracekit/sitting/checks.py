@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.parity.document import VERSION
+from tracekit.lab.parity.document import VERSION
 from tracekit.sitting.errors import ParityError
 from tracekit.sitting.prepared import Prepared
 from tracekit.sitting.program import Program, ending, last_words, run

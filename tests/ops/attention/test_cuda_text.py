@@ -9,7 +9,7 @@ import mlx.core as mx
 import pytest
 
 from cuda.translate import Translated, translate
-from tracekit.msl.generated import generated
+from tracekit.lab.msl.generated import generated
 from tracekit.ops.attention import Kernel, Plan, Problem, draw_problem, plan
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.norm import Problem as NormProblem

@@ -10,7 +10,7 @@ import pytest
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import needs_compiler
 from tracekit.base.errors import KernelError
-from tracekit.msl import Order, Program
+from tracekit.lab.msl import Order, Program
 from tracekit.ops.attention import Kernel, Plan, plan, traffic
 from tracekit.ops.attention.plan import HD_TILES
 from tracekit.ops.attention.prewarm import BLOCK_SIZES

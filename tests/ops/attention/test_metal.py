@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.msl.generated import Generated, generated
+from tracekit.lab.msl.generated import Generated, generated
 from tracekit.ops.attention import Kernel, Plan, Problem, draw_problem, plan, specializations
 from tracekit.ops.attention.metal import paged_decode, specialization_names
 

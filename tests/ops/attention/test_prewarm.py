@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.msl import emulation
+from tracekit.lab.msl import emulation
 from tracekit.ops.attention import draw_problem, paged_attention, prewarm, specializations
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]

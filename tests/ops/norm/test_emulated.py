@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.msl import Order, emulation
+from tracekit.lab.msl import Order, emulation
 from tracekit.ops.norm import Problem, draw_problem, error_of, fused_kernel, kernel_traffic
 from tracekit.ops.norm.metal import specialization_name, tile_of
 

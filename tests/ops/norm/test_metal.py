@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.msl.generated import generated
+from tracekit.lab.msl.generated import generated
 from tracekit.ops.norm import Problem, draw_problem, fused_kernel, kernel_traffic, specializations
 from tracekit.ops.norm.metal import Tile, specialization_name, tile_of
 

@@ -1,0 +1,205 @@
+"""The command: suites end to end, exit codes, files, bad input."""
+
+import csv
+import json
+import signal
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from bench_subjects import Hand, literal_subject
+from tracekit.base.errors import ToolError
+from tracekit.commands import bench
+from tracekit.lab.bench import SUBJECTS, Settings, Shape, run_bench
+
+Run = Callable[..., Any]
+SMALL = (
+    "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --active-blocks 2 "
+    "--queries 16 --rows 2 --dims 32 --out-dims 32 --dtype float32 --warmup 1 --budget 0.01 "
+    "--repetitions 6"
+).split()
+
+
+def subjects(table: str) -> list[str]:
+    """Return the subjects of tables in a file: below a title and a head, and before a blank."""
+    blocks = [block.splitlines() for block in table.split("\n\n") if block]
+    assert all(block[0].startswith("# ") for block in blocks)
+    assert {block[1].split("\t")[0] for block in blocks} == {"subject"}
+    return [line.split("\t")[0] for block in blocks for line in block[2:]]
+
+
+on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
+
+
+@on_the_cpu
+def test_all_suites_end_to_end(tracekit: Run, tmp_path: Path) -> None:
+    ran = tracekit(
+        *("bench", "--suite", "all", "-o", tmp_path / "results.json"),
+        *("--csv", tmp_path / "results.csv", *SMALL),
+    )
+    assert ran.code == 0, ran.err
+    plain = json.loads((tmp_path / "results.json").read_text())
+    measured = [row["name"] for row in plain["rows"] if row["state"] == "measured"]
+    assert [row["name"] for row in plain["rows"]] == [one.name for one in SUBJECTS]
+    assert len(measured) == len(SUBJECTS) - 3
+    assert subjects(ran.out) == measured
+    titles = [line.partition(";")[0] for line in ran.out.splitlines() if line.startswith("# ")]
+    assert titles == [
+        "# decode: 2 sequences of 32 tokens, 4 q heads, 2 kv heads of 64, blocks of 16, float32",
+        "# prefill: 16 tokens, 4 q heads, 2 kv heads of 64, float32",
+        "# append: 2 tokens a call, 4 q heads, 2 kv heads of 64, float32",
+        "# append-run: 32 tokens a call, 4 q heads, 2 kv heads of 64, float32",
+        "# norm: 2 rows, 32 to 32 elements, float32",
+    ]
+    assert all(len(row["micro"]["samples"]) == 6 for row in plain["rows"] if row["micro"])
+    assert plain["environment"]["backend"] == "cpu"
+    assert plain["settings"]["suite"] == "all"
+    lines = list(csv.DictReader((tmp_path / "results.csv").read_text().splitlines()))
+    assert len(lines) == len(SUBJECTS)
+    assert {line["gpu_ms"] for line in lines} == {""}
+    assert "All times are by the host's clock." in ran.err
+    assert "norm-fused is not available here: it is a Metal kernel" in ran.err
+    assert "cache-resident: paged" in ran.err
+    assert f"written: {tmp_path / 'results.json'}" in ran.err
+
+
+@on_the_cpu
+def test_one_suite_alone(tracekit: Run) -> None:
+    ran = tracekit("bench", "--suite", "attention", *SMALL)
+    assert ran.code == 0
+    assert subjects(ran.out) == [
+        *("paged", "sdpa", "sdpa-bshd", "gather-sdpa", "naive", "flash", "flash-naive"),
+    ]
+
+
+def test_json_instead_of_tables(tracekit: Run) -> None:
+    ran = tracekit("bench", "--suite", "norm", "--subject", "norm-separate", "--json", *SMALL)
+    plain = json.loads(ran.out)
+    assert [row["name"] for row in plain["rows"]] == ["norm-separate"]
+    assert plain["rows"][0]["macro"]["summary"]["count"] == 6
+
+
+def test_what_changes_how_mlx_works_is_kept(tracekit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLX_MAX_OPS_PER_BUFFER", "10")
+    ran = tracekit("bench", "--subject", "norm-separate", "--json", *SMALL)
+    environment = json.loads(ran.out)["environment"]
+    assert environment["variables"]["MLX_MAX_OPS_PER_BUFFER"] == "10"
+    assert environment["tracekit"] == version("tracekit")
+
+
+def test_the_words_of_the_workloads_are_understood(tracekit: Run) -> None:
+    small = [one.replace("--repetitions", "--repeats") for one in SMALL]
+    ran = tracekit("bench", "--subject", "paged", "--max-blocks", "4", "--json", *small)
+    plain = json.loads(ran.out)
+    assert plain["settings"]["repetitions"] == 6
+    assert plain["shape"]["max_blocks"] == 4
+
+
+def test_against_brings_the_other_subject_along(tracekit: Run) -> None:
+    ran = tracekit("bench", "--subject", "paged", "--against", "sdpa", "--json", *SMALL)
+    paged, sdpa = json.loads(ran.out)["rows"]
+    assert paged["against"]["other"] == "sdpa"
+    assert paged["against"]["low"] <= paged["against"]["median"] <= paged["against"]["high"]
+    assert paged["against"]["pairs"] == 6
+    assert sdpa["against"] is None
+
+
+def test_the_list_of_subjects_measures_nothing(tracekit: Run) -> None:
+    ran = tracekit("bench", "--list")
+    assert ran.code == 0
+    assert [line.split("\t")[0] for line in ran.out.splitlines()] == [one.name for one in SUBJECTS]
+
+
+def test_a_failing_subject_is_told_and_ends_in_three(capsys: pytest.CaptureFixture[str]) -> None:
+    hand = Hand()
+    subjects = [
+        literal_subject(hand, "broken", 10_000_000, fails_after=0),
+        literal_subject(hand, "sound", 10_000_000),
+    ]
+    done = run_bench(Shape(), Settings(), subjects=subjects, clock=hand.read)
+    bench._show(done)
+    with pytest.raises(ToolError, match=r"^1 of 2 subjects failed: broken\.$") as caught:
+        bench._end(done, [])
+    assert caught.value.exit_code == 3
+    shown = capsys.readouterr()
+    title, head, row, last = shown.out.splitlines()
+    assert title.startswith("# decode: 16 sequences of 1024 tokens, ")
+    assert head.startswith("subject\tcall, host clock\tMAD\tp95\t")
+    assert row.startswith("sound\t10 ms\t")
+    assert last == ""
+    assert "warning: broken failed: RuntimeError: the kernel is broken" in shown.err
+
+
+@on_the_cpu
+def test_scores_that_no_memory_holds_are_said_and_not_tried(tracekit: Run) -> None:
+    huge = "--head-dim 1 --queries 65536 --q-heads 512 --kv-heads 512".split()
+    ran = tracekit("bench", "--subject", "flash-naive", "--subject", "flash", *SMALL, *huge)
+    assert ran.code == 0
+    assert "flash-naive is not available here: its scores take 32 TiB, and " in ran.err
+    assert "flash is not available here: its scores take 32 TiB, and " in ran.err
+
+
+def test_an_interrupt_keeps_what_was_measured(tracekit: Run, tmp_path: Path) -> None:
+    timer = threading.Timer(1.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        ran = tracekit(
+            *("bench", "--subject", "norm-separate", "-o", tmp_path / "b.json", *SMALL),
+            *("--budget", "60", "--repetitions", "100000000"),
+        )
+    finally:
+        timer.cancel()
+    assert ran.code == 130
+    assert "The bench was interrupted." in ran.err
+    plain = json.loads((tmp_path / "b.json").read_text())
+    assert plain["interrupted"] is True
+    # On a slow machine it may come before the first sample.
+    assert [row["state"] for row in plain["rows"]] in ([], ["partial"])
+    kept = f"What was measured is in {tmp_path / 'b.json'}."
+    assert (kept if plain["rows"] else "Nothing was measured before.") in ran.err
+
+
+@on_the_cpu
+def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> None:
+    ran = tracekit("bench", "--tune", "-o", tmp_path / "t.json", *SMALL)
+    assert ran.code == 0
+    title, head, *rows, last = ran.out.splitlines()
+    assert title == "# launches: 2 sequences of 32 tokens, 4 q heads, 2 kv heads of 64, float32"
+    assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of quickest"]
+    assert {line.split("\t")[0] for line in rows} == {"block 16", "block 32"}
+    assert last == ""
+    assert "Not swept: threadgroup, HD_TILE and partitions" in ran.err
+    assert json.loads((tmp_path / "t.json").read_text())["kind"] == "tuning"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("--suite attentions", 2, "Did you mean attention?"),
+        ("--subject spda", 2, "Did you mean sdpa?"),
+        ("--suite norm --against sdpa", 2, "There is no subject 'sdpa'."),
+        ("-o results.txt", 2, "ends neither in .json nor in .csv"),
+        ("--csv results.json", 2, "--csv writes a file that ends in .csv"),
+        ("--tune --csv t.csv", 2, "--tune writes JSON only."),
+        ("--tune -o t.csv", 2, "--tune writes JSON only."),
+        ("--tune --subject paged", 2, "--tune takes no --subject and no --against"),
+        ("--tune --against sdpa", 2, "--tune takes no --subject and no --against"),
+        ("--q-heads 5", 2, "5 q heads cannot be shared out among 8 kv heads."),
+        ("--active-blocks 4 --max-blocks 2", 2, "--active-blocks must not exceed --max-blocks."),
+        ("-o /proc/nowhere/results.json", 3, "cannot be written"),
+        ("--batch 4096 --active-blocks 65536", 2, "GB are free"),
+        ("--budget 0", 2, "0.001"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_measured(
+    tracekit: Run, arguments: str, code: int, said: str
+) -> None:
+    ran = tracekit("bench", *arguments.split())
+    assert ran.code == code
+    assert said in ran.err
+    assert ran.out == ""

@@ -1,0 +1,96 @@
+"""The subjects that are Metal kernels, run on the CPU: what a Mac would measure."""
+
+import shutil
+
+import mlx.core as mx
+import pytest
+
+from fake_metal import FakeMetal, microseconds
+from tracekit.base.agreement import BOUNDS
+from tracekit.lab.bench import Shape
+from tracekit.lab.bench.gpu import GpuClock
+from tracekit.lab.bench.inputs import Cache, Inputs
+from tracekit.lab.bench.subject import Launched
+from tracekit.lab.bench.subjects.decode import Choice, paged
+from tracekit.lab.bench.subjects.norm import fused
+from tracekit.lab.msl import emulation
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to run Metal on the CPU"),
+    pytest.mark.usefixtures("compiled_kernels"),
+]
+SHAPE = Shape(
+    batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, rows=3, dims=32,
+    out_dims=32, dtype="float16",
+)  # fmt: skip
+
+
+def inputs() -> Inputs:
+    return Inputs(SHAPE, Cache(1 << 10, "a test"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "launched", "dispatches"),
+    [
+        (Choice(), Launched("grouped", 256, 8, 1), 1),
+        (Choice(hd_tile=16, threadgroup=64, partitions=2), Launched("grouped", 64, 16, 2), 2),
+        (Choice("per-head"), Launched("per-head", 256, None, 1), 1),
+        (Choice("barriers"), Launched("barriers", 128, None, 1), 1),
+    ],
+)
+def test_a_paged_kernel_is_prepared_with_its_launch_and_is_right(
+    choice: Choice, launched: Launched, dispatches: int
+) -> None:
+    there = inputs()
+    with emulation() as log:
+        made = paged(there, choice, device="metal")
+        before = len(log.launches)
+        mx.eval(made.chain(2))
+        made.step.wait(made.step.submit())
+        assert len(log.launches) - before == 3 * dispatches
+    assert made.launched == launched
+    assert made.step.dispatches == dispatches
+    assert made.error is not None
+    assert made.error <= BOUNDS["float16"]
+
+
+def test_a_kernel_that_reads_rows_again_states_it() -> None:
+    with emulation():
+        once = paged(inputs(), device="metal").step
+        again = paged(inputs(), Choice("per-head"), device="metal").step
+    rows = 2 * 2 * 48 * 2 * 64 * 2
+    assert again.bytes_read - once.bytes_read == rows
+    assert again.bytes_unique == once.bytes_unique
+
+
+def test_a_chain_of_kernels_gives_what_a_chain_of_operations_gives() -> None:
+    there = inputs()
+    with emulation():
+        ours = paged(there, device="metal").chain(3)
+        mx.eval(ours)
+    theirs = paged(there, device="cpu").chain(3)
+    assert mx.allclose(ours, theirs, atol=2e-3)
+
+
+def test_gpu_time_is_of_the_very_kernels_that_are_prepared() -> None:
+    metal = FakeMetal(times=microseconds(25))
+    with emulation():
+        made = paged(inputs(), Choice(partitions=2), device="metal")
+    found = GpuClock(metal).measure(made)
+    assert [round(one.median) for one in found.dispatches] == [25_000, 25_000]
+    names = [one.function.split("__")[0] for one in found.dispatches]
+    assert names == ["custom_kernel_paged_decode", "custom_kernel_paged_merge"]
+    # Both sets of inputs take turns.
+    queries = [one.bound[0].contents for one in metal.committed[0].dispatches[:4]]
+    assert queries[0] == queries[2] != queries[1] == queries[3]
+
+
+def test_the_fused_norm_is_prepared_with_its_launch_and_is_right() -> None:
+    with emulation():
+        made = fused(inputs(), device="metal")
+        mx.eval(made.chain(2))
+    assert made.error is not None
+    assert made.error <= BOUNDS["float16"]
+    assert made.launched == Launched("rmsnorm_linear")
+    (found,) = GpuClock(FakeMetal(times=microseconds(25))).measure(made).dispatches
+    assert found.function.startswith("custom_kernel_rmsnorm_linear__float16_t_")

@@ -1,0 +1,261 @@
+"""Every subject on a small shape: right, and with the bytes and operations that it states."""
+
+from collections.abc import Callable
+
+import mlx.core as mx
+import pytest
+
+from fake_metal import FakeMetal, microseconds
+from tracekit.base.agreement import BOUNDS
+from tracekit.base.errors import UsageError
+from tracekit.lab.bench import SUBJECTS, Prepared, Shape, Subject, Unavailable, chosen
+from tracekit.lab.bench.gpu import GpuClock
+from tracekit.lab.bench.inputs import Cache, Inputs
+from tracekit.lab.bench.subject import Launched
+from tracekit.lab.bench.subjects.decode import Choice, paged, planned
+from tracekit.ops.attention import attend
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import plan
+from tracekit.workload.step import Step
+
+SMALL = Shape(
+    batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, queries=24,
+    rows=3, dims=32, out_dims=32, dtype="float32",
+)  # fmt: skip
+KERNELS = {"paged-per-head", "paged-barriers", "norm-fused"}
+BY_NAME = {one.name: one for one in SUBJECTS}
+on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
+
+
+def inputs(**sizes: object) -> Inputs:
+    return Inputs(Shape(**{**vars(SMALL), **sizes}), Cache(1 << 10, "a test"))
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_every_subject_is_right(subject: Subject, dtype: str) -> None:
+    try:
+        made = subject.prepare(inputs(dtype=dtype))
+    except Unavailable as why:
+        assert subject.name in KERNELS
+        assert "no Metal" in str(why)  # noqa: PT017
+        return
+    if subject.suite == "cache":
+        assert made.error is None
+    else:
+        assert made.error is not None
+        assert 0 < made.error <= BOUNDS[dtype]
+
+
+@pytest.mark.parametrize("subject", [one for one in SUBJECTS if one.name not in KERNELS])
+def test_steps_and_chains_of_any_length_can_be_evaluated(subject: Subject) -> None:
+    made = subject.prepare(inputs())
+    for calls in (1, 2, 5):
+        made.step.wait(made.chain(calls))
+    made.step.wait(made.step.submit())
+    assert made.step.tokens > 0
+    assert made.working_set > 0
+    assert made.launched == Launched()
+
+
+@pytest.mark.parametrize("name", ["paged", "sdpa", "sdpa-bshd", "gather-sdpa", "naive"])
+def test_ragged_lengths_are_right_too(name: str) -> None:
+    made = BY_NAME[name].prepare(inputs(ragged=True, batch=5, seed=3))
+    assert made.error is not None
+    assert made.error <= BOUNDS["float32"]
+
+
+@pytest.mark.parametrize("name", ["sdpa", "sdpa-bshd", "gather-sdpa", "naive"])
+def test_all_of_decode_give_the_same(name: str) -> None:
+    there = inputs()
+    ours = BY_NAME[name].prepare(there).chain(3)
+    theirs = BY_NAME["paged"].prepare(there).chain(3)
+    assert mx.allclose(ours, theirs, atol=1e-5)
+
+
+def test_calls_of_a_chain_go_on_with_the_result_before() -> None:
+    there = inputs()
+    first, second = there.problems[:2]
+    expected = attend(first, scale=there.shape.scale)
+    expected = attend(type(second)(expected, *list(vars(second).values())[1:]), scale=1 / 8)
+    assert mx.allclose(BY_NAME["sdpa"].prepare(there).chain(2), expected, atol=1e-5)
+
+
+def test_dense_attention_states_its_padding() -> None:
+    sizes = {"ragged": True, "batch": 5, "seed": 3}
+    there = inputs(**sizes)
+    assert sum(there.lens) < 5 * 48
+    row = 2 * 2 * 64 * 4
+    dense = BY_NAME["sdpa"].prepare(there).step.bytes_unique
+    exact = traffic_of(BY_NAME["paged"].prepare(there).step)
+    tokens = -(-there.longest // 16) * 16 * 5
+    assert dense - 5 * 4 * 64 * 4 - 5 * 4 - 5 * 4 * -(-there.longest // 16) == tokens * row
+    assert exact < dense
+
+
+def traffic_of(step: Step) -> int:
+    return step.bytes_unique
+
+
+def test_gathering_moves_all_keys_and_values_twice_more() -> None:
+    there = inputs()
+    dense, gather = (BY_NAME[name].prepare(there).step for name in ("sdpa", "gather-sdpa"))
+    moved = 2 * 2 * 48 * 2 * 64 * 4
+    assert gather.bytes_read - dense.bytes_read == moved
+    assert gather.bytes_written - dense.bytes_written == moved
+
+
+def test_appending_a_row_writes_only_that() -> None:
+    made = BY_NAME["append"].prepare(inputs())
+    assert made.step.bytes_written == 2 * 2 * 2 * 64 * 4
+    concat = BY_NAME["append-concat"].prepare(inputs())
+    assert concat.step.bytes_written == (48 + 1) * 2 * 2 * 2 * 64 * 4
+
+
+def test_what_is_appended_is_in_its_page() -> None:
+    there = inputs()
+    problem, made = there.problems[0], BY_NAME["append"].prepare(there)
+    keys, _ = made.chain(18)
+    tables, row = problem.block_tables, mx.random.normal((2, 2, 64), key=mx.random.key(0))
+    for token in (0, 15, 16, 17):
+        assert mx.array_equal(keys[tables[:, token // 16], token % 16], row)
+    untouched = tables[:, 1]
+    assert mx.array_equal(keys[untouched, 2], problem.k_pages[untouched, 2])
+
+
+def test_norm_calls_that_cannot_be_chained_say_so() -> None:
+    assert BY_NAME["norm-separate"].prepare(inputs()).chained
+    wide = BY_NAME["norm-separate"].prepare(inputs(out_dims=40))
+    assert not wide.chained
+    assert [one.shape for one in wide.chain(2)] == [(3, 40), (3, 40)]
+
+
+def test_a_small_cache_takes_two_sets_and_a_large_one_more() -> None:
+    assert Inputs(SMALL, Cache(1, "")).sets == 2
+    pool = 2 * 2 * 3 * 16 * 2 * 64 * 4
+    assert Inputs(SMALL, Cache(pool, "")).sets == 4
+    assert Inputs(SMALL, Cache(100 * pool, "")).sets == 8
+    assert Inputs(SMALL, Cache(None, "")).sets == 8
+
+
+def test_sets_hold_different_contents_in_different_pages() -> None:
+    first, second = inputs().problems[:2]
+    assert not mx.array_equal(first.k_pages, second.k_pages)
+    assert not mx.array_equal(first.block_tables, second.block_tables)
+
+
+@pytest.mark.parametrize(
+    ("cache", "working_set", "fits"),
+    [
+        (Cache(100, ""), 100, True),
+        (Cache(100, ""), 101, False),
+        (Cache(None, ""), 96 << 20, None),
+        (Cache(None, ""), (96 << 20) + 1, False),
+    ],
+)
+def test_whether_a_cache_holds_the_inputs(
+    cache: Cache, working_set: int, fits: bool | None
+) -> None:
+    assert cache.holds(working_set) is fits
+
+
+@on_the_cpu
+def test_a_launch_cannot_be_chosen_where_mlx_chooses() -> None:
+    with pytest.raises(Unavailable, match="no Metal on this machine"):
+        paged(inputs(), Choice(hd_tile=16))
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "choice", "said"),
+    [
+        (72, Choice(), "The Metal kernel has no head size 72; it has 64, 80, 96, 128, 256"),
+        (64, Choice(hd_tile=4), "There is no HD_TILE of 4; there are 8 and 16"),
+        (64, Choice("per-head", partitions=2), 'The kernel "per-head" has neither tiles'),
+    ],
+)
+def test_a_kernel_that_is_not_made_for_a_shape_says_so(
+    head_dim: int, choice: Choice, said: str
+) -> None:
+    with pytest.raises(Unavailable) as caught:
+        planned(inputs(head_dim=head_dim).problems[0], choice, 48)
+    assert str(caught.value).startswith(said)
+
+
+def prepared(there: Inputs, launch: Callable[[int], mx.array] | None) -> Prepared:
+    step = Step(submit=lambda: None, wait=lambda _: None, backend="metal")
+    return Prepared(step, lambda _: None, 1, len(there.problems), 48, launch=launch)
+
+
+def test_gpu_time_of_a_kernel_comes_from_a_queue_of_our_own() -> None:
+    there = inputs()
+    how = plan(there.problems[0], partitions=2)
+
+    def launch(number: int) -> mx.array:
+        return paged_decode(there.problems[number], scale=0.1, how=how)
+
+    found = GpuClock(FakeMetal(times=microseconds(40))).measure(prepared(there, launch))
+    assert [round(one.median) for one in found.dispatches] == [40_000, 40_000]
+    assert found.dispatches[0].function.startswith("custom_kernel_paged_decode__float_64_16_")
+    assert found.dispatches[0].most_threads == 1024
+    assert found.reason == ""
+
+
+def test_gpu_time_that_cannot_be_had_is_a_reason() -> None:
+    there = inputs()
+
+    def launch(number: int) -> mx.array:
+        return paged_decode(there.problems[number], scale=0.1)
+
+    zeros = FakeMetal(times=lambda _: (0.0, 0.0))
+    found = GpuClock(zeros).measure(prepared(there, launch))
+    assert found.dispatches == ()
+    assert found.reason == "GPU time is not available, because the GPU's clock gave zeros."
+
+
+@on_the_cpu
+def test_operations_of_mlx_have_no_gpu_time_on_a_cpu() -> None:
+    found = GpuClock().measure(prepared(inputs(), None))
+    assert found.reason == "GPU time is not available, because MLX runs on the CPU here."
+
+
+def test_names_are_unique_and_every_family_has_one_naive_subject_at_most() -> None:
+    assert len(BY_NAME) == len(SUBJECTS)
+    for family in {one.family for one in SUBJECTS}:
+        assert sum(one.naive for one in SUBJECTS if one.family == family) <= 1
+
+
+def test_suites_and_subjects_are_found_by_name() -> None:
+    assert {one.suite for one in chosen("all")} == {"attention", "cache", "norm"}
+    assert [one.name for one in chosen("norm", ["norm-separate"])] == ["norm-separate"]
+
+
+@pytest.mark.parametrize(
+    ("suite", "names", "said", "hint"),
+    [
+        ("attentions", [], "There is no suite 'attentions'.", "Did you mean attention?"),
+        ("all", ["spda"], "There is no subject 'spda'.", "Did you mean sdpa?"),
+        ("norm", ["sdpa"], "There is no subject 'sdpa'.", "There are: norm-fused"),
+        ("xyz", [], "There is no suite 'xyz'.", "There are: attention, cache, norm, all."),
+    ],
+)
+def test_a_name_that_is_not_there_gets_the_nearest(
+    suite: str, names: list[str], said: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        chosen(suite, names)
+    assert caught.value.message == said
+    assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"batch": 0}, "The batch of a bench must be at least 1; it is 0."),
+        ({"max_blocks": 2}, "A sequence cannot use 3 blocks of 2."),
+        ({"q_heads": 5}, "5 q heads cannot be shared out among 2 kv heads."),
+    ],
+)
+def test_sizes_that_contradict_each_other_are_refused(sizes: dict[str, int], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        inputs(**sizes)
+    assert caught.value.message == said

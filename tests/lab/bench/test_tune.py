@@ -1,0 +1,153 @@
+"""Sweeps: what is swept, how it is ranked, and what a tie is."""
+
+import itertools
+
+import mlx.core as mx
+import pytest
+
+from tracekit.lab.bench import Shape, tune, tuning_document, words
+from tracekit.lab.bench.document import Row, Timing
+from tracekit.lab.bench.gpu import GpuClock
+from tracekit.lab.bench.measure import Effort
+from tracekit.lab.bench.statistics import summarize
+from tracekit.lab.bench.subjects.decode import Choice
+from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked
+
+SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
+on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")
+
+
+def row(name: str, *samples: float) -> Row:
+    timing = Timing(samples, 1, summarize(samples))
+    return Row(name, "decode", "measured", micro=timing, macro=timing)
+
+
+def standing(*rows: Row) -> dict[str, Ranked]:
+    found = ranked(rows, {one.name: Candidate(16) for one in rows})
+    return {one.row.name: one for one in found}
+
+
+def test_without_metal_only_the_size_of_a_page_is_swept() -> None:
+    assert [one.name for one in candidates(SHAPE, "cpu")] == ["block 16", "block 32", "block 64"]
+
+
+def test_a_page_that_does_not_divide_the_context_is_left_out() -> None:
+    odd = Shape(batch=1, block_size=16, active_blocks=3)
+    assert [one.block_size for one in candidates(odd, "cpu")] == [16]
+    none = Shape(batch=1, block_size=5, active_blocks=3)
+    assert [one.block_size for one in candidates(none, "cpu")] == [5]
+
+
+def test_on_metal_every_combination_is_swept() -> None:
+    swept = candidates(Shape(block_size=32, active_blocks=32), "metal")
+    assert len({one.name for one in swept}) == len(swept) == 3 * 4 * 2 * 4
+    assert "block 32, TG 256, HD_TILE 8, partitions 4" in {one.name for one in swept}
+    assert {one.choice.kernel for one in swept} == {"grouped"}
+
+
+def test_a_short_context_is_not_split_into_less_than_a_page() -> None:
+    swept = candidates(SHAPE, "metal")
+    assert {one.choice.partitions for one in swept} == {1, 2, 4}
+
+
+def test_launches_are_ranked_by_their_median() -> None:
+    found = standing(row("slow", *[30.0] * 8), row("quick", *[10.0] * 8), row("mid", *[20.0] * 8))
+    assert list(found) == ["quick", "mid", "slow"]
+    assert found["quick"].behind is None
+    slow = found["slow"].behind
+    assert slow is not None
+    assert (slow.median, slow.low, slow.high) == (3.0, 3.0, 3.0)
+    assert not found["slow"].tied
+
+
+def test_a_launch_whose_interval_holds_one_is_a_tie() -> None:
+    quick = row("quick", 10, 10, 10, 10, 10, 10, 10, 10)
+    near = row("near", 9, 11, 12, 9, 11, 12, 11, 9)
+    found = standing(quick, near)
+    assert found["near"].tied
+    behind = found["near"].behind
+    assert behind is not None
+    assert behind.low is not None
+    assert behind.low < 1
+
+
+def test_too_few_samples_for_an_interval_are_a_tie() -> None:
+    assert standing(row("quick", 1, 1), row("slow", 2, 2))["slow"].tied
+
+
+def test_nothing_measured_ranks_nothing() -> None:
+    assert ranked([Row("gone", "decode", "failed", "why")], {}) == ()
+
+
+@on_the_cpu
+def test_a_sweep_on_the_cpu_measures_and_says_what_has_no_meaning_there() -> None:
+    done = tune(SHAPE, Effort(1, 6, 0.001))
+    assert {one.candidate.block_size for one in done.ranked} == {16, 32, 64}
+    assert done.without_meaning == MEANINGLESS
+    assert done.failed == ()
+    head, rows = words.ranking(done)
+    assert head == ("launch", "call, host clock", "MAD", "x of quickest")
+    assert rows[0][-1] == "quickest"
+    remarks = list(words.tuning_remarks(done))
+    assert any(one.startswith("Not swept: threadgroup, HD_TILE") for one in remarks)
+    assert any(one.startswith("Rule of thumb for Apple GPUs: block_size") for one in remarks)
+    plain = tuning_document(done)
+    assert plain["kind"] == "tuning"
+    assert len(plain["ranked"][0]["row"]["micro"]["samples"]) == 6
+
+
+def test_a_stopped_sweep_keeps_its_samples_and_takes_no_gpu_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_gpu: list[object] = []
+    monkeypatch.setattr(GpuClock, "measure", lambda _, prepared: asked_gpu.append(prepared))
+    reads = itertools.count()
+
+    def clock() -> int:
+        number = next(reads)
+        if number > 9:  # 4 to warm up, 4 of a round, and into the next one
+            raise KeyboardInterrupt
+        return number * 20_000_000
+
+    done = tune(SHAPE, Effort(1, 6, 1000), asked=[Candidate(16)], clock=clock)
+    assert done.interrupted
+    (row,) = (one.row for one in done.ranked)
+    assert (row.state, row.reason, row.block_size) == ("partial", "the bench was interrupted", 16)
+    assert row.micro is not None
+    assert len(row.micro.samples) == 1
+    assert asked_gpu == []
+
+
+def test_a_sweep_that_is_stopped_at_the_gpu_keeps_its_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GpuClock, "measure", stop)
+    done = tune(SHAPE, Effort(1, 6, 0.001), asked=[Candidate(16), Candidate(32)])
+    assert done.interrupted
+    assert {one.row.block_size for one in done.ranked} == {16, 32}
+    assert {len(one.row.micro.samples) for one in done.ranked if one.row.micro} == {6}
+
+
+@on_the_cpu
+def test_a_launch_that_cannot_be_had_is_said_and_the_others_are_ranked() -> None:
+    asked = [Candidate(16), Candidate(16, Choice("grouped", 8, 256, 1))]
+    done = tune(SHAPE, Effort(1, 6, 0.001), asked=asked)
+    assert [one.candidate.name for one in done.ranked] == ["block 16"]
+    (failed,) = done.failed
+    assert failed.name == "block 16, TG 256, HD_TILE 8, partitions 1"
+    assert "MLX finds no Metal" in failed.reason
+    assert any("failed: Unavailable" in one for one in words.tuning_remarks(done))
+
+
+def test_a_tie_is_said_in_the_ranking() -> None:
+    found = ranked(
+        [row("quick", *[10.0] * 8), row("near", 9, 11, 12, 9, 11, 12, 11, 9)],
+        {"quick": Candidate(16), "near": Candidate(32)},
+    )
+    _, rows = words.ranking(Tuning(SHAPE, found, (), ()))
+    assert rows[0][-1] == "quickest"
+    assert rows[1][0] == "block 32"
+    assert rows[1][-1].endswith("(a tie)")

@@ -1,0 +1,65 @@
+"""From a call of MLX's to GPU time: the kernel's real text on a Metal that computes nothing."""
+
+import mlx.core as mx
+import pytest
+
+from fake_metal import Device, FakeMetal, microseconds
+from tracekit.base.errors import ToolError
+from tracekit.lab.metal_queue import Protocol, time_kernels
+from tracekit.ops.attention import Problem, draw_problem
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import plan
+
+
+def problem(seed: int) -> Problem:
+    return draw_problem(
+        [100, 20], q_heads=4, kv_heads=2, head_dim=64, block_size=16, max_blocks=8,
+        dtype=mx.bfloat16, seed=seed,
+    )  # fmt: skip
+
+
+def test_each_kernel_of_a_call_is_timed_alone() -> None:
+    metal, drawn = FakeMetal(times=microseconds(30)), problem(0)
+    how = plan(drawn, partitions=2)
+    timed = time_kernels([lambda: paged_decode(drawn, scale=0.1, how=how)], metal)
+    assert [one.launch.source.name for one in timed] == ["paged_decode", "paged_merge"]
+    assert [round(one.time.median) for one in timed] == [30_000, 30_000]
+    assert len(metal.committed) == 12
+    functions = [one.pipeline.function for one in timed]
+    for (source, fast), function in zip(metal.compiled, functions, strict=True):
+        assert not fast
+        assert source.index("struct Limits") < source.index(f"void {function}(")
+    decode = metal.committed[0].dispatches[0]
+    assert decode.grid == (how.threadgroup * 2, 2, 2)
+    assert decode.threadgroup == (how.threadgroup, 1, 1)
+    assert sorted(decode.bound) == list(range(10))
+
+
+def test_inputs_take_turns() -> None:
+    metal, drawn = FakeMetal(), [problem(0), problem(1)]
+    how = plan(drawn[0], partitions=1)
+    calls = [lambda one=one: paged_decode(one, scale=0.1, how=how) for one in drawn]
+    time_kernels(calls, metal, Protocol(0, 1, 4))
+    queries = [one.bound[0].contents for one in metal.committed[0].dispatches]
+    assert queries[0] == queries[2]
+    assert queries[1] == queries[3]
+    assert queries[0] != queries[1]
+
+
+def test_a_call_without_kernels_of_ours_has_no_gpu_time() -> None:
+    with pytest.raises(ToolError, match=r"launches no kernel of `mx\.fast\.metal_kernel`"):
+        time_kernels([lambda: mx.zeros(3)], FakeMetal())
+
+
+@pytest.mark.parametrize("kind", [AttributeError, TypeError, ValueError])
+def test_a_call_that_this_pyobjc_takes_otherwise_is_a_reason(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise kind("expected 2 arguments, got 3")
+
+    monkeypatch.setattr(Device, "newBufferWithBytes_length_options_", refuse)
+    drawn = problem(0)
+    how = plan(drawn, partitions=1)
+    with pytest.raises(ToolError, match=r"^GPU time is not available, .*: expected 2 arguments"):
+        time_kernels([lambda: paged_decode(drawn, scale=0.1, how=how)], FakeMetal())

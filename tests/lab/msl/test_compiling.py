@@ -1,0 +1,187 @@
+"""Compilers that are missing or fail, and what is kept of those that work."""
+
+import os
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from small_kernels import kernel, needs_compiler
+from tracekit.base.errors import KernelError, ToolError
+from tracekit.lab.msl import Kernel, Program, compile_kernel, compile_kernels
+from tracekit.lab.msl.kept import cache_folder
+
+SIZES = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
+SIMPLE = "out[i] = 7;"
+
+
+def answer(program: Program) -> list[float]:
+    out = np.zeros(4, np.float32)
+    program.run({"out": out}, **SIZES)
+    return out.tolist()
+
+
+def simple(body: str = SIMPLE) -> Kernel:
+    return kernel(body, "device float* out")
+
+
+def test_without_a_compiler_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(ToolError, match="takes a C\\+\\+ compiler, and there is none") as caught:
+        compile_kernel(simple())
+    assert "clang 16" in caught.value.hint or "xcode-select" in caught.value.hint
+
+
+def test_a_compiler_that_was_asked_for_is_named_when_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(ToolError, match="'nonesuch'"):
+        compile_kernel(simple(), compiler="nonesuch")
+    monkeypatch.setenv("CXX", "nonesuch-2 -m64")
+    with pytest.raises(ToolError, match="'nonesuch-2'"):
+        compile_kernel(simple())
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "says"),
+    [
+        ("exit 3", ToolError, "does not say its version: status 3"),
+        ("[ $1 = --version ] && echo g++ 1 && exit 0; echo out of memory >&2; exit 1",
+         ToolError, "out of memory"),
+        ("[ $1 = --version ] && echo g++ 1 && exit 0; exit 9", ToolError, "status 9, silently"),
+    ],
+)  # fmt: skip
+def test_a_compiler_that_fails_is_quoted(
+    tmp_path: Path, script: str, error: type[ToolError], says: str
+) -> None:
+    fake = tmp_path / "c++"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    with pytest.raises(error, match=says):
+        compile_kernel(simple(), compiler=str(fake))
+
+
+@pytest.fixture
+def folder(compiled_kernels: Path) -> Path:
+    return compiled_kernels
+
+
+def libraries(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_ino for path in folder.glob("*.so")}
+
+
+@needs_compiler
+def test_a_kernel_is_compiled_once(folder: Path) -> None:
+    one = simple("out[i] = 11;")
+    before = libraries(folder)
+    assert answer(compile_kernel(one)) == [11] * 4
+    made = libraries(folder)
+    assert len(made) == len(before) + 1
+    assert answer(compile_kernel(one)) == [11] * 4
+    assert libraries(folder) == made
+    compile_kernel(one, checked=True)
+    assert len(libraries(folder)) == len(made) + 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", ["cut", "other bytes", "no sum"])
+def test_a_damaged_library_is_made_again(folder: Path, damage: str) -> None:
+    one = simple(f"out[i] = 12; // {damage}\n out[i] += {len(damage)};")
+    before = set(folder.glob("*.so"))
+    compile_kernel(one)
+    (made,) = set(folder.glob("*.so")) - before
+    content = made.read_bytes()
+    made.unlink()
+    made.write_bytes(content[:-500] if damage == "cut" else b"no library at all")
+    if damage == "no sum":
+        made.with_name(f"{made.name}.sha256").unlink()
+    assert answer(compile_kernel(one)) == [12 + len(damage)] * 4
+
+
+@needs_compiler
+def test_libraries_that_nobody_used_for_a_month_are_removed(folder: Path) -> None:
+    month = 31 * 24 * 3600
+    kept, forgotten = simple("out[i] = 15;"), simple("out[i] = 16;")
+    made: list[Path] = []
+    for one in (kept, forgotten):
+        before = set(folder.glob("*.so"))
+        compile_kernel(one)
+        made += set(folder.glob("*.so")) - before
+        os.utime(made[-1], (time.time() - month, time.time() - month))
+    compile_kernel(kept)
+    compile_kernel(simple("out[i] = 17;"))
+    assert [path.exists() for path in made] == [True, False]
+    assert answer(compile_kernel(forgotten)) == [16] * 4
+
+
+@needs_compiler
+def test_many_may_compile_one_kernel_at_the_same_time(folder: Path) -> None:
+    one = simple("out[i] = 13;")
+    with ThreadPoolExecutor(4) as pool:
+        programs = list(pool.map(lambda _: compile_kernel(one), range(4)))
+    assert [answer(program) for program in programs] == [[13] * 4] * 4
+    assert not list(folder.glob("*unfinished*"))
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no permissions there")
+def test_where_the_cache_cannot_be_written_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
+    assert answer(compile_kernel(simple("out[i] = 14;"))) == [14] * 4
+
+
+def test_the_cache_lies_where_the_user_wants_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path / "kernels"
+    monkeypatch.delenv("TRACEKIT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    if sys.platform == "linux":
+        assert cache_folder() == tmp_path / "xdg" / "tracekit" / "kernels"
+
+
+@needs_compiler
+@pytest.mark.usefixtures("compiled_kernels")
+def test_many_kernels_are_compiled_together_in_the_order_given() -> None:
+    text = "template <int N> [[kernel]] void k(device float* out) { out[0] = N; }"
+    given = [Kernel(text, "k", str(number)) for number in range(20)]
+    given.insert(7, simple("out[i] = 100;"))
+    answers = [answer(program)[0] for program in compile_kernels(given)]
+    assert answers == [*range(7), 100, *range(7, 20)]
+
+
+@needs_compiler
+@pytest.mark.usefixtures("compiled_kernels")
+def test_one_wrong_kernel_among_many_is_named() -> None:
+    wrong = kernel("out[i] = what;", "device float* out", name="wrong.metal")
+    with pytest.raises(KernelError, match=r"wrong\.metal:7:10: "):
+        compile_kernels([simple(), wrong])
+
+
+CLANG = next((name for name in ("clang++", "clang++-19") if shutil.which(name)), "")
+
+
+@pytest.mark.skipif(not CLANG, reason="there is no clang++ here")
+@pytest.mark.usefixtures("compiled_kernels")
+@pytest.mark.parametrize("checked", [False, True])
+def test_clang_compiles_what_gcc_does(checked: bool) -> None:
+    body = """
+    threadgroup half4 room[4]; room[t] = half4(out[i] + 1.5);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    *(out + i) = simd_sum(float(room[3 - t].zx.y)) + max(0.5, out[i]); out[i] += bfloat(1);"""
+    program = compile_kernel(simple(body), checked=checked, compiler=CLANG)
+    assert answer(program) == [7.5] * 4
+    if checked:
+        with pytest.raises(KernelError, match=r" at k\.metal:8:52\n"):
+            program.run({"out": np.zeros(2, np.float32)}, **SIZES)

@@ -1,0 +1,150 @@
+"""MLX functions with kernels of their own, run on this CPU, unmodified."""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from small_kernels import needs_compiler
+from tracekit.base.errors import KernelError, UsageError
+from tracekit.lab.msl import Order, emulation
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+
+HERE = "uint i = thread_position_in_grid.x;"
+
+
+def apply(source: str, *inputs: object, size: int, **options: object) -> mx.array:
+    """Run one kernel over inputs called a, b, ...; its output is called out."""
+    making = {key: options.pop(key) for key in ("ensure_row_contiguous", "header", "atomic_outputs")
+              if key in options}  # fmt: skip
+    names = list("abcd"[: len(inputs)])
+    made = mx.fast.metal_kernel(
+        name="small", input_names=names, output_names=["out"], source=f"{HERE}\n{source}", **making
+    )
+    dtype = options.pop("dtype", mx.float32)
+    call = {"grid": (size, 1, 1), "threadgroup": (32, 1, 1)}
+    shapes = {"output_shapes": [(size,)], "output_dtypes": [dtype]}
+    return made(inputs=list(inputs), **call, **shapes, **options)[0]
+
+
+def chained(x: mx.array) -> mx.array:
+    """Double, add 1 by MLX, then sum neighbours: two kernels and an op between."""
+    doubled = apply("out[i] = 2 * a[i];", x, size=x.size) + 1
+    return apply("out[i] = a[i] + a[(i + 1) % a_shape[0]];", doubled, size=x.size)
+
+
+def test_a_function_of_two_kernels_runs_unmodified() -> None:
+    with emulation() as log:
+        out = chained(mx.arange(10, dtype=mx.float32))
+    assert out.tolist() == [4, 8, 12, 16, 20, 24, 28, 32, 36, 20]
+    assert [launch.name for launch in log.launches] == ["small", "small"]
+    assert "out[i] = 2 * a[i];" in log.launches[0].text
+    assert log.launches[0].grid == (10, 1, 1)
+    assert log.launches[0].statistics.switches == 10
+
+
+@pytest.mark.parametrize("dtype", [mx.float16, mx.bfloat16, mx.float32, mx.int32, mx.uint8])
+def test_every_dtype_goes_in_and_out(dtype: mx.Dtype) -> None:
+    x = mx.arange(12).astype(dtype)
+    with emulation():
+        out = apply("out[i] = a[i] * T(2);", x, size=12, dtype=dtype, template=[("T", dtype)])
+    assert out.dtype == dtype
+    assert out.astype(mx.float32).tolist() == list(range(0, 24, 2))
+
+
+def test_scalars_and_short_arrays_are_constants() -> None:
+    with emulation(checked=True) as log:
+        out = apply("out[i] = a[i % 3] + b + c;", mx.array([1.0, 2, 3]), 10, mx.array(0.5), size=9)
+    assert out.tolist() == [11.5, 12.5, 13.5] * 3
+    assert "const constant float* a" in log.launches[0].text
+    assert log.launches[0].statistics.traffic["a"].touched == 12
+
+
+def test_strides_are_those_of_the_array_where_it_may_be_strided() -> None:
+    x = mx.arange(12, dtype=mx.float32).reshape(3, 4).T
+    source = "out[i] = a[elem_to_loc(i, a_shape, a_strides, a_ndim)] + 100 * a[i];"
+    with emulation(checked=True):
+        strided = apply(source, x, size=12, ensure_row_contiguous=False)
+        copied = apply(source, x, size=12)
+    rows = np.arange(12).reshape(3, 4).T.reshape(-1)
+    assert strided.tolist() == (rows + 100 * np.arange(12)).tolist()
+    assert copied.tolist() == (101 * rows).tolist()
+
+
+def test_strided_bfloats_keep_their_bits() -> None:
+    x = mx.arange(12).reshape(3, 4).astype(mx.bfloat16).T
+    source = "out[i] = a[elem_to_loc(i, a_shape, a_strides, a_ndim)];"
+    with emulation():
+        out = apply(source, x, size=12, ensure_row_contiguous=False, dtype=mx.bfloat16)
+    assert out.astype(mx.float32).tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
+
+
+def test_an_array_that_runs_backwards_is_refused() -> None:
+    with emulation(), pytest.raises(UsageError, match="runs backwards through memory"):
+        apply("out[i] = a[i];", mx.arange(9)[::-1], size=9, ensure_row_contiguous=False)
+
+
+def test_what_no_thread_writes_is_nan_or_the_initial_value() -> None:
+    for initial, rest in ((None, np.nan), (3.0, 3.0)):
+        with emulation():
+            out = apply("if (i < 2) out[i] = a[i];", mx.ones(9), size=9, init_value=initial)
+        assert np.array_equal(np.array(out), [1, 1, *[rest] * 7], equal_nan=True)
+
+
+def test_outputs_may_be_atomic() -> None:
+    source = "atomic_fetch_add_explicit(&out[i % 2], a[i], memory_order_relaxed);"
+    with emulation():
+        out = apply(source, mx.ones(10), size=10, init_value=0, atomic_outputs=True)
+    assert out.tolist()[:3] == [5, 5, 0]
+
+
+def test_the_header_and_mlx_own_names_are_known() -> None:
+    header = "inline float twice(float x) { return 2 * x; }\n"
+    source = "out[i] = twice(a[i]) > Limits<float>::finite_max ? 1 : log1p(0.0f);"
+    with emulation():
+        assert apply(source, mx.ones(8), size=8, header=header).tolist() == [0] * 8
+
+
+def test_the_order_of_threads_is_the_emulations() -> None:
+    source = "threadgroup float last[1]; last[0] = a[i]; simd_sum(1.0f); out[i] = last[0];"
+    seen = []
+    for order in (Order.ASCENDING, Order.DESCENDING):
+        with emulation(order=order):
+            seen.append(apply(source, mx.arange(32, dtype=mx.float32), size=32)[0].item())
+    assert seen == [31, 0]
+
+
+def test_an_access_out_of_bounds_has_its_place() -> None:
+    with emulation(checked=True), pytest.raises(KernelError, match="offset 32 of buffer 'a'"):
+        apply("out[i] = a[i + 1];", mx.ones(8), size=8)
+
+
+def test_what_mlx_refuses_it_refuses_in_its_words() -> None:
+    with emulation():
+        made = mx.fast.metal_kernel(
+            name="small", input_names=["a", "b"], output_names=["out"], source="out[0] = a[0];"
+        )
+        one = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
+        shapes = {"output_shapes": [(1,)], "output_dtypes": [mx.float32]}
+        with pytest.raises(ValueError, match=r"[Ee]xpected"):
+            made(inputs=[mx.ones(8)], **one, **shapes)
+
+
+def test_inside_mx_compile_kernels_run_as_well() -> None:
+    with emulation() as log:
+        out = mx.compile(chained)(mx.arange(10, dtype=mx.float32))
+    assert out[0].item() == 4
+    assert len(log.launches) == 2
+
+
+def test_afterwards_all_is_as_before() -> None:
+    before = mx.fast.metal_kernel
+    with emulation() as outer:
+        with emulation() as inner:
+            chained(mx.ones(8))
+        chained(mx.ones(8))
+    assert (len(outer.launches), len(inner.launches)) == (2, 2)
+    assert mx.fast.metal_kernel is before
+    if not mx.metal.is_available():
+        with pytest.raises(RuntimeError, match="No Metal back-end"):
+            chained(mx.ones(8))

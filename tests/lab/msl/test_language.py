@@ -1,0 +1,214 @@
+"""What Metal has beside C++: vectors, literals, casts, constants, memory that threads share."""
+
+import numpy as np
+import pytest
+
+from small_kernels import compiled, needs_compiler, one_output, run
+from tracekit.base.errors import UsageError
+from tracekit.lab.msl import Kernel, compile_kernel, compile_kernels
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
+
+BOTH = pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
+FOUR = np.array([1, 2, 3, 4], np.float32)
+
+
+@BOTH
+def test_vectors_are_swizzled_read_and_written(checked: bool) -> None:
+    body = """
+    float4 v = float4(a[0], a[1], a[2], a[3]);
+    v.xy = v.zw * 10.0;
+    float3 w = float3(v.zy, v.x) + float3(1, float2(2));
+    out[0] = v.x; out[1] = w.z; out[2] = dot(w, float3(1)); out[3] = v.rgba.w;"""
+    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [30, 32, 78, 4]
+
+
+@BOTH
+def test_buffers_are_read_as_vectors_through_a_cast(checked: bool) -> None:
+    body = """
+    const device half4* p = (const device half4*)a;
+    device half4* q = reinterpret_cast<device half4*>(out);
+    q[0] = p[0] + half4(1.0h); q[1] = -p[1]; q[1] += q[0]; q[1].x = p[1].y;"""
+    a = np.arange(8, dtype=np.float16)
+    out = one_output(body, a, threads=1, kind="half", checked=checked)
+    assert out.tolist() == [1, 2, 3, 4, 5, -3, -3, -3]
+
+
+@BOTH
+def test_pointers_walk_and_have_addresses(checked: bool) -> None:
+    body = """
+    const device float* p = &a[1];
+    device float* o = out + 4; --o;
+    auto first = *p++;
+    *o-- = first + *p; *o = p[1]; *(o - 1) = float(p - a); o[-2] = a[0]; out[0] += 5;"""
+    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [6, 2, 4, 5]
+
+
+@BOTH
+def test_integers_convert_and_saturate_as_in_metal(checked: bool) -> None:
+    body = """
+    out[0] = max(int(a[0]) - 3, -1); out[1] = popcount(7u); out[2] = clz(ushort(1));
+    out[3] = select(1.0, 2.0, a[0] < 5.0) + clamp(a[3], 0.0, 1.5);"""
+    assert one_output(body, FOUR, threads=1, checked=checked).tolist() == [-1, 3, 15, 3.5]
+
+
+def test_a_half_is_rounded_after_each_operation() -> None:
+    a = np.array([2048, 1, 1, 0], np.float16)
+    out = one_output("out[0] = a[0] + a[1] + a[2];", a, threads=1, kind="half")
+    assert out[0] == 2048  # in float it would be 2050
+
+
+def test_a_literal_is_a_float_not_a_double() -> None:
+    a = np.array([1, 0, 0, 0], np.float32)
+    out = one_output("out[0] = (a[0] + 1e-8) - 1.0; out[1] = 0.1 == 0.1f;", a, threads=1)
+    assert out[:2].tolist() == [0, 1]
+
+
+def test_bfloats_are_bits_rounded_to_nearest_even() -> None:
+    a = np.array([0x3F80, 0x3F81, 0x7FC0, 0x4049], np.uint16)
+    out = np.zeros(4, np.uint16)
+    body = "out[i] = i < 2 ? bfloat16_t(a[i] + bfloat(0.00390625)) : a[i] * bfloat(1);"
+    run(body, "const device bfloat* a, device bfloat16_t* out", {"a": a, "out": out}, threads=4)
+    assert out.tolist() == [0x3F80, 0x3F82, 0x7FC0, 0x4049]
+
+
+def test_function_constants_are_given_by_number() -> None:
+    before = (
+        "constant int size [[function_constant(3)]];\n"
+        "constant bool twice [[function_constant(4)]];\n"
+        "constant bool is_twice = is_function_constant_defined(twice) ? twice : false;\n"
+    )
+    body = "out[0] = is_twice ? 2 * size : size;"
+    parameters = "device float* out"
+    for constants, expected in (({3: 7}, 7), ({3: 7, 4: True}, 14)):
+        out = np.zeros(1, np.float32)
+        options = {"before": before, "constants": {4: False, **constants}}
+        run(body, parameters, {"out": out}, threads=1, **options)
+        assert out[0] == expected
+
+
+def test_a_function_constant_without_a_value_is_asked_for() -> None:
+    before = "constant int size [[function_constant(3)]];\n"
+    with pytest.raises(UsageError, match=r"no value: 3 \(size\)"):
+        compiled("out[0] = size;", "device float* out", before=before)
+
+
+def test_a_question_for_a_function_constant_is_answered() -> None:
+    before = "constant int size [[function_constant(3)]];\n"
+    out = np.zeros(1, np.float32)
+    body = "out[0] = is_function_constant_defined(size) ? 1 : 2;"
+    run(body, "device float* out", {"out": out}, threads=1, before=before)
+    assert out[0] == 2
+
+
+def test_a_parameter_that_a_constant_switches_off_needs_no_buffer() -> None:
+    before = "constant bool masked [[function_constant(0)]];\n"
+    parameters = (
+        "device float* out [[buffer(0)]], "
+        "const device float* mask [[buffer(1), function_constant(masked)]]"
+    )
+    body = "out[0] = masked ? mask[0] : 3;"
+    out = np.zeros(1, np.float32)
+    run(body, parameters, {"out": out}, threads=1, before=before, constants={0: False})
+    assert out[0] == 3
+    given = {"out": out, "mask": FOUR}
+    run(body, parameters, given, threads=1, before=before, constants={0: True})
+    assert out[0] == 1
+    with pytest.raises(UsageError, match="'mask' is not given"):
+        run(body, parameters, {"out": out}, threads=1, before=before, constants={0: True})
+
+
+def test_threadgroup_memory_may_be_an_argument() -> None:
+    body = "room[t] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); out[i] = room[3 - t];"
+    parameters = (
+        "const device float* a, device float* out, threadgroup float* room [[threadgroup(0)]]"
+    )
+    out = np.zeros(4, np.float32)
+    program = compiled(body, parameters)
+    sizes = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
+    program.run({"a": FOUR, "out": out}, **sizes, threadgroup_bytes={0: 16})
+    assert out.tolist() == [4, 3, 2, 1]
+
+
+def test_several_threadgroup_arrays_are_declared_at_once() -> None:
+    body = """
+    threadgroup float one[2][4], other[4];
+    one[1][t] = a[i]; other[t] = 10 * a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    out[i] = one[1][3 - t] + other[0];"""
+    assert one_output(body, FOUR).tolist() == [14, 13, 12, 11]
+
+
+def test_atomics_count_over_all_threadgroups() -> None:
+    parameters = "device atomic_int* counts, device atomic<float>* sum"
+    body = """
+    atomic_fetch_add_explicit(&counts[i % 2], 1, memory_order_relaxed);
+    atomic_fetch_max_explicit(&counts[2], int(i), memory_order_relaxed);
+    atomic_fetch_add_explicit(sum, 0.5f, memory_order_relaxed);"""
+    for checked in (False, True):
+        counts, total = np.zeros(3, np.int32), np.zeros(1, np.float32)
+        buffers = {"counts": counts, "sum": total}
+        run(body, parameters, buffers, threads=100, checked=checked)
+        assert (counts.tolist(), total.tolist()) == ([50, 50, 99], [50.0])
+
+
+def test_a_fence_may_name_its_scope() -> None:
+    body = """
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst);
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+    out[i] = a[i];"""
+    assert one_output(body, FOUR).tolist() == FOUR.tolist()
+
+
+def test_structs_of_the_text_keep_their_fields() -> None:
+    before = "struct Shape { int ab; int rg; };\n"
+    parameters = "const device Shape* shapes, constant Shape& one, device int* out"
+    body = "out[i] = shapes[i].ab * 100 + shapes[i].rg * 10 + one.rg;"
+    shapes, out = np.array([[1, 2], [3, 4]], np.int32), np.zeros(2, np.int32)
+    for checked in (False, True):
+        buffers = {"shapes": shapes, "one": shapes[:1], "out": out}
+        run(body, parameters, buffers, threads=2, before=before, checked=checked)
+        assert out.tolist() == [122, 342]
+
+
+def test_macros_of_a_text_stay_in_it() -> None:
+    text = (
+        "#define HERE {}\n#define max(a, b) {}\nkernel void k(device int* out) {{ out[0] = HERE; }}"
+    )
+    one, other = (Kernel(text.format(n, n), "k", defines={"G": "1"}) for n in (1, 2))
+    for expected, program in enumerate(compile_kernels([one, other]), start=1):
+        out = np.zeros(1, np.int32)
+        program.run({"out": out}, grid=(1, 1, 1), threadgroup=(1, 1, 1))
+        assert out[0] == expected
+
+
+def test_a_host_name_finds_its_instantiation() -> None:
+    text = """
+template <typename T, int N> [[kernel]] void scaled(device T* out [[buffer(0)]]) { out[0] = T(N); }
+template [[host_name("scaled_2")]] [[kernel]] decltype(scaled<float, 2>) scaled<float, 2>;
+template [[host_name("scaled_3")]] [[kernel]] void scaled<half, 3>(device half* out [[buffer(0)]]);
+"""
+    for name, dtype, expected in (("scaled_2", np.float32, 2), ("scaled_3", np.float16, 3)):
+        out = np.zeros(1, dtype)
+        sizes = {"grid": (1, 1, 1), "threadgroup": (1, 1, 1)}
+        compile_kernel(Kernel(text, name)).run({"out": out}, **sizes)
+        assert out[0] == expected
+
+
+def test_the_places_of_a_thread_in_three_dimensions() -> None:
+    text = """
+kernel void k(device uint* out, uint3 at [[thread_position_in_grid]],
+              ushort2 in [[thread_position_in_threadgroup]],
+              uint3 size [[threads_per_threadgroup]],
+              uint3 full [[dispatch_threads_per_threadgroup]],
+              uint3 grid [[threads_per_grid]], uint3 count [[threadgroups_per_grid]],
+              uint t [[thread_index_in_threadgroup]]) {
+  device uint* o = out + 6 * (at.x + grid.x * (at.y + grid.y * at.z));
+  o[0] = in.x; o[1] = in.y; o[2] = size.x; o[3] = full.x; o[4] = count.x * 10 + count.y; o[5] = t;
+}"""
+    out = np.zeros((2, 3, 5, 6), np.uint32)
+    program = compile_kernel(Kernel(text, "k"))
+    program.run({"out": out}, grid=(5, 3, 2), threadgroup=(4, 2, 2))
+    assert out[0, 0, 0].tolist() == [0, 0, 4, 4, 22, 0]
+    assert out[1, 2, 4].tolist() == [0, 0, 1, 4, 22, 1]
+    assert out[1, 1, 3].tolist() == [3, 1, 4, 4, 22, 15]

@@ -1,0 +1,86 @@
+"""The grid: what is in it, its names, and what lies past the end of a sequence."""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.lab.parity import GRID, Case, Heads, named
+
+
+def test_the_grid_has_every_type_with_every_head_and_page_size() -> None:
+    shapes = {(one.dtype, one.head_dim, one.block_size) for one in GRID}
+    for dtype in ("float32", "float16", "bfloat16"):
+        for head_dim in (64, 80, 96, 128, 256):
+            for block_size in (16, 32, 64):
+                assert (dtype, head_dim, block_size) in shapes
+    assert len(GRID) == 81
+
+
+def test_names_are_unique_and_say_what_a_case_is() -> None:
+    assert len({one.name for one in GRID}) == len(GRID)
+    case = Case("float16", 128, 32, Heads(6, 2), "edges")
+    assert case.name == "float16-d128-b32-q6-kv2-edges"
+
+
+def test_the_short_grid_has_every_type_and_every_kind_of_lengths() -> None:
+    quick = [one for one in GRID if one.quick]
+    kinds = {"ragged", "one", "full", "edges", "empty", "seven", "eight", "long"}
+    assert {(one.dtype, one.lengths) for one in quick} == {
+        (dtype, kind) for dtype in ("float32", "float16", "bfloat16") for kind in kinds
+    }
+    assert len(quick) == 27
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ("ragged", [1, 19, 31, 64]),
+        ("one", [1]),
+        ("full", [64, 64]),
+        ("edges", [15, 16, 17]),
+        ("empty", [16, 0, 5]),
+        ("seven", [16, 17, 18, 19, 20, 21, 22]),
+        ("eight", [16, 17, 18, 19, 20, 21, 22, 23]),
+        ("long", [763, 17]),
+    ],
+)
+def test_lengths_lie_where_kernels_break(lengths: str, expected: list[int]) -> None:
+    assert Case("float16", 64, 16, lengths=lengths).lens == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_everything_past_an_end_is_not_a_number_and_nothing_else(dtype: str) -> None:
+    case = Case(dtype, 64, 16, lengths="edges")
+    problem = case.problem(0)
+    tables = np.array(problem.block_tables)
+    for pages in (problem.k_pages, problem.v_pages):
+        nan = np.array(mx.isnan(pages))
+        for table, length in zip(tables, case.lens, strict=True):
+            rows = nan[table].reshape(-1, 2, 64)
+            assert not rows[:length].any()
+            assert rows[length:].all()
+
+
+def test_a_seed_makes_the_same_case_again_and_another_one_another() -> None:
+    case = Case("float16", 64, 16)
+    assert mx.array_equal(case.problem(1).q, case.problem(1).q)
+    assert not mx.array_equal(case.problem(1).q, case.problem(2).q)
+
+
+def test_cases_are_found_by_name() -> None:
+    assert [one.name for one in named(["float16-d64-b16-q8-kv2-one"])] == [
+        "float16-d64-b16-q8-kv2-one"
+    ]
+
+
+def test_an_unknown_case_gets_the_nearest() -> None:
+    with pytest.raises(UsageError, match="no case 'float16-d64-b16-q8-kv2-won'") as caught:
+        named(["float16-d64-b16-q8-kv2-won"])
+    assert caught.value.hint == "Did you mean float16-d64-b16-q8-kv2-one?"
+
+
+def test_a_case_that_is_like_none_gets_the_list() -> None:
+    with pytest.raises(UsageError) as caught:
+        named(["?"])
+    assert caught.value.hint == "`tracekit parity --list` lists them."

@@ -1,0 +1,114 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.lab.verification import Check, check
+from tracekit.lab.verification.check import load, shipped_check, shipped_names
+
+HEAD = "from tracekit.lab.verification import Check, check\nimport numpy as np\n"
+GOOD = '''
+@check(each={"size": (1, 2), "dtype": ("float16", "float32")})
+def doubled_rows(size: int = 1, dtype: str = "float16", seed: int = 0) -> Check:
+    """Double an array.
+
+    More words.
+    """
+    return Check(run=lambda: np.ones(size), expected=np.ones(size), bound=0)
+'''
+
+
+def _file(folder: Path, text: str) -> Path:
+    file = folder / "mine.py"
+    file.write_text(HEAD + text)
+    return file
+
+
+def test_a_check_is_found_with_its_name_and_words(tmp_path: Path) -> None:
+    declared = load(_file(tmp_path, GOOD))
+    assert (declared.name, declared.summary) == ("doubled-rows", "Double an array.")
+    made = declared.check({"size": 3})
+    assert made.run().shape == (3,)
+    assert made.loaded == {}
+
+
+def test_every_case_is_tried_unless_one_is_chosen(tmp_path: Path) -> None:
+    declared = load(_file(tmp_path, GOOD))
+    assert declared.cases({"size": 5}) == [
+        {"size": 5, "dtype": "float16"},
+        {"size": 5, "dtype": "float32"},
+    ]
+    assert len(declared.cases({})) == 4
+    assert declared.cases({"size": 5, "dtype": "x", "seed": 1}) == [
+        {"size": 5, "dtype": "x", "seed": 1}
+    ]
+
+
+def test_a_bare_decorator_has_one_case(tmp_path: Path) -> None:
+    text = "@check\ndef one() -> Check:\n    return Check(lambda: 1, 1, 0)\n"
+    assert load(_file(tmp_path, text)).cases({}) == [{}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has 0 functions marked @check"),
+        (GOOD + GOOD.replace("doubled_rows", "other"), "has 2 functions marked @check"),
+        ("import nothing_of_this_name\n", "cannot be loaded: ModuleNotFoundError"),
+        ("raise SystemExit\n", "cannot be loaded: SystemExit"),
+        ("def f(:\n", "cannot be loaded: SyntaxError"),
+        (GOOD.replace('"size": (1', '"sizes": (1'), "tries each 'sizes', which is no parameter"),
+    ],
+)
+def test_a_file_without_one_check_is_told(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load(_file(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.py cannot be read: No such file"):
+        load(tmp_path / "nothing.py")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        load(tmp_path / "pipe.py")
+
+
+def test_what_returns_no_check_is_told(tmp_path: Path) -> None:
+    declared = load(_file(tmp_path, "@check\ndef one():\n    return 7\n"))
+    with pytest.raises(InputError, match="returned int, which is no Check"):
+        declared.check({})
+
+
+def test_a_check_needs_a_function_and_a_bound() -> None:
+    with pytest.raises(InputError, match="must be a function"):
+        Check(run=np.ones(3), expected=1, bound=0)  # type: ignore[arg-type]
+    for bound in (-1, np.nan, "small"):
+        with pytest.raises(InputError, match="at least 0"):
+            Check(run=lambda: 1, expected=1, bound=bound)  # type: ignore[arg-type]
+
+
+def test_the_decorator_returns_the_function() -> None:
+    def mine() -> Check:
+        return Check(run=lambda: 1, expected=1, bound=0)
+
+    assert check(mine) is mine
+    assert check(each={})(mine) is mine
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_check_is_called_as_its_file(name: str) -> None:
+    declared = load(shipped_check(name))
+    assert declared.name == name
+    assert declared.summary.endswith(".")
+    assert len(declared.cases({})) >= 1
+
+
+def test_an_unknown_kernel_is_told_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="no kernel 'paged-decoed'") as told:
+        shipped_check("paged-decoed")
+    assert "all" in told.value.hint

@@ -1,0 +1,52 @@
+"""What tracekit brings along: one check for each kernel, address spaces clean in every case."""
+
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.base.shipped import shipped
+from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.lint import find_clang, lint
+from tracekit.lab.verification.check import load, shipped_check, shipped_names
+from tracekit.lab.verification.emulated import check_subjects
+from tracekit.lab.verification.verify import verify
+
+PARTS = {"paged-merge"}  # launched by another's check
+CASES = [(name, case) for name in shipped_names() for case in load(shipped_check(name)).cases({})]
+
+
+def test_every_kernel_has_its_check() -> None:
+    files = {one.stem.replace("_", "-") for one in shipped("kernels").glob("*.metal")}
+    assert files - PARTS == set(shipped_names()), "write it in tracekit/verification/checks"
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=str)
+def test_address_spaces_are_clean(name: str, case: dict[str, Any]) -> None:
+    try:
+        find_clang()
+    except ToolError as error:
+        pytest.skip(error.message)
+    kernels = generated(load(shipped_check(name)).check(case).run)
+    assert kernels
+    for one in kernels:
+        found = lint(one.text, one.function, one.template)
+        assert (found.defects, found.unknown) == ((), ())
+
+
+@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.usefixtures("compiled_kernels")
+def test_each_is_right_and_loads_what_it_should(name: str) -> None:
+    subjects = list(check_subjects(shipped_check(name), {"dtype": "bfloat16"}, 0))
+    found = verify(subjects[-1])  # the last is the one of several partitions, or odd sizes
+    assert found.defects == ()
+    assert found.traffic != ()
+
+
+@pytest.mark.usefixtures("compiled_kernels")
+def test_partitions_are_merged_by_the_kernel_that_has_no_check() -> None:
+    given = {"dtype": "float16", "hd_tile": 8, "partitions": 3}
+    (subject,) = check_subjects(shipped_check("paged-decode"), given, 0)
+    found = verify(subject)
+    assert found.defects == ()
+    assert any(name.startswith("custom_kernel_paged_merge") for name in found.kernels)

@@ -1,0 +1,56 @@
+from tracekit.lab.verification.shown import in_full, in_short
+from tracekit.lab.verification.verdict import Moved, Question, Verification, defect, passed, unknown
+
+GOOD = Verification(
+    "sums",
+    {"dtype": "float16", "head_dim": 64},
+    ("k",),
+    (passed(Question.COMPILES, "1 kernel"), passed(Question.ENDS)),
+    (Moved("k", "x", 2048, 0, 1024), Moved("k", "out", 0, 4, 4)),
+)
+BAD = Verification(
+    "sums",
+    {},
+    (),
+    (
+        passed(Question.COMPILES),
+        unknown(Question.ADDRESS_SPACES, "it was stopped"),
+        defect(Question.BOUNDS, "out of x", ["7 | x[i]", "  | ^"]),
+        unknown(Question.ERROR, "it was stopped"),
+        unknown(Question.TRAFFIC, "there is no model"),
+    ),
+)
+
+
+def test_all_is_said_of_one() -> None:
+    assert list(in_full(GOOD)) == [
+        "sums --dtype float16 --head-dim 64",
+        "  compiles                      ok      1 kernel",
+        "  runs to its end               ok",
+        "  k",
+        "    buffer  bytes loaded  stored  touched  loads of a byte",
+        "    x              2,048       0    1,024              2.0",
+        "    out                0       4        4",
+    ]
+
+
+def test_what_was_not_checked_stands_together_with_its_reason() -> None:
+    assert list(in_full(BAD)) == [
+        "sums",
+        "  compiles                      ok",
+        "  accesses in bounds            DEFECT  out of x",
+        "      7 | x[i]",
+        "        | ^",
+        "  not checked, because it was stopped: address spaces, error within its bound",
+        "  not checked, because there is no model: bytes loaded",
+    ]
+
+
+def test_of_many_only_defects_are_said_in_full() -> None:
+    assert list(in_short(GOOD)) == ["sums --dtype float16 --head-dim 64: 2 passed"]
+    assert list(in_short(BAD)) == [
+        "sums: 1 passed, 1 defect, 3 not checked",
+        "  accesses in bounds            DEFECT  out of x",
+        "      7 | x[i]",
+        "        | ^",
+    ]

@@ -1,0 +1,274 @@
+"""Every question, answered for kernels that are right and for kernels broken on purpose."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+
+from tracekit.base.errors import InputError, ToolError, UsageError
+from tracekit.lab.msl import Order
+from tracekit.lab.msl.lint import find_clang
+from tracekit.lab.verification import Outcome, Question, Verification
+from tracekit.lab.verification.emulated import check_subjects
+from tracekit.lab.verification.verify import verify
+
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
+Write = Callable[..., Path]
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+DEFECT, NOT_CHECKED = Outcome.DEFECT, Outcome.NOT_CHECKED
+
+
+def _judged(file: Path, orders: tuple[Order, ...] = tuple(Order)) -> Verification:
+    (subject,) = check_subjects(file, {"dtype": "float32"}, 0)
+    return verify(subject, orders)
+
+
+def _outcomes(found: Verification) -> dict[Question, Outcome]:
+    assert [one.question for one in found.verdicts] == list(Question)
+    return {one.question: one.outcome for one in found.verdicts}
+
+
+def _detail(found: Verification, question: Question) -> str:
+    return next(one.detail for one in found.verdicts if one.question is question)
+
+
+def test_a_good_kernel_passes_every_question(row_sums: Write) -> None:
+    found = _judged(row_sums())
+    assert found.defects == ()
+    outcomes = _outcomes(found)
+    assert outcomes.pop(Question.ADDRESS_SPACES) in {Outcome.PASSED, NOT_CHECKED}
+    assert set(outcomes.values()) == {Outcome.PASSED}
+    assert found.kernels == ("custom_kernel_row_sum__float_100_float_float",)
+    assert _detail(found, Question.SYNCHRONISATION).startswith("4 barriers and 8 simd operations")
+    (x, out) = found.traffic
+    assert (x.buffer, x.loaded, x.stored, x.touched) == ("x", 1600, 0, 1600)
+    assert (out.buffer, out.loaded, out.stored, out.touched) == ("out", 0, 16, 16)
+
+
+def test_a_missing_barrier_shows_in_the_orders(row_sums: Write) -> None:
+    found = _judged(row_sums(BARRIER, ""))
+    outcomes = _outcomes(found)
+    assert outcomes[Question.ORDERS] is DEFECT
+    assert outcomes[Question.WRITTEN] is DEFECT
+    assert outcomes[Question.ERROR] is DEFECT
+    assert outcomes[Question.SYNCHRONISATION] is Outcome.PASSED
+
+
+def test_a_divergent_barrier_is_told_with_its_line(row_sums: Write) -> None:
+    found = _judged(row_sums(BARRIER, f"if (lane > 5) {BARRIER}"))
+    outcomes = _outcomes(found)
+    assert outcomes.pop(Question.SYNCHRONISATION) is DEFECT
+    assert outcomes.pop(Question.COMPILES) is Outcome.PASSED
+    assert outcomes.pop(Question.ADDRESS_SPACES) is not DEFECT
+    assert set(outcomes.values()) == {NOT_CHECKED}
+    (one,) = found.defects
+    assert "divergent threadgroup_barrier" in one.detail
+    assert one.detail.endswith("(order ascending)")
+    assert any("if (lane > 5) threadgroup_barrier" in line for line in one.excerpt)
+
+
+def test_a_divergent_simd_operation_is_told(row_sums: Write) -> None:
+    found = _judged(
+        row_sums(
+            "sum = simd_sum(sum);", "if (lane < 7) sum = simd_sum(sum); else sum = simd_max(sum);"
+        )
+    )
+    (one,) = found.defects
+    assert one.question is Question.SYNCHRONISATION
+    assert "divergent simdgroup operation" in one.detail
+
+
+def test_an_index_one_too_far_is_told_with_its_buffer(row_sums: Write) -> None:
+    (one,) = _judged(row_sums("i < WIDTH;", "i <= WIDTH;")).defects
+    assert one.question is Question.BOUNDS
+    assert "access of 4 bytes at offset 1600 of buffer 'x' (1600 bytes)" in one.detail
+
+
+def test_a_kernel_that_leaves_its_buffers_never_runs_unwatched(row_sums: Write) -> None:
+    (one,) = _judged(row_sums("out[row] =", "out[row + 100000000] =")).defects
+    assert one.question is Question.BOUNDS
+    assert "of buffer 'out'" in one.detail
+
+
+def test_an_index_one_too_early_gives_a_wrong_answer(row_sums: Write) -> None:
+    file = row_sums("for (uint i = lane; i < WIDTH; i", "for (uint i = lane; i < WIDTH - 1; i")
+    outcomes = _outcomes(_judged(file))
+    assert outcomes[Question.ERROR] is DEFECT
+    assert outcomes[Question.TRAFFIC] is DEFECT
+    assert outcomes[Question.ORDERS] is Outcome.PASSED
+
+
+def test_an_output_that_nobody_writes_is_nan(row_sums: Write) -> None:
+    found = _judged(row_sums("if (lane == 0) {", "if (lane == 0 && row != 2) {"))
+    assert "1 of 4 elements are NaN" in _detail(found, Question.WRITTEN)
+    assert "the first at [2]" in _detail(found, Question.WRITTEN)
+
+
+def test_memory_loaded_twice_is_no_longer_as_modelled(row_sums: Write) -> None:
+    found = _judged(row_sums("float(x[row * WIDTH + i])", "float(x[row * WIDTH + i] + 0 * x[i])"))
+    assert _detail(found, Question.TRAFFIC) == "x: 3,200 instead of 1,600"
+
+
+def test_a_text_that_does_not_compile_is_a_defect_at_its_place(row_sums: Write) -> None:
+    found = _judged(row_sums("sum = simd_sum(sum);", "sum = simd_sum(sum"))
+    one = found.defects[0]
+    assert one.question is Question.COMPILES
+    assert "row_sum.metal:" in one.detail
+    assert any("sum = simd_sum(sum" in line for line in one.excerpt)
+    rest = list(_outcomes(found).values())[2:]
+    assert set(rest) == {NOT_CHECKED}
+
+
+def test_threadgroup_memory_has_an_end(row_sums: Write) -> None:
+    (one,) = _judged(row_sums("partial[2]", "partial[9000]")).defects
+    assert one.question is Question.ENDS
+    assert "threadgroup memory over 32768 bytes" in one.detail
+
+
+def test_an_address_space_mixed_up_is_a_defect_although_it_runs(row_sums: Write) -> None:
+    try:
+        find_clang()
+    except ToolError as error:
+        pytest.skip(error.message)
+    found = _judged(
+        row_sums("    if (lane == 0) {", "    device float* z = partial; if (lane == 0) {")
+    )
+    (one,) = found.defects
+    assert one.question is Question.ADDRESS_SPACES
+    assert one.detail.startswith(
+        "row_sum.metal:22:19: cannot initialize a variable of type 'device"
+    )
+    assert one.excerpt[-1].endswith("^")
+
+
+def test_without_clang_address_spaces_are_not_checked(
+    row_sums: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
+    assert compiler is not None
+    monkeypatch.setenv("CXX", compiler)
+    file = row_sums()
+    verify(next(iter(check_subjects(file, {}, 0))))  # compiled, and kept
+    find_clang.cache_clear()
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    found = verify(next(iter(check_subjects(file, {}, 0))))
+    find_clang.cache_clear()
+    assert _outcomes(found)[Question.ADDRESS_SPACES] is NOT_CHECKED
+    assert "no clang here" in _detail(found, Question.ADDRESS_SPACES)
+
+
+def test_address_spaces_are_judged_of_a_kernel_that_was_stopped(row_sums: Write) -> None:
+    try:
+        find_clang()
+    except ToolError as error:
+        pytest.skip(error.message)
+    found = _judged(row_sums(BARRIER, f"device float* z = partial; if (lane > 5) {BARRIER}"))
+    questions = [one.question for one in found.defects]
+    assert questions == [Question.ADDRESS_SPACES, Question.SYNCHRONISATION]
+
+
+def test_a_function_that_looks_at_its_results_can_be_judged_in_part(row_sums: Write) -> None:
+    """Such a function cannot be traced: its text is known only where it ran to its end."""
+    file = row_sums("lambda: sums(x)", "lambda: mx.array(np.array(sums(x)))")
+    assert _judged(file).defects == ()
+    broken = file.read_text().replace(BARRIER, f"if (lane > 5) {BARRIER}")
+    file.write_text(broken)
+    outcomes = _outcomes(_judged(file))
+    assert outcomes[Question.SYNCHRONISATION] is DEFECT
+    assert outcomes[Question.ADDRESS_SPACES] is NOT_CHECKED
+
+
+def test_one_order_says_nothing_of_the_others(row_sums: Write) -> None:
+    found = _judged(row_sums(), (Order.RANDOM,))
+    assert _outcomes(found)[Question.ORDERS] is NOT_CHECKED
+
+
+def test_a_check_without_kernels_is_told(row_sums: Write) -> None:
+    (subject,) = check_subjects(
+        row_sums("lambda: sums(x)", "lambda: x.sum(1)"), {"dtype": "float32"}, 0
+    )
+    with pytest.raises(InputError, match="launches no kernel"):
+        verify(subject)
+
+
+def test_a_check_of_other_shapes_is_told(row_sums: Write) -> None:
+    (subject,) = check_subjects(row_sums("sum(axis=1)", "sum()"), {"dtype": "float32"}, 0)
+    with pytest.raises(InputError, match=r"shapes \[\[4\]\], and expects \[\[\]\]"):
+        verify(subject)
+
+
+def test_a_check_that_raises_is_told(row_sums: Write) -> None:
+    file = row_sums("x = mx.random", "x = 1 / 0; x = mx.random")
+    with pytest.raises(InputError, match="row-sums fails: ZeroDivisionError"):
+        list(check_subjects(file, {}, 0))
+
+
+def test_what_a_cpu_has_not_is_told(row_sums: Write) -> None:
+    file = row_sums("float sum = 0.0f;", "float sum = 0.0f; sampler s;")
+    with pytest.raises(UsageError, match="samplers cannot be run"):
+        _judged(file)
+
+
+def test_inputs_follow_the_seed_and_are_those_of_every_run(row_sums: Write) -> None:
+    file = row_sums()
+    first, second, other = (
+        next(iter(check_subjects(file, {"dtype": "float32"}, seed))).expected[0]
+        for seed in (1, 1, 2)
+    )
+    assert first.tolist() == second.tolist()
+    assert first.tolist() != other.tolist()
+
+
+def test_every_case_is_a_subject_of_its_own(row_sums: Write) -> None:
+    subjects = check_subjects(row_sums(), {"rows": 2}, 0)
+    assert [one.parameters for one in subjects] == [
+        {"dtype": "float16", "rows": 2},
+        {"dtype": "float32", "rows": 2},
+    ]
+
+
+@pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
+def test_kernels_are_mlxs_own_again_afterwards(row_sums: Write) -> None:
+    _judged(row_sums())
+    kernel = mx.fast.metal_kernel(
+        name="k", input_names=["a"], output_names=["o"], source="o[0]=a[0];"
+    )
+    with pytest.raises(RuntimeError, match="No Metal back-end"):
+        kernel(
+            inputs=[mx.zeros(8)],
+            grid=(1, 1, 1),
+            threadgroup=(1, 1, 1),
+            output_shapes=[(1,)],
+            output_dtypes=[mx.float32],
+        )
+
+
+PARTLY = "if (lane < 40) sum = simd_sum(sum);"
+
+
+def test_lanes_may_leave_an_operation_out_where_metal_lets_them(row_sums: Write) -> None:
+    file = row_sums("sum = simd_sum(sum);", PARTLY)
+    (strict,) = check_subjects(file, {"dtype": "float32"}, 0)
+    (lenient,) = check_subjects(file, {"dtype": "float32"}, 0, lenient=True)
+    assert [one.question for one in verify(strict).defects] == [Question.SYNCHRONISATION]
+    assert Question.SYNCHRONISATION not in {one.question for one in verify(lenient).defects}
+
+
+def test_what_a_users_code_raises_is_no_bug_of_ours(row_sums: Write) -> None:
+    file = row_sums("output_shapes=[(x.shape[0],)]", "output_shapes=[(x.shape[0],), (1,)]")
+    (subject,) = check_subjects(file, {"dtype": "float32"}, 0)
+    with pytest.raises(InputError, match="row-sums fails: ValueError"):
+        verify(subject)
+
+
+def test_a_kernel_of_a_module_beside_the_check_runs_here(row_sums: Write, tmp_path: Path) -> None:
+    whole = row_sums().read_text()
+    module, _, declared = whole.partition("@check(")
+    (tmp_path / "beside_the_check.py").write_text(module)
+    head = "from beside_the_check import *\nfrom beside_the_check import Check, check\n"
+    row_sums().write_text(f"{head}\n@check({declared}")
+    assert _judged(tmp_path / "row_sums.py").defects == ()

@@ -1,0 +1,143 @@
+"""The command, as users run it: what it prints, and how it ends."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.lab.verification.verify import NOT_PROVEN
+
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
+Run = Callable[..., Any]
+Write = Callable[..., Path]
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+LAUNCH = [
+    *("--template", "float16_t, 64", "--grid", "64,4", "--threadgroup", "32", "--constant", "0=2"),
+    *("--buffer", "in=float16[4,64]", "--buffer", "out=float16[4,64]"),
+]
+
+
+def test_a_good_check_ends_with_0_and_says_what_is_not_proven(
+    tracekit: Run, row_sums: Write
+) -> None:
+    ran = tracekit("verify-kernel", row_sums(), "--dtype", "float32", "--rows", "3")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == "row-sums --rows 3 --dtype float32"
+    assert "  same answer in all orders     ok      ascending, descending, random" in lines
+    assert lines[-len(NOT_PROVEN) :] == [f"  {one}" for one in NOT_PROVEN]
+
+
+def test_every_case_has_a_line(tracekit: Run, row_sums: Write) -> None:
+    ran = tracekit("verify-kernel", row_sums())
+    assert ran.code == 0
+    heads = [line.partition(":")[0] for line in ran.out.splitlines()[:2]]
+    assert heads == ["row-sums --dtype float16", "row-sums --dtype float32"]
+
+
+def test_a_defect_ends_with_1(tracekit: Run, row_sums: Write) -> None:
+    ran = tracekit("verify-kernel", row_sums(BARRIER, ""), "--dtype", "float32")
+    assert ran.code == 1
+    assert "same answer in all orders     DEFECT" in ran.out
+
+
+@pytest.mark.parametrize("made", ["row_sums", "scale"])
+def test_a_kernel_that_never_ends_is_a_defect(
+    tracekit: Run, row_sums: Write, scale: Write, made: str
+) -> None:
+    if made == "row_sums":
+        asked = [row_sums(BARRIER, f"while (lane == 0) {{}} {BARRIER}"), "--dtype", "float32"]
+    else:
+        endless = scale("out[at.y", "while (factor > 0) {} out[at.y")
+        asked = [endless, *LAUNCH, "--buffer", "rows=int32[4]=0:4"]
+    ran = tracekit("verify-kernel", *asked, "--patience", "0.1")
+    assert ran.code == 1
+    [line] = [line for line in ran.out.splitlines() if "runs to its end" in line and "DEF" in line]
+    assert "did not end within 0.1 s and was stopped (order ascending)" in " ".join(line.split())
+    assert "--patience SECONDS gives a launch longer." in ran.out
+
+
+def test_json_holds_every_answer(tracekit: Run, row_sums: Write) -> None:
+    ran = tracekit("verify-kernel", row_sums(BARRIER, ""), "--json", "--order", "random")
+    assert ran.code == 1
+    told = json.loads(ran.out)
+    assert [one["parameters"] for one in told["verifications"]] == [
+        {"dtype": "float16"},
+        {"dtype": "float32"},
+    ]
+    outcomes = {one["question"]: one["outcome"] for one in told["verifications"][0]["verdicts"]}
+    assert outcomes["same answer in all orders"] == "not checked"
+    assert outcomes["compiles"] == "passed"
+    assert told["not_proven"] == list(NOT_PROVEN)
+
+
+def test_the_options_of_a_check_are_those_of_the_command(tracekit: Run, row_sums: Write) -> None:
+    shown = tracekit("verify-kernel", row_sums(), "--help")
+    assert shown.code == 0
+    assert "--rows" in shown.out
+    assert "Rows." in shown.out
+    assert tracekit("verify-kernel", row_sums(), "--rows", "0").code == 2
+    assert tracekit("verify-kernel", row_sums(), "--columns", "1").code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    rows: Ann", "    seed: Ann", "'seed', which is an option of tracekit itself"),
+        ('"Rows.")] = 4', '"Rows.")]', "lacks its default"),
+    ],
+)
+def test_a_parameter_that_cannot_be_an_option_is_told(
+    tracekit: Run, row_sums: Write, old: str, new: str, said: str
+) -> None:
+    ran = tracekit("verify-kernel", row_sums(old, new))
+    assert ran.code == 3
+    assert said in ran.err
+
+
+def test_a_kernel_of_a_file_is_launched_as_it_is_said(tracekit: Run, scale: Write) -> None:
+    good = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", "rows=int32[4]=0:4")
+    assert good.code == 0
+    assert good.out.startswith("scale.metal scale\n")
+    bad = tracekit("verify-kernel", scale(), *LAUNCH, "--buffer", "rows=int32[4]=9")
+    assert bad.code == 1
+    assert "of buffer 'in' (512 bytes)" in bad.out
+    assert "in[rows[at.y] * WIDTH + at.x]" in bad.out
+
+
+def test_a_shipped_kernel_is_known_by_name(tracekit: Run) -> None:
+    options = "--dtype float32 --rows 1 --dims 64 --out-dims 20".split()
+    ran = tracekit("verify-kernel", "rmsnorm-linear", *options)
+    assert ran.code == 0
+    assert "bytes loaded                  ok      as modelled: x, gain, weight" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "Missing argument"),
+        (["nothing"], 2, "There is no kernel 'nothing'"),
+        (["nothing.py"], 3, "nothing.py cannot be read"),
+        (["nothing.metal"], 3, "nothing.metal cannot be read"),
+        (["rmsnorm-linear", "--grid", "1"], 2, "--grid is for a FILE.metal"),
+        (["rmsnorm-linear", "--order", "sideways"], 2, "--order"),
+        (["rmsnorm-linear", "--dtype", "int8"], 2, "--dtype"),
+    ],
+)
+def test_a_mistake_is_told(tracekit: Run, arguments: list[str], code: int, said: str) -> None:
+    ran = tracekit("verify-kernel", *arguments)
+    assert ran.code == code
+    assert said in ran.err
+
+
+def test_without_a_compiler_it_ends_with_3(
+    tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    ran = tracekit("verify-kernel", "rmsnorm-linear", "--rows", "2", "--dims", "33")
+    assert ran.code == 3
+    assert "takes a C++ compiler" in ran.err

@@ -1,0 +1,1 @@
+"""Metal kernels proven and measured without Instruments."""

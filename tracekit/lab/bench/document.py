@@ -1,0 +1,173 @@
+"""What a bench leaves: every sample, what it says, and where it was measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tracekit.lab.bench.schedule import ORDER
+from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.statistics import OUTLIERS, PERCENTILES, Summary
+
+VERSION = 1
+INTERRUPTED = "the bench was interrupted"
+HOST = "host"
+GPU = "GPU"
+
+DEFINITIONS: Mapping[str, str] = {
+    "micro": "evaluation of a chain of calls that was built before, divided by their number",
+    "macro": "one step as the workload takes it: built, submitted and waited for",
+    "percentiles": PERCENTILES,
+    "outliers": OUTLIERS,
+    "order": ORDER,
+    "ratio": "median of the ratios of neighbours in a round, with an interval of 95 % confidence "
+    "from order statistics; above 1 the subject is quicker",
+    "error": "largest absolute error of a sequence over its largest absolute value, against "
+    "float64, of the first and the last sequence or head",
+    "gb_per_s": "bytes that memory must move, each counted once, over the GPU time of a call, or "
+    "over the median of micro where no GPU time was measured",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Samples of one clock: nanoseconds of each, and what they say.
+
+    `calls` is how many calls each sample was divided by.
+    """
+
+    samples: Sequence[float]
+    calls: int
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many times quicker a subject is than another; None with the reason if not known."""
+
+    other: str
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """GPU time of one kernel, alone on a queue of ours, and what limits its occupancy.
+
+    Times are nanoseconds of one dispatch, divided out of a command buffer of many.
+    """
+
+    function: str
+    samples: Sequence[float]
+    minimum: float
+    median: float
+    execution_width: int
+    most_threads: int
+    threadgroup_memory: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One subject.
+
+    Attributes:
+        name: As `--subject` takes it.
+        family: Those of one family do the same work.
+        state: "measured", "partial" if the bench was stopped or the subject failed on its way,
+            "failed", or "unavailable" on this machine.
+        reason: Why, where it is not measured.
+        kernel: The Metal kernel; "mlx" for MLX's own operations.
+        block_size: Tokens of a page; None where keys and values are in one piece.
+        micro: Times of a call; None if there is none.
+        macro: Times of a step.
+        dispatches: GPU times, one for each kernel of a call.
+        no_gpu: Why there is no GPU time.
+        tokens_per_s: Tokens of a step over the median of `macro`.
+        residence: "memory", "cache" if the inputs fit the last cache, or "unknown".
+        speed_up: Against the naive subject of the family.
+        against: Against the subject that was asked for.
+    """
+
+    name: str
+    family: str
+    state: Literal["measured", "partial", "failed", "unavailable"]
+    reason: str = ""
+    kernel: str = ""
+    threadgroup: int | None = None
+    hd_tile: int | None = None
+    partitions: int | None = None
+    block_size: int | None = None
+    chained: bool = True
+    micro: Timing | None = None
+    macro: Timing | None = None
+    dispatches: Sequence[Dispatch] = ()
+    no_gpu: str = ""
+    tokens: int = 0
+    sequence: int = 0
+    bytes_read: int = 0
+    bytes_unique: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    error: float | None = None
+    sets: int = 0
+    working_set: int = 0
+    residence: Literal["memory", "cache", "unknown"] = "unknown"
+    speed_up: Comparison | None = None
+    against: Comparison | None = None
+
+    @property
+    def gpu_ns(self) -> float | None:
+        """GPU nanoseconds of a call: the medians of its kernels together."""
+        return sum(one.median for one in self.dispatches) if self.dispatches else None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens per second of whole steps."""
+        took = self.macro.summary.median if self.macro else 0
+        return self.tokens * 1e9 / took if took else None
+
+    @property
+    def intensity(self) -> float | None:
+        """Floating-point operations for each byte that memory must move."""
+        moved = self.bytes_unique + self.bytes_written
+        return self.flops / moved if moved else None
+
+    @property
+    def gb_per_s(self) -> float | None:
+        """Bytes that memory must move, over the time of a call, in 10^9 bytes per second."""
+        took = self.gpu_ns or (self.micro.summary.median if self.micro else None)
+        return (self.bytes_unique + self.bytes_written) / took if took else None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A whole bench, as the JSON file has it.
+
+    Attributes:
+        environment: Machine, versions, backend, cache and clock.
+        shape: The sizes.
+        settings: Warm-up, repetitions, budget, suite.
+        interrupted: Whether somebody stopped it; then rows may be few and partial.
+        failures: Names of subjects that failed.
+    """
+
+    environment: Mapping[str, Any]
+    shape: Shape
+    settings: Mapping[str, Any]
+    rows: Sequence[Row]
+    started: str = ""
+    interrupted: bool = False
+    version: int = VERSION
+    kind: str = "bench"
+    definitions: Mapping[str, str] = field(default_factory=lambda: dict(DEFINITIONS))
+
+    @property
+    def failures(self) -> list[str]:
+        """Names of subjects that failed."""
+        return [row.name for row in self.rows if row.state == "failed" or _broke(row)]
+
+
+def _broke(row: Row) -> bool:
+    return row.state == "partial" and row.reason != INTERRUPTED

@@ -1,0 +1,153 @@
+"""The inputs that subjects of one shape share: several sets, so that caches do not serve all."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import mlx.core as mx
+import psutil
+
+from tracekit.base.errors import UsageError
+from tracekit.lab.bench.shape import Shape
+from tracekit.machine.triad import last_cache
+from tracekit.ops.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.workload.calls import backend
+
+LARGEST_SYSTEM_CACHE = 96 << 20
+"""Bytes of the largest system cache that an Apple chip is known to have."""
+_TIMES_CACHE = 4
+_MOST_SETS = 8
+_COPIES = 3  # paged, dense, and dense in the other layout
+_SHARE = 0.4  # of the memory that is free
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The last cache before memory: its bytes, None where nobody says, and how they are known."""
+
+    bytes: int | None
+    known: str
+
+    def holds(self, working_set: int) -> bool | None:
+        """Tell whether a working set fits; None if it may."""
+        if self.bytes is None:
+            return None if working_set <= LARGEST_SYSTEM_CACHE else False
+        return working_set <= self.bytes
+
+
+def cache_here() -> Cache:
+    """Return what is known of the cache of the device that MLX uses."""
+    if backend() == "cpu":
+        there = last_cache()
+        if there is not None:
+            return Cache(there, "this system's largest CPU cache")
+    return Cache(None, "this system does not tell; those of Apple's chips are 8 to 96 MB")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs of one shape, drawn when they are first asked for.
+
+    Attributes:
+        shape: Their sizes.
+        cache: What the sets together should exceed.
+    """
+
+    shape: Shape
+    cache: Cache
+
+    @property
+    def dtype(self) -> mx.Dtype:
+        """MLX's type of the elements."""
+        return getattr(mx, self.shape.dtype)
+
+    def sets_of(self, size: int, copies: int = 1) -> int:
+        """Return how many inputs of `size` bytes should rotate: 2 to 8, as far as memory goes.
+
+        `copies` is how often each of them is kept, in different layouts.
+
+        Raises:
+            UsageError: Not even one fits in the memory that is free.
+        """
+        free = psutil.virtual_memory().available
+        if size * copies > free:
+            raise UsageError(
+                f"The inputs take {size * copies / 1e9:.1f} GB in {copies} layouts; "
+                f"{free / 1e9:.1f} GB are free.",
+                hint="Take smaller sizes, or fewer of them.",
+            )
+        wanted = math.ceil(_TIMES_CACHE * (self.cache.bytes or LARGEST_SYSTEM_CACHE) / size)
+        fitting = int(free * _SHARE / (size * copies))
+        return max(1, min(_MOST_SETS, max(2, wanted), fitting))
+
+    @cached_property
+    def sets(self) -> int:
+        """How many problems of decode rotate."""
+        return self.sets_of(self._pool, _COPIES)
+
+    @property
+    def _pool(self) -> int:
+        shape = self.shape
+        tokens = shape.batch * shape.table * shape.block_size
+        return 2 * tokens * shape.kv_heads * shape.head_dim * shape.itemsize
+
+    @cached_property
+    def lens(self) -> list[int]:
+        """Context lengths of the sequences, the same in every set."""
+        shape = self.shape
+        if not shape.ragged:
+            return [shape.context] * shape.batch
+        return draw_lengths(shape.batch, shape.context, seed=shape.seed)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest context."""
+        return max(self.lens)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """Decode calls over pages, one for each set."""
+        return tuple(self.problem(self.shape.seed + number) for number in range(self.sets))
+
+    def problem(self, seed: int) -> Problem:
+        """Draw one decode call over pages of its own."""
+        shape = self.shape
+        return draw_problem(
+            self.lens,
+            q_heads=shape.q_heads,
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            block_size=shape.block_size,
+            max_blocks=shape.table,
+            dtype=self.dtype,
+            seed=seed,
+        )
+
+    @cached_property
+    def dense(self) -> tuple[tuple[mx.array, mx.array], ...]:
+        """Keys and values of each problem, contiguous: `[batch, kv_heads, tokens, head_dim]`."""
+        return tuple(self._contiguous(one, swapped=False) for one in self.problems)
+
+    @cached_property
+    def dense_bshd(self) -> tuple[tuple[mx.array, mx.array], ...]:
+        """The same with tokens before heads: `[batch, tokens, kv_heads, head_dim]`."""
+        return tuple(self._contiguous(one, swapped=True) for one in self.problems)
+
+    @cached_property
+    def mask(self) -> mx.array | None:
+        """Which keys of the padded contexts count; None if all do."""
+        tokens = -(-self.longest // self.shape.block_size) * self.shape.block_size
+        if all(length == tokens for length in self.lens):
+            return None
+        mask = padding_mask(mx.array(self.lens), tokens)
+        mx.eval(mask)
+        return mask
+
+    def _contiguous(self, problem: Problem, *, swapped: bool) -> tuple[mx.array, mx.array]:
+        keys, values = gathered(problem, self.longest)
+        if swapped:
+            keys, values = keys.swapaxes(1, 2), values.swapaxes(1, 2)
+        # Rows past a sequence's end hold finite numbers here, which the mask silences.
+        copies = mx.contiguous(keys), mx.contiguous(values)
+        mx.eval(*copies)
+        return copies

@@ -1,0 +1,106 @@
+"""Measuring subjects in turns on the host's clock."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tracekit.lab.bench.schedule import calls_of, in_turn, rounds_of
+from tracekit.lab.bench.subject import Prepared, Subject
+from tracekit.record.recorder import Progress, quiet
+
+Clock = Callable[[], int]
+_SECOND = 1_000_000_000  # ns
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure.
+
+    Attributes:
+        warmup: Steps before anything counts.
+        repetitions: Samples at most.
+        budget: Seconds for each subject; slower ones take of what quicker ones leave.
+    """
+
+    warmup: int = 3
+    repetitions: int = 100
+    budget: float = 4.0
+
+
+@dataclass
+class Runner:
+    """A subject while it is measured: its samples grow."""
+
+    subject: Subject
+    prepared: Prepared
+    calls: int = 1
+    cost: float = 0.0
+    micro: list[float] = field(default_factory=list[float])
+    macro: list[float] = field(default_factory=list[float])
+    failure: str = ""
+
+    def chained(self, clock: Clock) -> float:
+        """Evaluate a chain of calls that is built before; return nanoseconds of a call."""
+        built = self.prepared.chain(self.calls)
+        begun = clock()
+        self.prepared.step.wait(built)
+        return (clock() - begun) / self.calls
+
+    def step(self, clock: Clock) -> float:
+        """Take a step as the workload does; return its nanoseconds."""
+        begun = clock()
+        step = self.prepared.step
+        step.wait(step.submit())
+        return float(clock() - begun)
+
+
+def measure(
+    runners: Sequence[Runner],
+    effort: Effort,
+    clock: Clock = time.perf_counter_ns,
+    progress: Progress = quiet,
+) -> None:
+    """Warm all up, then sample them in turns; what fails is left out from then on.
+
+    Samples are in the runners, also when somebody interrupts.
+    """
+    for runner in runners:
+        _guarded(runner, lambda one=runner: _warm(one, effort, clock))
+    there = [one for one in runners if not one.failure]
+    rounds = rounds_of(effort.budget * _SECOND, [one.cost for one in there], effort.repetitions)
+    for number in range(rounds):
+        progress(f"round {number + 1} of {rounds}")
+        for runner in in_turn(there, number):
+            if not runner.failure:
+                _guarded(runner, lambda one=runner: _sample(one, clock))
+
+
+def _warm(runner: Runner, effort: Effort, clock: Clock) -> None:
+    """Call until pipelines and caches are there, and find out what a sample costs."""
+    took = 0.0
+    for _ in range(max(1, effort.warmup)):
+        took = runner.step(clock)
+    one = runner.chained(clock)
+    runner.calls = calls_of(took)
+    chain = one if runner.calls == 1 else runner.chained(clock) * runner.calls
+    runner.cost = took + chain
+
+
+def _sample(runner: Runner, clock: Clock) -> None:
+    micro = runner.chained(clock)
+    macro = runner.step(clock)
+    runner.micro.append(micro)
+    runner.macro.append(macro)
+
+
+def _guarded(runner: Runner, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001  one that fails must not end the others
+        runner.failure = describe(error)
+
+
+def describe(error: Exception) -> str:
+    """Return what an error says, in a line, with its kind."""
+    text = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {text}"

@@ -1,0 +1,171 @@
+"""A bench from beginning to end: prepare, measure in turns, compare, describe."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from tracekit.base.errors import UsageError
+from tracekit.base.nearest import require
+from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
+from tracekit.lab.bench.gpu import GpuClock
+from tracekit.lab.bench.inputs import Inputs, cache_here
+from tracekit.lab.bench.measure import Clock, Effort, Runner, describe, measure
+from tracekit.lab.bench.ratios import compared
+from tracekit.lab.bench.rows import finished
+from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.subject import Subject, Unavailable
+from tracekit.lab.bench.subjects import chosen
+from tracekit.machine.machine import describe as describe_machine
+from tracekit.record.recorder import Progress, quiet
+from tracekit.workload.calls import backend
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure, and how much.
+
+    Attributes:
+        suite: "attention", "cache", "norm" or "all".
+        subjects: Some of the suite's subjects; all of them if empty.
+        against: The subject that all of its family are compared with.
+        effort: Warm-up, repetitions and budget.
+    """
+
+    suite: str = "all"
+    subjects: tuple[str, ...] = ()
+    against: str | None = None
+    effort: Effort = field(default_factory=Effort)
+
+
+def run_bench(
+    shape: Shape,
+    settings: Settings,
+    *,
+    subjects: Sequence[Subject] | None = None,
+    clock: Clock = time.perf_counter_ns,
+    progress: Progress = quiet,
+) -> Bench:
+    """Measure subjects on a shape.
+
+    One that fails is a row that says so; an interrupt ends the measuring, and keeps what there
+    is.
+
+    Args:
+        shape: The sizes.
+        settings: What to measure, and how much.
+        subjects: The implementations; those of the settings' suite by default.
+        clock: Nanoseconds.
+        progress: Told what goes on.
+
+    Raises:
+        UsageError: There is no such suite, or no such subject in it.
+    """
+    asked = tuple(subjects) if subjects is not None else _subjects(settings)
+    if settings.against is not None:
+        require(settings.against, [one.name for one in asked], "subject")
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    inputs, gpu = Inputs(shape, cache_here()), GpuClock()
+    rows: dict[str, Row] = {}
+    interrupted = False
+    try:
+        for family in _families(asked):
+            for row in _measured(family, inputs, settings, (clock, gpu), progress):
+                rows[row.name] = row
+    except _Interrupted as stop:
+        interrupted = True
+        rows |= {row.name: row for row in stop.rows}
+    compared_rows = [rows[one.name] for one in asked if one.name in rows]
+    return Bench(
+        environment=_environment(inputs, compared_rows),
+        shape=shape,
+        settings=_plain(settings),
+        rows=compared(compared_rows, asked, settings.against),
+        started=started,
+        interrupted=interrupted,
+    )
+
+
+class _Interrupted(Exception):  # noqa: N818  somebody asked to stop
+    """The measuring was stopped; `rows` is what there is of the family."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+def _subjects(settings: Settings) -> tuple[Subject, ...]:
+    if not settings.subjects:
+        return chosen(settings.suite)
+    against = (settings.against,) if settings.against else ()
+    return chosen(settings.suite, (*settings.subjects, *against))
+
+
+def _families(subjects: Sequence[Subject]) -> Iterator[list[Subject]]:
+    for family in dict.fromkeys(one.family for one in subjects):
+        yield [one for one in subjects if one.family == family]
+
+
+def _measured(
+    family: Sequence[Subject],
+    inputs: Inputs,
+    settings: Settings,
+    clocks: tuple[Clock, GpuClock],
+    progress: Progress,
+) -> list[Row]:
+    """Measure the subjects of one family in turns."""
+    rows: list[Row] = []
+    runners: list[Runner] = []
+    name, (clock, gpu) = family[0].family, clocks
+    try:
+        for subject in family:
+            progress(f"prepare {subject.name}")
+            _prepare(subject, inputs, runners, rows)
+        measure(runners, settings.effort, clock, lambda text: progress(f"{name} · {text}"))
+        for runner in runners:
+            progress(f"finish {runner.subject.name}")
+            rows.append(finished(runner, inputs, gpu))
+    except KeyboardInterrupt:
+        done = {row.name for row in rows}
+        left = [one for one in runners if one.subject.name not in done and one.micro]
+        rows += [finished(one, inputs, None, INTERRUPTED) for one in left]
+        raise _Interrupted(rows) from None
+    return rows
+
+
+def _prepare(subject: Subject, inputs: Inputs, runners: list[Runner], rows: list[Row]) -> None:
+    try:
+        runners.append(Runner(subject, subject.prepare(inputs)))
+    except Unavailable as why:
+        rows.append(Row(subject.name, subject.family, "unavailable", str(why)))
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001  one that fails must not end the others
+        rows.append(Row(subject.name, subject.family, "failed", describe(error)))
+
+
+def _environment(inputs: Inputs, rows: Sequence[Row]) -> dict[str, Any]:
+    on_gpu = any(row.dispatches for row in rows)
+    return {
+        "tracekit": version("tracekit"),
+        "machine": describe_machine(),
+        "variables": {name: os.environ[name] for name in sorted(os.environ) if _changes(name)},
+        "backend": backend(),
+        "clock": HOST,
+        "kernel_clock": GPU if on_gpu else HOST,
+        "cache": inputs.cache.bytes,
+        "cache_known_from": inputs.cache.known,
+    }
+
+
+def _changes(name: str) -> bool:
+    """Say whether a variable of the environment changes how MLX works."""
+    return name.startswith("MLX_")
+
+
+def _plain(settings: Settings) -> dict[str, Any]:
+    values = asdict(settings)
+    return {**{k: v for k, v in values.items() if k != "effort"}, **values["effort"]}

@@ -1,0 +1,28 @@
+"""The implementations that there are, in the order of their tables."""
+
+from collections.abc import Sequence
+
+from tracekit.base.nearest import require
+from tracekit.lab.bench.subject import Subject
+from tracekit.lab.bench.subjects import cache, decode, norm, prefill
+
+SUBJECTS: tuple[Subject, ...] = (
+    *decode.SUBJECTS,
+    *prefill.SUBJECTS,
+    *cache.SUBJECTS,
+    *norm.SUBJECTS,
+)
+SUITES = ("attention", "cache", "norm")
+
+
+def chosen(suite: str, names: Sequence[str] = ()) -> tuple[Subject, ...]:
+    """Return the subjects of a suite, or those of `names`.
+
+    Raises:
+        UsageError: There is no such suite, or no such subject in it.
+    """
+    require(suite, (*SUITES, "all"), "suite")
+    there = [one for one in SUBJECTS if suite in {"all", one.suite}]
+    for name in names:
+        require(name, [one.name for one in there], "subject")
+    return tuple(one for one in there if not names or one.name in names)

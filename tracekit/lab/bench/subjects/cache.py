@@ -1,0 +1,147 @@
+"""New keys and values: into their pages, or behind the old ones by copying all of them."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.lab.bench.inputs import Inputs
+from tracekit.lab.bench.subject import Prepared, Subject
+from tracekit.ops.attention import append, append_run
+from tracekit.workload.calls import backend
+from tracekit.workload.step import Step
+from tracekit.workload.told import Work
+
+
+def _append(inputs: Inputs) -> Prepared:
+    """Write one row of keys and one of values for each sequence."""
+    shape, pools, tables = inputs.shape, _Pools(inputs), inputs.problems[0].block_tables
+    rows, size = _rows(inputs, shape.batch)
+    places = [mx.full((shape.batch,), token, mx.int32) for token in range(shape.context)]
+    mx.eval(places)
+
+    def write(number: int) -> None:
+        positions = places[number % shape.context]
+        pools.keys = append(pools.keys, rows, tables, positions)
+        pools.values = append(pools.values, rows, tables, positions)
+
+    written = 2 * size
+    work = Work(shape.batch, written, written, written)
+    return _prepared(pools.arrays, write, work, shape.batch * shape.context * written)
+
+
+def _append_run(inputs: Inputs) -> Prepared:
+    """Write the keys and values of one sequence's whole prompt."""
+    shape, pools = inputs.shape, _Pools(inputs)
+    tables = inputs.problems[0].block_tables
+    rows, size = _rows(inputs, shape.context)
+    each = [tables[sequence] for sequence in range(shape.batch)]
+    mx.eval(each)
+
+    def write(number: int) -> None:
+        table = each[number % shape.batch]
+        pools.keys = append_run(pools.keys, rows, table, 0)
+        pools.values = append_run(pools.values, rows, table, 0)
+
+    work = Work(shape.context, 2 * size, 2 * size, 2 * size)
+    return _prepared(pools.arrays, write, work, shape.batch * 2 * size)
+
+
+def _append_concat(inputs: Inputs) -> Prepared:
+    """Put one row for each sequence behind its context, as a cache without room does."""
+    shape = inputs.shape
+    rows, size = _rows(inputs, shape.batch)
+    ends = [rows[:, :, None], rows[:, :, None]]
+
+    def write(number: int) -> None:
+        # From the same contexts each time, which would grow with the calls otherwise; the row
+        # is the last one of the call before, so that calls wait for each other.
+        keys, values = inputs.dense[number % len(inputs.dense)]
+        ends[0] = mx.concatenate([keys, ends[0][:, :, -1:]], 2)
+        ends[1] = mx.concatenate([values, ends[1][:, :, -1:]], 2)
+
+    whole = 2 * size * inputs.longest
+    work = Work(shape.batch, whole + 2 * size, whole + 2 * size, whole + 2 * size)
+    return _prepared(lambda: list(ends), write, work, len(inputs.dense) * whole)
+
+
+class _Pools:
+    """Pages that only this subject writes to; whoever held a view would make MLX copy them."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        problem = inputs.problems[0]
+        self.keys, self.values = problem.k_pages * 1, problem.v_pages * 1
+        mx.eval(self.keys, self.values)
+
+    def arrays(self) -> list[mx.array]:
+        """Return what to evaluate."""
+        return [self.keys, self.values]
+
+
+def _rows(inputs: Inputs, count: int) -> tuple[mx.array, int]:
+    shape = inputs.shape
+    rows = mx.random.normal(
+        (count, shape.kv_heads, shape.head_dim), dtype=inputs.dtype, key=mx.random.key(shape.seed)
+    )
+    mx.eval(rows)
+    return rows, int(np.prod(rows.shape)) * shape.itemsize
+
+
+def _prepared(
+    arrays: Callable[[], list[mx.array]],
+    write: Callable[[int], None],
+    work: Work,
+    working_set: int,
+) -> Prepared:
+    turn = itertools.count()
+
+    def chain(calls: int) -> list[mx.array]:
+        for _ in range(calls):
+            write(next(turn))
+        return arrays()
+
+    def submit() -> list[mx.array]:
+        made = chain(1)
+        mx.async_eval(*made)
+        return made
+
+    def wait(made: Any) -> None:
+        mx.eval(*made)
+
+    return Prepared(
+        step=Step(
+            submit=submit,
+            wait=wait,
+            backend=backend(),
+            **vars(work),
+        ),
+        chain=chain,
+        working_set=working_set,
+        sets=1,
+        sequence=work.tokens,
+    )
+
+
+SUBJECTS = (
+    Subject(
+        "append", "cache", "append", "a row for each sequence, into its page", _append, paged=True
+    ),
+    Subject(
+        "append-concat",
+        "cache",
+        "append",
+        "contexts copied to put a row behind",
+        _append_concat,
+        naive=True,
+    ),
+    Subject(
+        "append-run",
+        "cache",
+        "append-run",
+        "a prompt's rows, into its pages",
+        _append_run,
+        paged=True,
+    ),
+)

@@ -1,0 +1,218 @@
+"""One new token for each sequence: paged kernels, dense attention, gathering, naive attention."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import mlx.core as mx
+
+from tracekit.base.errors import UsageError
+from tracekit.lab.bench.inputs import Inputs
+from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.ops.attention import (
+    Problem,
+    attend,
+    gathered,
+    largest_error,
+    naive_attention,
+    sdpa,
+    traffic,
+)
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.problem import check_head_dim
+from tracekit.ops.traffic import Traffic
+from tracekit.workload.calls import backend, step_of
+
+# From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
+Call = Callable[[mx.array, int], mx.array]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a kernel's launch is chosen; None leaves it to the kernel's own plan."""
+
+    kernel: Kernel = "grouped"
+    hd_tile: int | None = None
+    threadgroup: int | None = None
+    partitions: int | None = None
+
+
+def paged(inputs: Inputs, choice: Choice = Choice(), *, device: str | None = None) -> Prepared:
+    """Attend through the table of pages, as `tracekit.ops.attention.attend` does it here.
+
+    Where there is no Metal that is MLX's own operations, and only for the default choice;
+    `device` is where MLX runs if it is not to be asked.
+    """
+    shape, problems = inputs.shape, inputs.problems
+    if (device or backend()) != "metal":
+        if choice != Choice():
+            raise Unavailable("it is a Metal kernel, and MLX finds no Metal on this machine")
+
+        def by_ops(q: mx.array, number: int) -> mx.array:
+            return attend(_asked(problems[number], q), scale=shape.scale, longest=inputs.longest)
+
+        return _prepared(inputs, by_ops, copies=True)
+    how = planned(problems[0], choice, inputs.longest)
+
+    def by_kernel(q: mx.array, number: int) -> mx.array:
+        return paged_decode(_asked(problems[number], q), scale=shape.scale, how=how)
+
+    made = _prepared(inputs, by_kernel, how=how)
+    return replace(made, launch=lambda number: by_kernel(problems[number].q, number))
+
+
+def planned(problem: Problem, choice: Choice, longest: int) -> Plan:
+    """Return how a kernel is launched; raise Unavailable where it is not made for the shape."""
+    try:
+        check_head_dim(problem.head_dim)
+        return plan(
+            problem,
+            longest=longest,
+            kernel=choice.kernel,
+            hd_tile=choice.hd_tile,
+            threadgroup=choice.threadgroup,
+            partitions=choice.partitions,
+        )
+    except UsageError as error:
+        raise Unavailable(error.message.rstrip(".")) from error
+
+
+def _asked(problem: Problem, q: mx.array) -> Problem:
+    return problem if q is problem.q else replace(problem, q=q)
+
+
+def _sdpa(inputs: Inputs) -> Prepared:
+    def call(q: mx.array, number: int) -> mx.array:
+        keys, values = inputs.dense[number]
+        scale, mask = inputs.shape.scale, inputs.mask
+        return sdpa(q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
+
+    return _prepared(inputs, call, padded=True)
+
+
+def _sdpa_bshd(inputs: Inputs) -> Prepared:
+    def call(q: mx.array, number: int) -> mx.array:
+        keys, values = inputs.dense_bshd[number]
+        scale, mask = inputs.shape.scale, inputs.mask
+        return sdpa(q[:, None], keys, values, scale=scale, mask=mask, layout="BSHD")[:, 0]
+
+    return _prepared(inputs, call, padded=True)
+
+
+def _gather_sdpa(inputs: Inputs) -> Prepared:
+    def call(q: mx.array, number: int) -> mx.array:
+        keys, values = gathered(inputs.problems[number], inputs.longest)
+        scale, mask = inputs.shape.scale, inputs.mask
+        return sdpa(q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
+
+    return _prepared(inputs, call, padded=True, copies=True)
+
+
+def _naive(inputs: Inputs) -> Prepared:
+    def call(q: mx.array, number: int) -> mx.array:
+        keys, values = inputs.dense[number]
+        scale, mask = inputs.shape.scale, inputs.mask
+        return naive_attention(q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
+
+    return _prepared(inputs, call, padded=True)
+
+
+def _prepared(
+    inputs: Inputs,
+    call: Call,
+    *,
+    how: Plan | None = None,
+    padded: bool = False,
+    copies: bool = False,
+) -> Prepared:
+    """Make a call measurable; `padded` says that it reads the padding, `copies` that it gathers."""
+    problems, turn = inputs.problems, itertools.cycle(range(inputs.sets))
+    cost = _traffic(inputs, how, padded=padded, copies=copies)
+
+    def one() -> mx.array:
+        number = next(turn)
+        return call(problems[number].q, number)
+
+    def chain(calls: int) -> mx.array:
+        out = problems[0].q
+        for _ in range(calls):
+            out = call(out, next(turn))
+        return out
+
+    return Prepared(
+        step=step_of(
+            one, cost.work(inputs.shape.batch, how.dispatches if how is not None else None)
+        ),
+        chain=chain,
+        working_set=len(problems) * cost.unique,
+        sets=len(problems),
+        sequence=inputs.longest,
+        error=_error(problems[0], call(problems[0].q, 0), inputs),
+        launched=_launched(how),
+    )
+
+
+def _launched(how: Plan | None) -> Launched:
+    if how is None:
+        return Launched()
+    return Launched(how.kernel, how.threadgroup, how.hd_tile or None, how.partitions)
+
+
+def _traffic(inputs: Inputs, how: Plan | None, *, padded: bool, copies: bool) -> Traffic:
+    shape, lens = inputs.shape, inputs.lens
+    if padded:
+        lens = [-(-inputs.longest // shape.block_size) * shape.block_size] * shape.batch
+    cost = traffic(
+        lens,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        block_size=shape.block_size,
+        itemsize=shape.itemsize,
+        rereads=how.rereads(shape.q_heads // shape.kv_heads) if how is not None else 1,
+    )
+    if not copies:
+        return cost
+    moved = 2 * sum(lens) * shape.kv_heads * shape.head_dim * shape.itemsize
+    return replace(cost, read=cost.read + moved, written=cost.written + moved)
+
+
+def _error(problem: Problem, out: mx.array, inputs: Inputs) -> float:
+    """Compare the first and the last sequence with float64."""
+    ends = {0, problem.batch - 1}
+    return largest_error(problem, out, scale=inputs.shape.scale, sequences=ends)
+
+
+SUBJECTS = (
+    Subject(
+        "paged",
+        "attention",
+        "decode",
+        "keys and values in pages: what a user gets",
+        paged,
+        paged=True,
+    ),
+    Subject(
+        "paged-per-head",
+        "attention",
+        "decode",
+        "a threadgroup for each q head: rows are read again for each head of a group",
+        lambda inputs: paged(inputs, Choice("per-head")),
+        paged=True,
+    ),
+    Subject(
+        "paged-barriers",
+        "attention",
+        "decode",
+        "three barriers a token: the kernel before it was tuned",
+        lambda inputs: paged(inputs, Choice("barriers")),
+        paged=True,
+    ),
+    Subject("sdpa", "attention", "decode", "dense, heads before tokens, by MLX", _sdpa),
+    Subject("sdpa-bshd", "attention", "decode", "dense, tokens before heads, by MLX", _sdpa_bshd),
+    Subject(
+        "gather-sdpa", "attention", "decode", "pages copied, then dense", _gather_sdpa, paged=True
+    ),
+    Subject("naive", "attention", "decode", "dense, every score kept", _naive, naive=True),
+)

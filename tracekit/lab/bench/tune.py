@@ -1,0 +1,192 @@
+"""Which launch of the paged kernel is quickest for a shape: all of them, measured in turns."""
+
+import itertools
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
+from tracekit.lab.bench.gpu import GpuClock
+from tracekit.lab.bench.inputs import Inputs, cache_here
+from tracekit.lab.bench.measure import Clock, Effort, Runner, describe, measure
+from tracekit.lab.bench.ratios import quicker
+from tracekit.lab.bench.rows import finished
+from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.subject import Subject
+from tracekit.lab.bench.subjects.decode import Choice, paged
+from tracekit.lab.suggestion import DecodeShape, Suggestion, suggest
+from tracekit.ops.attention.plan import HD_TILES
+from tracekit.record.recorder import Progress, quiet
+from tracekit.workload.calls import backend
+
+BLOCK_SIZES = (16, 32, 64)
+THREADGROUPS = (64, 128, 256, 512)
+PARTITIONS = (1, 2, 4, 8)
+MEANINGLESS = "threadgroup, HD_TILE and partitions: MLX's own operations have none of them"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One launch: the size of a page, and what the kernel is told."""
+
+    block_size: int
+    choice: Choice = Choice()  # noqa: RUF009  frozen
+
+    @property
+    def name(self) -> str:
+        """The candidate in a few words."""
+        told = {
+            "TG": self.choice.threadgroup,
+            "HD_TILE": self.choice.hd_tile,
+            "partitions": self.choice.partitions,
+        }
+        words = [f"{name} {value}" for name, value in told.items() if value is not None]
+        return ", ".join([f"block {self.block_size}", *words])
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate with its times, and how it stands to the quickest one.
+
+    `tied` says that the interval of the ratio holds 1: the samples do not tell them apart.
+    """
+
+    candidate: Candidate
+    row: Row
+    behind: Comparison | None
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a sweep found: candidates by their median, quickest first, and those that failed.
+
+    Attributes:
+        ranked: The measured ones.
+        failed: The others, with the reason.
+        suggested: What the rules of thumb say for the shape.
+        without_meaning: Parameters that were not swept, and why; empty if all were.
+        interrupted: Whether somebody stopped it.
+    """
+
+    shape: Shape
+    ranked: tuple[Ranked, ...]
+    failed: tuple[Row, ...]
+    suggested: tuple[Suggestion, ...]
+    without_meaning: str = ""
+    interrupted: bool = False
+
+
+def candidates(shape: Shape, device: str) -> list[Candidate]:
+    """Return what to sweep: on Metal every combination, elsewhere the size of a page.
+
+    All of them keep the context; a page that does not divide it is left out.
+    """
+    blocks = [one for one in BLOCK_SIZES if shape.context % one == 0] or [shape.block_size]
+    if device != "metal":
+        return [Candidate(block) for block in blocks]
+    partitions = [one for one in PARTITIONS if one == 1 or shape.context // one >= shape.block_size]
+    launches = itertools.product(blocks, THREADGROUPS, HD_TILES, partitions)
+    return [
+        Candidate(block, Choice("grouped", tile, threads, parts))
+        for block, threads, tile, parts in launches
+    ]
+
+
+def tune(
+    shape: Shape,
+    effort: Effort,
+    *,
+    asked: Sequence[Candidate] | None = None,
+    clock: Clock = time.perf_counter_ns,
+    progress: Progress = quiet,
+) -> Tuning:
+    """Measure every launch of the paged kernel on one shape, and rank them."""
+    sweep = list(asked) if asked is not None else candidates(shape, backend())
+    by_name = {one.name: one for one in sweep}
+    rows, interrupted = _measured(by_name, shape, effort, clock, progress)
+    return Tuning(
+        shape=shape,
+        ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
+        failed=tuple(one for one in rows.values() if one.micro is None),
+        suggested=_suggested(shape),
+        without_meaning="" if backend() == "metal" else MEANINGLESS,
+        interrupted=interrupted,
+    )
+
+
+def _measured(
+    by_name: Mapping[str, Candidate], shape: Shape, effort: Effort, clock: Clock, progress: Progress
+) -> tuple[dict[str, Row], bool]:
+    """Measure in turns, then on the GPU; return also whether somebody stopped it."""
+    pools = {size: _inputs(shape, size) for size in {one.block_size for one in by_name.values()}}
+    runners: list[Runner] = []
+    rows: dict[str, Row] = {}
+
+    def finish(runner: Runner, gpu: GpuClock | None = None, stopped: str = "") -> None:
+        name = runner.subject.name
+        rows[name] = finished(runner, pools[by_name[name].block_size], gpu, stopped)
+
+    try:
+        for name, one in by_name.items():
+            progress(f"prepare {name}")
+            _prepare(one, pools[one.block_size], runners, rows)
+        measure(runners, effort, clock, progress)
+        for runner in runners:
+            progress(f"finish {runner.subject.name}")
+            finish(runner, GpuClock())
+    except KeyboardInterrupt:
+        for runner in runners:
+            if runner.subject.name not in rows and (runner.micro or runner.failure):
+                finish(runner, stopped=INTERRUPTED)
+        return rows, True
+    return rows, False
+
+
+def _inputs(shape: Shape, block_size: int) -> Inputs:
+    pages = shape.context // block_size
+    sized = replace(shape, block_size=block_size, active_blocks=pages, max_blocks=None)
+    return Inputs(sized, cache_here())
+
+
+def _prepare(one: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[str, Row]) -> None:
+    subject = Subject(
+        one.name, "attention", "decode", "", lambda _: paged(inputs, one.choice), paged=True
+    )
+    try:
+        runners.append(Runner(subject, subject.prepare(inputs)))
+    except Exception as error:  # noqa: BLE001  one that fails must not end the others
+        rows[one.name] = Row(one.name, "decode", "failed", describe(error))
+
+
+def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
+    """Order rows by their median, quickest first, and compare each with the quickest in pairs."""
+    timed = sorted((one for one in rows if one.micro), key=_took)
+    if not timed:
+        return ()
+    best = timed[0]
+    return tuple(_standing(row, best, by_name[row.name]) for row in timed)
+
+
+def _standing(row: Row, best: Row, candidate: Candidate) -> Ranked:
+    assert row.micro is not None
+    assert best.micro is not None
+    if row is best:
+        return Ranked(candidate, row, None, tied=False)
+    behind = quicker(best.micro.samples, row.micro.samples, row.name)
+    apart = behind.low is not None and behind.low > 1
+    return Ranked(candidate, row, behind, tied=not apart)
+
+
+def _took(row: Row) -> float:
+    assert row.micro is not None
+    return row.micro.summary.median
+
+
+def _suggested(shape: Shape) -> tuple[Suggestion, ...]:
+    from tracekit.machine.chips import this_chip  # noqa: PLC0415  asks the machine
+
+    sizes = DecodeShape(
+        shape.batch, shape.q_heads, shape.kv_heads, shape.head_dim, shape.context, shape.itemsize
+    )
+    return suggest(sizes, this_chip().chip.cores)

@@ -1,0 +1,177 @@
+"""A bench as a person reads it: tables, and the sentences beside them."""
+
+from collections.abc import Iterator, Sequence
+
+from tracekit.base.units import NOT_AVAILABLE, duration, quantity, size
+from tracekit.lab.bench.document import INTERRUPTED, Bench, Comparison, Row
+from tracekit.lab.bench.schedule import LEAST_ROUNDS
+from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.tune import Tuning
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def families(bench: Bench) -> Iterator[tuple[str, Table]]:
+    """Yield a title and a table for each family that was measured."""
+    for name in dict.fromkeys(row.family for row in bench.rows):
+        rows = [row for row in bench.rows if row.family == name and row.micro]
+        if rows:
+            yield _title(name, bench, rows[0]), _table(rows)
+
+
+def remarks(bench: Bench) -> Iterator[str]:
+    """Yield what to know of the numbers: clocks, caches, what is not there."""
+    yield f"{_clocks(bench)} Medians and MAD; percentiles linear between ranks."
+    for row in bench.rows:
+        for one in row.dispatches:
+            yield (
+                f"{row.name}: {one.function} takes {duration(one.median)} of the GPU; simdgroups "
+                f"of {one.execution_width}, at most {one.most_threads} threads in a threadgroup, "
+                f"{size(one.threadgroup_memory)} of its memory."
+            )
+    free = [row for row in bench.rows if row.micro and not row.chained]
+    if free:
+        yield f"{_names(free)}: calls of a chain do not wait for each other, and may overlap."
+    cached = [row for row in bench.rows if row.micro and row.residence == "cache"]
+    if cached:
+        yield (
+            f"cache-resident: {_names(cached)}. Their inputs take at most "
+            f"{size(max(row.working_set for row in cached))}, and the last cache holds "
+            f"{size(bench.environment.get('cache'))}: this is no bandwidth of memory."
+        )
+    unsure = [row for row in bench.rows if row.micro and row.residence == "unknown"]
+    if unsure:
+        yield (
+            f"Whether caches served {_names(unsure)} is not known: "
+            f"{bench.environment.get('cache_known_from')}."
+        )
+    for row in bench.rows:
+        if row.state == "unavailable":
+            yield f"{row.name} is not available here: {row.reason}."
+    against = bench.settings.get("against")
+    others = [row for row in bench.rows if row.micro and against not in {None, row.name}]
+    if any(row.against is None for row in others):
+        yield f"{against} is compared with those of its family only; the others do other work."
+    few = [row for row in bench.rows if row.micro and row.micro.summary.count <= LEAST_ROUNDS]
+    if few:
+        yield f"{_names(few)}: {LEAST_ROUNDS} samples or fewer; a larger --budget takes more."
+
+
+def warnings(bench: Bench) -> Iterator[str]:
+    """Yield a sentence for each subject that failed or was cut short."""
+    for row in bench.rows:
+        if row.state in {"failed", "partial"} and row.reason != INTERRUPTED:
+            yield f"{row.name} failed: {row.reason}"
+    for row in bench.rows:
+        if row.against is not None and row.against.reason:
+            yield f"{row.name} has no ratio: {row.against.reason}."
+
+
+def swept(tuning: Tuning) -> str:
+    """Return the shape whose launches were swept."""
+    shape = tuning.shape
+    return f"launches: {_sequences(shape)}, {_heads(shape)}, {shape.dtype}"
+
+
+def ranking(tuning: Tuning) -> Table:
+    """Return the candidates of a sweep, quickest first."""
+    gpu = any(one.row.gpu_ns for one in tuning.ranked)
+    head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of quickest")
+    rows: list[tuple[str, ...]] = []
+    for one in tuning.ranked:
+        said = one.row.micro
+        assert said is not None
+        times = (duration(said.summary.median), duration(said.summary.mad))
+        on_gpu = (duration(one.row.gpu_ns),) if gpu else ()
+        verdict = "quickest" if one.behind is None else times_words(one.behind)
+        tie = " (a tie)" if one.tied else ""
+        rows.append((one.candidate.name, *times, *on_gpu, verdict + tie))
+    return head, rows
+
+
+def tuning_remarks(tuning: Tuning) -> Iterator[str]:
+    """Yield what a sweep cannot say, what failed, and what the rules of thumb say."""
+    yield "Ratios are of neighbours in a round, with their interval of 95 % confidence."
+    if tuning.without_meaning:
+        yield f"Not swept: {tuning.without_meaning}."
+    for row in tuning.failed:
+        yield f"{row.name} failed: {row.reason}"
+    for one in tuning.suggested:
+        told = NOT_AVAILABLE if one.value is None else str(one.value)
+        yield f"Rule of thumb for Apple GPUs: {one.name} {told}: {one.why}"
+
+
+def times_words(found: Comparison | None) -> str:
+    """Return a ratio with its interval: "2.10 (2.05 to 2.31)"."""
+    if found is None or found.median is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{found.median:.2f} ({found.pairs} pairs: no interval)"
+    return f"{found.median:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    gpu = any(row.dispatches for row in rows)
+    naive = next((row.speed_up.other for row in rows if row.speed_up), "")
+    other = next((row.against.other for row in rows if row.against), "")
+    head = [
+        *("subject", "call, host clock", "MAD", "p95"),
+        *(["GPU time"] if gpu else []),
+        *("tokens/s", "GB/s", "error"),
+        *([f"x {naive}"] if naive else []),
+        *([f"x {other}"] if other else []),
+    ]
+    return tuple(head), [_cells(row, gpu, bool(naive), bool(other)) for row in rows]
+
+
+def _cells(row: Row, gpu: bool, naive: bool, other: bool) -> tuple[str, ...]:
+    assert row.micro is not None
+    said = row.micro.summary
+    name = row.name if row.kernel in {"", "mlx"} else f"{row.name} ({row.kernel})"
+    return (
+        name,
+        *(duration(one) for one in (said.median, said.mad, said.p95)),
+        *([duration(row.gpu_ns)] if gpu else []),
+        quantity(row.tokens_per_s, ""),
+        quantity(row.gb_per_s, ""),
+        f"{row.error:.1e}" if row.error is not None else "",
+        *([times_words(row.speed_up)] if naive else []),
+        *([times_words(row.against)] if other else []),
+    )
+
+
+def _title(family: str, bench: Bench, row: Row) -> str:
+    shape = bench.shape
+    sizes = {
+        "decode": f"{_sequences(shape)}, {_heads(shape)}, blocks of {shape.block_size}",
+        "prefill": f"{_many(shape.queries, 'token')}, {_heads(shape)}",
+        "norm": f"{_many(shape.rows, 'row')}, {shape.dims} to {shape.out_dims} elements",
+    }
+    told = sizes.get(family, f"{_many(row.tokens, 'token')} a call, {_heads(shape)}")
+    inputs = f"; {row.sets} inputs in turns, {size(row.working_set)}" if row.sets > 1 else ""
+    return f"{family}: {told}, {shape.dtype}{inputs}"
+
+
+def _sequences(shape: Shape) -> str:
+    up_to = "up to " if shape.ragged else ""
+    return f"{_many(shape.batch, 'sequence')} of {up_to}{_many(shape.context, 'token')}"
+
+
+def _heads(shape: Shape) -> str:
+    q_heads, kv_heads = _many(shape.q_heads, "q head"), _many(shape.kv_heads, "kv head")
+    return f"{q_heads}, {kv_heads} of {shape.head_dim}"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _clocks(bench: Bench) -> str:
+    if any(row.dispatches for row in bench.rows):
+        return "GPU time is of the kernels alone; everything else is by the host's clock."
+    reasons = {row.no_gpu for row in bench.rows if row.micro and row.no_gpu}
+    return f"All times are by the host's clock. {' '.join(sorted(reasons))}".strip()
+
+
+def _names(rows: Sequence[Row]) -> str:
+    return ", ".join(row.name for row in rows)

@@ -1,0 +1,204 @@
+"""Address spaces of a Metal kernel, judged by clang where there is no Metal.
+
+clang's C++ for OpenCL has the address spaces of Metal under other names, and refuses what mixes
+them. What it has not is Metal's library: a header declares it, and a name that the header lacks
+is told apart from a mistake.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from shutil import which
+
+from tracekit.base.errors import ToolError
+from tracekit.lab.msl.address_spaces import as_opencl, prelude
+
+OLDEST, NEWEST = 14, 40
+_SECONDS = 60
+_ARGUMENTS = (
+    *("-x", "cl", "-cl-std=clc++2021", "-target", "spir64", "-cl-no-stdinc", "-fsyntax-only"),
+    # neither pointers without an address space nor double: Metal has none of them
+    *("-Xclang", "-cl-ext=-all,+cl_khr_fp16"),
+    *("-w", "-fno-caret-diagnostics", "-ferror-limit=20", "-"),
+)
+_KERNEL, _OWN = "<kernel>", "<tracekit>"
+_SAID = re.compile(r"^(<\w+>):(\d+):(\d+): (?:fatal )?(error|note): (.*)$", re.MULTILINE)
+_SPACES = {
+    "__global": "device",
+    "__local": "threadgroup",
+    "__constant": "constant",
+    "__private": "thread",
+}
+_UNKNOWN = re.compile(
+    r"use of undeclared identifier|unknown type name|no template named|no type named"
+    r"|no member named '\w+' in namespace|invalid conversion between ext-vector|undefined template"
+)
+_MIXED = re.compile(
+    r"address space|use of type 'double'"
+    r"|'[^']*\b(?:device|threadgroup|constant|thread)\b[^']*[*&\[]"
+)
+_BROKEN = re.compile(
+    r"expected |extraneous |unterminated |missing |invalid suffix|unmatched |indirection requires"
+)
+_GOOD = "void f(device float* a, threadgroup float* b) { b[0] = a[0]; }"
+_BAD = "void f(device float* a, threadgroup float* b) { a = b; }"
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What clang says of one place; lines and columns (in bytes) count from 1."""
+
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Lint:
+    """What clang says of a kernel.
+
+    Attributes:
+        clang: The program that was asked.
+        defects: What Metal would refuse as well.
+        unknown: What may be due to names and conversions that the declarations of Metal's
+            library lack: clang could not judge these lines.
+    """
+
+    clang: str
+    defects: tuple[Complaint, ...]
+    unknown: tuple[Complaint, ...]
+
+
+def lint(
+    text: str, function: str = "", template: str = "", *, defines: Mapping[str, str] | None = None
+) -> Lint:
+    """Check the address spaces and the syntax of a Metal text.
+
+    Args:
+        text: Metal source, such as MLX generates it; its includes are left out.
+        function: A function template to instantiate; a template that nobody instantiates is
+            checked in part only.
+        template: Its arguments as text, such as "float16_t, 128".
+        defines: Macros that the text expects.
+
+    Raises:
+        ToolError: There is no clang that can, or it failed; the message says which were tried.
+    """
+    clang = find_clang()
+    program = as_opencl(text, function, template, _KERNEL)
+    own = prelude(text, defines or {})
+    complaints = _complaints(_asked(clang, f'#line 1 "{_OWN}"\n{own}\n{program}'))
+    missing = any(_UNKNOWN.search(one.message) for one in complaints)
+    defects = tuple(one for one in complaints if _certain(one, text, missing=missing))
+    return Lint(clang, defects, tuple(one for one in complaints if one not in defects))
+
+
+@cache
+def find_clang() -> str:
+    """Return the first clang on the PATH that tells address spaces apart.
+
+    Raises:
+        ToolError: There is none; the message says what was tried.
+    """
+    tried: list[str] = []
+    for name in ("clang", *(f"clang-{number}" for number in range(NEWEST, OLDEST - 1, -1))):
+        path = which(name)
+        if path is not None:
+            reason = _unfit(path)
+            if not reason:
+                return path
+            tried.append(f"{path}: {reason}")
+    raise ToolError(
+        f"No clang here can check address spaces ({'; '.join(tried)})."
+        if tried
+        else "There is no clang here to check address spaces with.",
+        hint=f"Install LLVM's clang {OLDEST} or later, such as the package clang-19 of Debian.",
+    )
+
+
+def _certain(one: Complaint, text: str, *, missing: bool) -> bool:
+    """Say whether Metal would complain as well, and not just what its library has be missed."""
+    inside = 1 <= one.line <= text.count("\n") + 1
+    sure = _MIXED.search(one.message) or (not missing and _BROKEN.match(one.message))
+    # clang gives a temporary object no address space, and then no method; Metal does
+    return inside and bool(sure) and "default address space" not in one.message
+
+
+def _unfit(clang: str) -> str:
+    """Return why this clang cannot judge, or "" if it can."""
+    try:
+        good, bad = (
+            _complaints(
+                _asked(clang, f'#line 1 "{_OWN}"\n{prelude("", {})}\n#line 1 "{_KERNEL}"\n{text}')
+            )
+            for text in (_GOOD, _BAD)
+        )
+    except ToolError as error:
+        return error.message
+    if good:
+        return good[0].message
+    return "" if bad else "it accepts a device pointer to threadgroup memory"
+
+
+def _asked(clang: str, program: str) -> str:
+    """Return what clang writes; raise ToolError where it does not judge at all."""
+    try:
+        ran = subprocess.run(
+            [clang, *_ARGUMENTS],
+            input=program,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{clang} could not be run: {error}.") from error
+    if ran.returncode != 0 and not _SAID.search(ran.stderr):
+        words = " ".join(ran.stderr.split())[:300]
+        raise ToolError(f"{clang} ended with {ran.returncode}: {words or 'no word'}")
+    return ran.stderr
+
+
+def _complaints(words: str) -> tuple[Complaint, ...]:
+    """Return the errors, each once, in Metal's words; a remark on one's reason goes with it."""
+    found: dict[Complaint, None] = {}
+    last: Complaint | None = None
+    for file, line, column, kind, message in _SAID.findall(words):
+        told = _in_metal(message)
+        if kind == "error":
+            place = (int(line), int(column)) if file == _KERNEL else (0, 0)
+            last = Complaint(*place, told)
+            found.setdefault(last)
+        elif last is not None and last in found and "candidate" in message:
+            del found[last]
+            last = Complaint(last.line, last.column, f"{last.message} ({told})")
+            found.setdefault(last)
+            last = None
+    return tuple(found)
+
+
+def _in_metal(message: str) -> str:
+    for theirs, ours in _SPACES.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+def excerpt(text: str, complaints: Iterable[Complaint]) -> Iterable[str]:
+    """Return lines that show each place: the line of the text, then a caret below its column."""
+    lines = text.splitlines()
+    return chain.from_iterable(_shown(lines, one) for one in complaints)
+
+
+def _shown(lines: list[str], one: Complaint) -> Iterable[str]:
+    yield f"{one.line}:{one.column}: {one.message}"
+    if 0 < one.line <= len(lines):
+        line = lines[one.line - 1]
+        before = line.encode()[: one.column - 1].decode(errors="replace")
+        yield f"  {line}"
+        yield "  " + re.sub(r"[^\t]", " ", before) + "^"

@@ -1,0 +1,190 @@
+"""What a Metal text declares: its kernels, their parameters, their instantiations."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tracekit.base.errors import UsageError
+from tracekit.lab.msl.edits import blank
+
+BUILTINS = frozenset(
+    {
+        *("thread_position_in_threadgroup", "thread_position_in_grid", "grid_origin", "grid_size"),
+        *("threadgroup_position_in_grid", "threadgroups_per_grid", "threads_per_grid"),
+        *("threads_per_threadgroup", "dispatch_threads_per_threadgroup"),
+        *("thread_index_in_threadgroup", "thread_index_in_simdgroup", "thread_index_in_quadgroup"),
+        *("simdgroup_index_in_threadgroup", "quadgroup_index_in_threadgroup"),
+        *("simdgroups_per_threadgroup", "quadgroups_per_threadgroup"),
+        *("dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup", "thread_execution_width"),
+    }
+)
+_ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
+_KERNEL = (
+    r"\[\[[^\[\]]*\bkernel\b[^\[\]]*\]\](?:\s*\[\[[^\[\]]*\]\])*"
+    r"|\bkernel\b(?:\s*\[\[[^\[\]]*\]\])*"
+)
+_SPACES = ("device", "constant", "threadgroup", "thread")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel.
+
+    Attributes:
+        name: As the text calls it.
+        kind: "buffer", "threadgroup" or "builtin".
+        index: Of a buffer or of threadgroup memory; -1 for a builtin.
+        address_space: "device", "constant", "threadgroup" or "".
+        element: Type of what it points to, as the text says; "" for a builtin.
+        builtin: The attribute of a builtin, such as "thread_position_in_grid".
+        condition: The function constant that must hold for it to be there; "" for none.
+        writable: Whether the kernel may write to it.
+        is_reference: `T& x`: one value, which no check and no count follows.
+    """
+
+    name: str
+    kind: str
+    index: int
+    address_space: str
+    element: str
+    builtin: str = ""
+    condition: str = ""
+    writable: bool = False
+    is_reference: bool = False
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An explicit instantiation: `template [[host_name("x")]] ... f<half, 64>`."""
+
+    host_name: str
+    function: str
+    template: str
+
+
+def kernels_of(code: str) -> list[str]:
+    """Return the names of the kernel functions that a text without comments defines."""
+    found = re.finditer(rf"(?:{_KERNEL})\s*\bvoid\s+(\w+)\s*\(", code)
+    return [one[1] for one in found if body_follows(code, one.end() - 1)]
+
+
+def without_kernels(code: str, names: Iterable[str]) -> str:
+    """Make the kernel functions of these names blank, parameters and bodies."""
+    for name in names:
+        for found in reversed(list(re.finditer(rf"\b{name}\s*\(", code))):
+            opening = found.end() - 1
+            if body_follows(code, opening):
+                end = closing(code, code.index("{", closing(code, opening))) + 1
+                if end > 0:
+                    code = code[:opening] + blank(code[opening:end]) + code[end:]
+    return code
+
+
+def instances_of(code: str) -> list[Instance]:
+    """Return the explicit instantiations that have a host name."""
+    pattern = r'\btemplate\s*\[\[\s*host_name\(\s*((?:"[^"]*"\s*)+)\)\s*\]\]([^;]*);'
+    made: list[Instance] = []
+    for found in re.finditer(pattern, code):
+        declared = found[2].split("(")[0] if "decltype" not in found[2] else found[2]
+        named = re.search(r"(?:decltype\(\s*&?|\b(?:void|kernel)\b[\s\w\]]*?\b)(\w+)\s*<", declared)
+        if named:
+            end = closing(found[2], named.end() - 1)
+            host_name = "".join(re.findall(r'"([^"]*)"', found[1]))
+            arguments = " ".join(found[2][named.end() : end].split())
+            made.append(Instance(host_name, named[1], arguments))
+    return made
+
+
+def body_follows(code: str, opening: int) -> bool:
+    """Say whether the parenthesis at `opening` closes right before a body."""
+    end = closing(code, opening)
+    return end > 0 and code[end + 1 :].lstrip()[:1] == "{"
+
+
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+def closing(code: str, opening: int) -> int:
+    """Return the offset of the bracket that closes the one at `opening`; -1 where there is none."""
+    left, right = code[opening], _PAIRS[code[opening]]
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += (code[at] == left) - (code[at] == right)
+        if depth == 0:
+            return at
+    return -1
+
+
+def split_parameters(text: str) -> list[str]:
+    """Split at the commas that stand in no bracket."""
+    pieces, depth, start = list[str](), 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == "," and depth == 0:
+            pieces.append(text[start:at])
+            start = at + 1
+    return [one for one in [*pieces, text[start:]] if one.strip()]
+
+
+def parameters_of(code: str, function: str, file: str) -> tuple[Parameter, ...]:
+    """Read the signature of a kernel function from text without comments.
+
+    Raises:
+        UsageError: There is no such function, or a parameter that is not understood.
+    """
+    named = rf"\bvoid\s+{re.escape(function)}\s*\("
+    for pattern in (rf"(?:{_KERNEL})\s*{named}", named):
+        for found in re.finditer(pattern, code):
+            if body_follows(code, found.end() - 1):
+                inside = code[found.end() : closing(code, found.end() - 1)]
+                return _numbered([_parameter(one, file) for one in split_parameters(inside)])
+    known = ", ".join(dict.fromkeys(kernels_of(code)))
+    raise UsageError(
+        f"{file} has no kernel function {function!r}.",
+        hint=f"It has: {known}." if known else "It has no kernel function at all.",
+    )
+
+
+def _parameter(text: str, file: str) -> Parameter:
+    attributes = ",".join(found[1] for found in _ATTRIBUTE.finditer(text))
+    plain = _ATTRIBUTE.sub(" ", text)
+    name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)?(?:=.*)?$", plain.strip())
+    if name is None:
+        raise UsageError(f"{file}: the parameter {plain.strip()!r} is not understood.")
+    builtin = next((one for one in re.findall(r"\w+", attributes) if one in BUILTINS), "")
+    if builtin:
+        return Parameter(name[1], "builtin", -1, "", "", builtin)
+    return _memory(plain, name[1], attributes, file)
+
+
+def _memory(plain: str, name: str, attributes: str, file: str) -> Parameter:
+    words = re.findall(r"\w+", plain)
+    space = next((one for one in _SPACES if one in words), "")
+    if space not in {"device", "constant", "threadgroup"} or not set("*&[") & set(plain):
+        raise UsageError(
+            f"{file}: the parameter {' '.join(plain.split())!r} is neither memory nor one of "
+            "the values that Metal gives to a thread.",
+            hint=f"Its attributes are {attributes!r}." if attributes else "",
+        )
+    kind = "threadgroup" if space == "threadgroup" else "buffer"
+    index = re.search(rf"\b{kind}\((\d+)\)", attributes)
+    condition = re.search(r"function_constant\(\s*(\w+)\s*\)", attributes)
+    before = re.split(r"[*&]", plain)[0]
+    element = re.sub(r"\b(?:device|constant|threadgroup|const|volatile)\b", " ", before)
+    writable = space == "device" and not re.search(r"\bconst\b", before)
+    return Parameter(
+        name, kind, int(index[1]) if index else -1, space, " ".join(element.split()), "",
+        condition[1] if condition else "", writable, "&" in plain,
+    )  # fmt: skip
+
+
+def _numbered(parameters: list[Parameter]) -> tuple[Parameter, ...]:
+    """Give those without a number the first that is free, as Metal does."""
+    made: list[Parameter] = []
+    for one in parameters:
+        index = one.index
+        if one.kind != "builtin" and index < 0:
+            taken = {other.index for other in [*made, *parameters] if other.kind == one.kind}
+            index = next(number for number in range(1000) if number not in taken)
+        made.append(replace(one, index=index))
+    return tuple(made)

@@ -1,0 +1,176 @@
+"""What a kernel must do, said in a file: `@check` above a function that makes inputs.
+
+    @check
+    def doubled(size: Annotated[int, typer.Option(min=1, help="Elements.")] = 1000) -> Check:
+        '''Double an array.'''
+        a = mx.random.normal((size,))
+        return Check(run=lambda: double(a), expected=2 * np.array(a, np.float64), bound=1e-6)
+
+Its parameters are options of `tracekit verify-kernel FILE.py`.
+"""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, overload
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.base.input_file import open_input
+
+_MARK = "__tracekit_check__"
+_SHIPPED = Path(__file__).parent / "checks"
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Inputs that are ready, what to run on them, and what must come out.
+
+    Attributes:
+        run: Calls the code that launches the kernels, and returns an array of MLX's or several.
+        expected: The array or arrays that must come out; best computed in float64.
+        bound: The largest error that is allowed, as a share of the largest magnitude expected of
+            that array.
+        loaded: Bytes that all launches load of a buffer together, by the buffer's name in the
+            kernel; they must be met exactly. Buffers that are not named are not judged.
+    """
+
+    run: Callable[[], Any]
+    expected: Any
+    bound: float
+    loaded: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        """Refuse what no kernel could be judged by."""
+        run: Any = self.run
+        bound: Any = self.bound
+        if not callable(run):
+            raise InputError(f"A check's `run` must be a function; it is {run!r}.")
+        if not isinstance(bound, float | int) or not bound >= 0:
+            raise InputError(f"A check's `bound` must be a number, at least 0; it is {bound!r}.")
+
+
+Make = Callable[..., Check]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A function marked `@check`: its name, the file it stands in, what is tried of it.
+
+    Attributes:
+        name: The function's name, with dashes.
+        file: The file it stands in.
+        make: The function.
+        each: Values of parameters that are all tried, unless one is chosen.
+    """
+
+    name: str
+    file: Path
+    make: Make
+    each: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+
+    def cases(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the parameters of every case: each value of `each` that `given` leaves open."""
+        open_ = {name: values for name, values in self.each.items() if name not in given}
+        return [
+            {**dict(zip(open_, values, strict=True)), **given}
+            for values in product(*open_.values())
+        ]
+
+    def check(self, parameters: Mapping[str, Any]) -> Check:
+        """Make inputs and expectation; raise InputError if the function returns no Check."""
+        made: Any = self.make(**parameters)
+        if not isinstance(made, Check):
+            raise InputError(
+                f"The check {self.name} returned {type(made).__name__}, which is no Check.",
+                hint=f"End the function in {self.file} with `return Check(run=…, expected=…, "
+                "bound=…)`.",
+            )
+        return made
+
+
+@overload
+def check(make: Make, /) -> Make: ...
+@overload
+def check(*, each: Mapping[str, Sequence[Any]]) -> Callable[[Make], Make]: ...
+def check(
+    make: Make | None = None, /, *, each: Mapping[str, Sequence[Any]] | None = None
+) -> Make | Callable[[Make], Make]:
+    """Mark the function of a file that says what its kernel must do.
+
+    `each` gives values of parameters that are all tried, unless the command line chooses one:
+    `@check(each={"dtype": ("float16", "float32")})`.
+    """
+
+    def mark(function: Make) -> Make:
+        setattr(function, _MARK, dict(each or {}))
+        return function
+
+    return mark if make is None else mark(make)
+
+
+def load(file: Path) -> Declared:
+    """Load the one check of `file`; raise InputError where it has none, or several."""
+    marked = [value for value in vars(_execute(file)).values() if hasattr(value, _MARK)]
+    if len(marked) != 1:
+        raise InputError(
+            f"{file} has {len(marked)} functions marked @check; it must have one.",
+            hint="from tracekit.lab.verification import Check, check; then write @check above the "
+            "function.",
+        )
+    each: Mapping[str, Sequence[Any]] = getattr(marked[0], _MARK)
+    for name in each:
+        if name not in inspect.signature(marked[0]).parameters:
+            raise InputError(f"{file} tries each {name!r}, which is no parameter of its check.")
+    return Declared(marked[0].__name__.replace("_", "-"), file, marked[0], each)
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the kernels that tracekit brings along, in alphabetical order."""
+    return tuple(sorted(file.stem.replace("_", "-") for file in _shipped_files()))
+
+
+def shipped_check(name: str) -> Path:
+    """Return the file that says what a kernel of ours must do.
+
+    Raises:
+        UsageError: There is no such kernel; the hint says which there are.
+    """
+    for file in _shipped_files():
+        if file.stem == name.replace("-", "_"):
+            return file
+    raise UsageError(
+        f"There is no kernel {name!r}, and no file of that name.",
+        hint=f"There are: {', '.join(shipped_names())}, all; or a FILE.metal or FILE.py.",
+    )
+
+
+def _shipped_files() -> Iterator[Path]:
+    yield from (file for file in _SHIPPED.glob("*.py") if not file.stem.startswith("_"))
+
+
+def _execute(file: Path) -> Any:
+    open_input(file).close()
+    name = f"tracekit.verified.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{file} is no file of Python.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(file.parent.resolve())
+    sys.path.insert(0, folder)  # modules beside it, as for a program
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"The check {file} cannot be loaded: {error!r}.") from error
+    finally:
+        sys.path.remove(folder)
+    return module

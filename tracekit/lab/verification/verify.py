@@ -1,0 +1,183 @@
+"""All questions asked of one subject, in an order in which no answer does harm.
+
+Watched accesses come first: a kernel that leaves its buffers must not run unwatched.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tracekit.base.errors import InputError, KernelError, ToolError
+from tracekit.lab.msl import Order
+from tracekit.lab.msl.kernel import where
+from tracekit.lab.msl.lint import excerpt, find_clang, lint
+from tracekit.lab.verification.comparison import (
+    Array,
+    all_written,
+    orders_agree,
+    require_shapes,
+    within_bound,
+)
+from tracekit.lab.verification.subject import Answer, Launched, Source, Subject
+from tracekit.lab.verification.verdict import (
+    Moved,
+    Question,
+    Verdict,
+    Verification,
+    defect,
+    passed,
+    unknown,
+)
+
+NOT_PROVEN = (
+    "that Apple's compiler accepts the text, which was compiled as C++",
+    "that it is fast: nothing was timed",
+    "that the threads of a simdgroup do not race between two simd operations",
+    "that threadgroups do not race over device memory",
+    "what fast math rounds differently",
+)
+_BLAMED = (
+    ("cannot compile", Question.COMPILES),
+    ("divergent", Question.SYNCHRONISATION),
+    ("access of", Question.BOUNDS),
+    ("access through", Question.BOUNDS),
+)
+_UNENDED = "did not end"
+
+
+def verify(subject: Subject, orders: Sequence[Order] = tuple(Order)) -> Verification:
+    """Answer every question about a subject; what could not be asked says why.
+
+    Raises:
+        ToolError: There is no compiler here, or it cannot be run.
+        UsageError: The kernel needs what a CPU has not, or its buffers do not fit it.
+        InputError: The check itself is mistaken.
+    """
+    answers: dict[str, tuple[Array, ...]] = {}
+    order = orders[0]
+    try:
+        watched = subject.launch(order, True)
+        for order in orders:
+            answers[order] = subject.launch(order, False).arrays
+    except KernelError as error:
+        return _stopped(subject, error, order)
+    return _judged(subject, watched, answers)
+
+
+def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification:
+    """Return what is known of a kernel that did not come to its end."""
+    head, *lines = error.message.splitlines()
+    question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
+    if question is Question.COMPILES and lines:
+        head, *lines = lines
+    told = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
+    if _UNENDED in head:
+        lines.append("--patience SECONDS gives a launch longer.")
+    found = defect(question, told, lines)
+    why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
+    known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
+    if question is not Question.COMPILES:
+        known[Question.COMPILES] = passed(Question.COMPILES)
+    verdicts = [known.get(one, unknown(one, why)) for one in Question]
+    return Verification(subject.name, subject.parameters, (), tuple(verdicts))
+
+
+def _of_sources(subject: Subject) -> Verdict:
+    """Judge the address spaces of kernels that did not run, if they can be had as texts."""
+    try:
+        return address_spaces(subject.sources())
+    except InputError as error:
+        return unknown(Question.ADDRESS_SPACES, error.message)
+
+
+def _judged(
+    subject: Subject, watched: Answer, answers: dict[str, tuple[Array, ...]]
+) -> Verification:
+    """Compare what came out of a subject that ran to its end in every order."""
+    verdicts = [
+        passed(Question.COMPILES, _count(watched.launches, "kernel")),
+        address_spaces([one.source for one in watched.launches]),
+        passed(Question.SYNCHRONISATION, _met(watched.launches)),
+        passed(Question.BOUNDS, "every access to a buffer was watched"),
+        passed(Question.ENDS),
+        orders_agree(answers),
+    ]
+    if subject.expected:
+        for got in answers.values():
+            require_shapes(got, subject.expected)
+        verdicts += [
+            all_written(answers, subject.expected),
+            within_bound(answers, subject.expected, subject.bound),
+        ]
+    else:
+        why = "there is nothing to compare with"
+        verdicts += [all_written(answers), unknown(Question.ERROR, why)]
+    moved = traffic_of(watched.launches)
+    return _told(subject, watched, (*verdicts, loaded_as_modelled(moved, subject.loaded)), moved)
+
+
+def _told(
+    subject: Subject, watched: Answer, verdicts: Sequence[Verdict], moved: tuple[Moved, ...]
+) -> Verification:
+    kernels = tuple(one.source.function for one in watched.launches)
+    return Verification(subject.name, subject.parameters, kernels, tuple(verdicts), moved)
+
+
+def address_spaces(sources: Sequence[Source]) -> Verdict:
+    """Let clang judge each text, if there is a clang that can."""
+    question = Question.ADDRESS_SPACES
+    try:
+        clang = find_clang()
+    except ToolError as error:
+        return unknown(question, error.message)
+    doubts: list[str] = []
+    for one in dict.fromkeys(sources):
+        found = lint(one.text, one.function, one.template, defines=dict(one.defines))
+        if found.defects:
+            first, *lines = excerpt(one.text, found.defects)
+            line, _, rest = first.partition(":")
+            file, own = where(one.origins, int(line)) or (one.file, int(line))
+            return defect(question, f"{file}:{own}:{rest}", lines)
+        doubts += [f"{doubt.message} (line {doubt.line})" for doubt in found.unknown]
+    return (
+        unknown(question, f"clang cannot judge all: {doubts[0]}")
+        if doubts
+        else passed(question, clang)
+    )
+
+
+def traffic_of(launches: Sequence[Launched]) -> tuple[Moved, ...]:
+    """Return the bytes that each launch moved of each buffer, in the order of launches."""
+    return tuple(
+        Moved(one.source.function, name, moved.loaded, moved.stored, moved.touched)
+        for one in launches
+        for name, moved in one.statistics.traffic.items()
+    )
+
+
+def loaded_as_modelled(moved: Sequence[Moved], model: Mapping[str, int]) -> Verdict:
+    """Compare the bytes loaded of buffers, over all launches, with what a model says."""
+    question = Question.TRAFFIC
+    if not model:
+        return unknown(question, "no model says how many there should be")
+    there = Counter[str]()
+    for one in moved:
+        there[one.buffer] += one.loaded
+    wrong = [
+        f"{name}: {there[name]:,} instead of {wanted:,}"
+        for name, wanted in model.items()
+        if there[name] != wanted
+    ]
+    if wrong:
+        return defect(question, "; ".join(wrong))
+    return passed(question, f"as modelled: {', '.join(model)}")
+
+
+def _met(launches: Sequence[Launched]) -> str:
+    barriers = sum(one.statistics.barriers for one in launches)
+    operations = sum(one.statistics.simd_operations for one in launches)
+    return f"{barriers:,} barriers and {operations:,} simd operations, each met by all"
+
+
+def _count(launches: Sequence[Launched], noun: str) -> str:
+    number = len({one.source.function for one in launches})
+    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -1,6 +1,0 @@
-"""Kernels verified without a Mac: what they must do, and what is found of them."""
-
-from tracekit.verification.check import Check, check
-from tracekit.verification.verdict import Outcome, Question, Verdict, Verification
-
-__all__ = ["Check", "Outcome", "Question", "Verdict", "Verification", "check"]
