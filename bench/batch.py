@@ -25,8 +25,8 @@ from distributed import LocalCluster
 from labelled.drawn import clean
 from labelled.folder import write
 from labelled.program import simulate
-from tracekit.batch import Plan, run_batch
-from tracekit.batch.results import Results
+from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.results import Results
 
 _STEPS, _WARM_UP = 6, 1
 
@@ -86,7 +86,7 @@ def seconds(folder: Path, number: int, workers: int, hook: Hook) -> float:
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         local_directory=str(folder),
-        preload=["tracekit.batch.prelude"],
+        preload=["tracekit.fleet.batch.prelude"],
     )
     with cluster, tempfile.TemporaryDirectory(dir=folder) as place:
         out = Path(place) / "out"

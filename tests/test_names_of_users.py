@@ -10,7 +10,7 @@ import pytest
 
 from command_line import run, small
 from many_recordings import exports
-from tracekit.batch.results import RESULTS
+from tracekit.fleet.batch.results import RESULTS
 
 NAMES = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
 UNCOMMON = "zwetschge"

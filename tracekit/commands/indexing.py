@@ -23,7 +23,7 @@ def index(
     """
     from tracekit import console
     from tracekit.base.outputs import writing
-    from tracekit.index import INDEX, write_index
+    from tracekit.fleet.index.scan import INDEX, write_index
 
     with writing([folder / INDEX], force=force):
         page = write_index(folder)

@@ -9,8 +9,8 @@ import typer
 from tracekit.commands import options
 
 if TYPE_CHECKING:
-    from tracekit.querying.database import Answer
-    from tracekit.querying.writing import Form
+    from tracekit.fleet.query.database import Answer
+    from tracekit.fleet.query.writing import Form
 
 FormName = Literal["parquet", "csv", "json"]
 _STDOUT = "-"
@@ -70,9 +70,9 @@ def query(
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
     from tracekit.base.outputs import writing
-    from tracekit.querying.ask import asked
-    from tracekit.querying.statements import asks_for_tables
-    from tracekit.querying.writing import form_of
+    from tracekit.fleet.query.ask import asked
+    from tracekit.fleet.query.statements import asks_for_tables
+    from tracekit.fleet.query.writing import form_of
 
     written = None if output is None else form_of(output, form)
     if form is not None and output is None:
@@ -98,7 +98,7 @@ def query(
 
 def _list(sources: list[Path], run_number: int | None) -> None:
     from tracekit import console
-    from tracekit.querying.listing import listing
+    from tracekit.fleet.query.listing import listing
 
     with console.progress("list") as progress:
         found = listing(sources, progress, run_number)
@@ -109,7 +109,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 def _show(answer: "Answer", rows: int) -> None:
     from tracekit import console
-    from tracekit.querying.shown import first
+    from tracekit.fleet.query.shown import first
 
     shown, total = first(answer, rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
@@ -122,7 +122,7 @@ def _show(answer: "Answer", rows: int) -> None:
 
 def _write(answer: "Answer", output: str, form: "Form") -> None:
     from tracekit import console
-    from tracekit.querying.writing import write, write_file
+    from tracekit.fleet.query.writing import write, write_file
 
     if output != _STDOUT:
         write_file(answer, Path(output), form)

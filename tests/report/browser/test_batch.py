@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.report.batch import Entry, Finding, render_batch
+from tracekit.fleet.batch.report import Entry, Finding, render_batch
 
 pytestmark = pytest.mark.browser
 

@@ -1,0 +1,133 @@
+"""The page over a batch."""
+
+from typing import Any
+
+import pytest
+from lxml import html
+
+from tracekit.analysis.metrics import METRICS
+from tracekit.fleet.batch.report import Entry, Finding, render_batch
+from tracekit.report.naming import heading
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def entry(name: str, *found: Finding, **facts: Any) -> Entry:
+    return Entry(name, "ok", findings=found, **facts)
+
+
+def failed(name: str, error: str, hint: str = "") -> Entry:
+    return Entry(name, "failed", error, hint)
+
+
+def page(*entries: Entry) -> Any:
+    return html.fromstring(render_batch(entries, "out", redact=str))
+
+
+def words(element: Any) -> str:
+    return " ".join(" ".join(element.itertext()).split())
+
+
+WARNING = Finding("bubbles", "warning", "The GPU idles.", 2.0)
+ERROR = Finding("capture-empty", "error", "Nothing was recorded.")
+
+
+def test_what_failed_comes_first_then_the_worst() -> None:
+    tree = page(
+        entry("clean"),
+        entry("small", Finding("bubbles", "warning", "It idles.", 1.0)),
+        entry("large", WARNING),
+        entry("void", ERROR),
+        failed("bad", "bad cannot be read."),
+    )
+    names = tree.xpath("//table[@class='runs']/tbody/tr/th/b/text()")
+    assert names == ["bad", "void", "large", "small", "clean"]
+    assert "5 recordings · 1 failed · 3 with findings · 1 without" in words(
+        tree.xpath("//header")[0]
+    )
+
+
+def test_findings_are_counted_over_all_recordings() -> None:
+    tree = page(entry("a", WARNING), entry("b", WARNING, ERROR), entry("c"), failed("d", "No."))
+    [table] = tree.xpath("//section[h2='What was found']//table")
+    assert [words(row) for row in table.xpath("./tbody/tr")] == [
+        "bubbles 2 2 ms 4 ms",
+        "capture-empty 1 not estimated not estimated",
+    ]
+    assert table.xpath(".//svg/@aria-label") == ["66.7 %", "33.3 %"]
+
+
+def test_failures_of_one_kind_stand_together_whatever_their_names() -> None:
+    failures = [failed(f"r{n}", f"r{n}/toc.xml cannot be read.", "Export it.") for n in range(5)]
+    tree = page(*failures, failed("z", "No memory."))
+    [table] = tree.xpath("//section[h2='What failed']//table")
+    assert [words(row) for row in table.xpath("./tbody/tr")] == [
+        "5 …/toc.xml cannot be read. Export it. r0 r1 r2",
+        "1 No memory. z",
+    ]
+
+
+def test_bundles_that_fail_alike_stand_together_whatever_they_are_called() -> None:
+    tree = page(*(failed(f"s3://b/{n}.trace", f"{n}.trace: open.creq is missing.") for n in "abc"))
+    [row] = tree.xpath("//section[h2='What failed']//table/tbody/tr")
+    assert words(row) == "3 open.creq is missing. s3://b/a.trace s3://b/b.trace s3://b/c.trace"
+
+
+def test_numbers_are_shown_in_words_or_as_not_available() -> None:
+    tree = page(
+        entry("a", metrics={"gpu_busy": 1.5e6, "step_p50": 2e6, "own": 1.0}, duration=2.5),
+        entry("b", workload="paged", target="python3 (7)", device="Mac"),
+    )
+    first, second = tree.xpath("//table[@class='runs']/tbody/tr")
+    assert words(first) == "a nothing Step p50 2 ms GPU busy 1.50 ms 2.50 s"
+    assert words(second) == "b paged · python3 (7) · Mac nothing not available not available"
+
+
+def test_spreads_are_drawn_of_what_several_have() -> None:
+    tree = page(
+        *(entry(str(n), metrics={"gpu_busy": n * 1e6, "idle_ratio": 0.1}) for n in range(1, 9)),
+        entry("x", metrics={"step_p50": 1.0}),
+    )
+    assert tree.xpath("//figcaption/b/text()") == ["GPU busy"]
+    assert "8 recordings from 1 ms to 8 ms, half of them up to 4.50 ms." in words(tree)
+    assert "The same in all recordings that have it: Idle ratio 10.0 %." in words(tree)
+
+
+def test_numbers_that_are_the_same_are_all_said() -> None:
+    alike = dict.fromkeys(METRICS, 1.0)
+    tree = page(entry("a", metrics=alike), entry("b", metrics=alike))
+    [said] = tree.xpath("//section[h2='How numbers are spread']/p")
+    assert all(heading(name) in words(said) for name in METRICS)
+    assert not tree.xpath("//figcaption")
+
+
+def test_a_page_of_very_many_stays_usable_and_says_what_it_leaves_out() -> None:
+    many = [entry(f"traces/{n:05d}.trace", metrics={"gpu_busy": 1e6 + n}) for n in range(10_000)]
+    many[9_999] = failed("traces/09999.trace", "It cannot be read.")
+    text = render_batch(many, "out", redact=str)
+    assert len(text) < 2_000_000
+    tree = html.fromstring(text)
+    assert len(tree.xpath("//table[@class='runs']/tbody/tr")) == 2_000
+    assert "8,000 more recordings are not listed here" in words(tree)
+    assert tree.xpath("//table[@class='runs']/tbody/tr[1]/th/b/text()") == ["traces/09999.trace"]
+
+
+def test_an_empty_batch_says_so() -> None:
+    assert "No recording has been analysed yet." in words(page())
+
+
+@pytest.mark.parametrize("place", ["name", "error", "message", "device"])
+def test_nothing_of_a_recording_becomes_markup(place: str) -> None:
+    hostile = {
+        "name": entry(HOSTILE),
+        "error": failed("a", HOSTILE, HOSTILE),
+        "message": entry("a", Finding(HOSTILE, "warning", HOSTILE)),
+        "device": entry("a", device=HOSTILE),
+    }
+    assert page(hostile[place]).xpath("count(//script)") == 0
+
+
+def test_names_are_redacted_where_it_is_asked_for() -> None:
+    text = render_batch([entry("ada")], "ada", redact=lambda words: words.replace("ada", "NOBODY"))
+    assert "ada" not in text.replace("data", "").replace("metadata", "")
+    assert "NOBODY" in text

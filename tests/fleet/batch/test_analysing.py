@@ -1,0 +1,169 @@
+"""One recording to its rows."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from many_recordings import GPU, exports, run
+from tracekit import pipeline
+from tracekit.base.recording import Recording, save
+from tracekit.fleet.batch.analysing import Choices, Task, analysed
+from tracekit.fleet.batch.finding import sources_of
+from tracekit.fleet.batch.row import Row
+
+
+def rows_of(folder: Path | str, **choices: object) -> tuple[Row, ...]:
+    [source] = sources_of([str(folder)])
+    output = str(choices.pop("output", ""))
+    return analysed(Task(source, "it", "stamp", Choices(**choices), output))  # type: ignore[arg-type]
+
+
+def row_of(folder: Path | str, **choices: object) -> Row:
+    [row] = rows_of(folder, **choices)
+    return row
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    there = {str(one): one.stat() for one in folder.rglob("*")}
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in there.items()}
+
+
+def test_exports_are_imported_and_analysed(tmp_path: Path) -> None:
+    row = row_of(exports(tmp_path, 1, {GPU}))
+    assert (row.recording, row.stamp, row.form, row.state) == ("it", "stamp", "exports", "ok")
+    assert row.key == row.source
+    assert (row.template, row.instruments, row.device) == (
+        "Metal System Trace",
+        "26.0",
+        "Mac, macOS 26.3.1 (25D2128)",
+    )
+    assert row.target == "python3 (4711)"
+    assert row.duration is not None
+    assert row.duration > 0
+    assert row.metrics["gpu_busy"] > 0
+    assert row.seconds > 0
+
+
+def test_the_numbers_are_those_of_import_and_analyze(tmp_path: Path) -> None:
+    folder = exports(tmp_path, 2, {GPU})
+    row = row_of(folder)
+    [recording] = pipeline.import_([folder], tmp_path / "imported")
+    result = pipeline.analyze(recording)
+    known = {one.name: float(one.value) for one in result.metrics if one.value is not None}
+    assert row.metrics == known
+    assert [one.rule for one in row.findings] == [one.rule for one in result.findings]
+
+
+def test_a_run_is_analysed_and_nothing_of_it_is_changed(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", 3, {GPU})
+    before = snapshot(folder)
+    row = row_of(folder)
+    assert (row.state, row.form) == ("ok", "run")
+    assert row.metrics["gpu_busy"] > 0
+    assert snapshot(folder) == before
+
+
+def test_a_result_of_this_version_is_read_and_another_is_not(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", 4, {GPU})
+    recording = Recording(folder)
+    result = pipeline.analyze(recording)
+    marked = replace(result, metrics=(replace(result.metrics[0], value=12345.0),))
+    ours = replace(marked, provenance=replace(result.provenance, tracekit="0.1.0"))
+    save(recording.result_file, ours)
+    assert row_of(folder).metrics == {"tokens_per_second": 12345.0}
+    assert "gpu_busy" in row_of(folder, redacted=False).metrics
+    theirs = replace(marked, provenance=replace(result.provenance, tracekit="0.0.1"))
+    save(recording.result_file, theirs)
+    assert "gpu_busy" in row_of(folder).metrics
+    save(recording.result_file, ours)
+    export = next(folder.glob("exports/metal*.xml"))
+    later = recording.result_file.stat().st_mtime_ns + 1_000_000_000
+    os.utime(export, ns=(later, later))
+    assert "gpu_busy" in row_of(folder).metrics
+
+
+def test_several_recordings_of_one_folder_are_several_rows(tmp_path: Path) -> None:
+    both = tmp_path / "both"
+    both.mkdir()
+    for name, seed in (("one", 1), ("two", 2)):
+        for file in exports(tmp_path / name, seed, {GPU}).iterdir():
+            shutil.copyfile(file, both / f"{name}_{file.name}")
+    one, two = rows_of(both)
+    assert (one.recording, two.recording) == ("it#one", "it#two")
+    assert two.key == f"{one.key}-2"
+    assert one.source == two.source
+    assert one.metrics["gpu_busy"] != two.metrics["gpu_busy"]
+
+
+@pytest.mark.corpus
+def test_a_real_bundle_says_what_its_exports_say(corpus: Path) -> None:
+    folder = corpus / "Oichkatzelesfrettschen+steinmarder" / "_history_8227983"
+    bundle, exported = row_of(folder / "gpu_baseline.trace"), None
+    for source in sources_of([str(folder)]):
+        if source.form == "exports":
+            [exported] = analysed(Task(source, "it", "stamp", Choices()))
+    assert exported is not None
+    assert (bundle.state, bundle.form, exported.state) == ("ok", "bundle", "ok")
+    assert bundle.metrics["gpu_busy"] == exported.metrics["gpu_busy"]
+    assert bundle.metrics["gpu_interval_count"] == exported.metrics["gpu_interval_count"]
+
+
+def test_without_a_number_it_is_said_why(tmp_path: Path) -> None:
+    [warning] = row_of(exports(tmp_path, 9, {"metal-gpu-state-intervals"})).warnings
+    assert warning.startswith("No metric is available: the recording has no table gpu_intervals")
+
+
+def test_another_target_is_another_answer(tmp_path: Path) -> None:
+    folder = exports(tmp_path, 5, {GPU})
+    assert row_of(folder, target="WindowServer").target.startswith("WindowServer")
+    row = row_of(folder, target="nobody")
+    assert (row.state, row.metrics) == ("failed", {})
+    assert row.error.startswith("--target nobody names none of the processes")
+    assert "There are: " in row.hint
+
+
+@pytest.mark.parametrize("length", [700, 2_500, 20_000])
+@pytest.mark.parametrize("name", ["toc.xml", "metal-gpu-intervals.xml"])
+def test_what_is_damaged_is_a_row_or_a_warning(tmp_path: Path, name: str, length: int) -> None:
+    folder = exports(tmp_path, 6, {GPU})
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: min(length, len(whole) - 20)])
+    row = row_of(folder)
+    assert row.state == "failed" or row.warnings
+    assert "tracekit-" not in row.error
+
+
+def test_a_failure_calls_the_source_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recording.json").write_text("{}")
+    row = row_of(tmp_path / "run")
+    assert row.state == "failed"
+    assert row.error == "it/run has no exports to analyze."
+    assert row.hint == ""
+
+
+def test_what_nobody_thought_of_is_a_row_too(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run", 7, {GPU})
+    (folder / "exports" / "loop.xml").symlink_to("loop.xml")
+    [source] = sources_of([str(folder)])
+    broken = replace(source, place=replace(source.place, path="\0"))
+    [row] = analysed(Task(broken, "it", "stamp", Choices()))
+    assert row.state == "failed"
+    assert row.error.startswith("ValueError: ")
+    assert "a bug of tracekit" in row.hint
+
+
+def test_tables_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
+    folder = exports(tmp_path, 8, {GPU})
+    row = row_of(folder, tables=("gpu_intervals", "signposts"), output=tmp_path / "out")
+    assert row.tables == ("gpu_intervals",)
+    kept = pq.read_table(tmp_path / "out" / "tables" / "gpu_intervals" / f"{row.key}.parquet")
+    assert kept.column_names[0] == "recording"
+    assert set(kept["recording"].to_pylist()) == {"it"}
+    assert kept.num_rows > 10
+    every = row_of(folder, tables=("all",), output=tmp_path / "all")
+    assert set(every.tables) > {"gpu_intervals"}

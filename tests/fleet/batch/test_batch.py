@@ -1,0 +1,227 @@
+"""`tracekit batch`: from the command line to the data set and the page."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import psutil
+import pytest
+
+from many_recordings import GPU, exports, run
+from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.holder import opened, taken
+from tracekit.base.input_file import legible
+from tracekit.base.process_group import sweep
+from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.results import Results
+
+Run = Callable[..., Any]
+# As Python calls a file whose name is not UTF-8; a Mac has none.
+NO_TEXT = "bad\udcff" if sys.platform != "darwin" else "bad"
+
+
+def states(out: Path) -> dict[str, str]:
+    rows = Results(out / "results").rows(["recording", "state"])
+    return {Path(row["recording"]).name: row["state"] for row in rows}
+
+
+def finished(out: Path) -> dict[str, str]:
+    rows = Results(out / "results").rows(["recording", "finished"])
+    return {Path(row["recording"]).name: row["finished"] for row in rows}
+
+
+def test_a_batch_goes_on_where_it_ended(tracekit: Run, tmp_path: Path) -> None:
+    """One start of workers after the other takes seconds, so this is one long story."""
+    folder, out = tmp_path / "traces", tmp_path / "out"
+    for seed in (1, 2):
+        run(folder / f"r{seed}", seed, {GPU})
+    (folder / NO_TEXT).mkdir()
+    (folder / NO_TEXT / "recording.json").write_text("{")
+    words = ("batch", folder, "--output", out, "--workers", "1")
+
+    ran = tracekit(*words, "--tables", "gpu_intervals")
+    assert ran.code == 3
+    assert ran.out.splitlines() == [str(out / "index.html")]
+    assert "3 sources: 2 analysed, 1 failed." in ran.err
+    assert "recording.json cannot be read" in ran.err
+    assert "1 of 3 sources could not be analysed." in ran.err
+    assert states(out) == {"r1": "ok", "r2": "ok", legible(NO_TEXT): "failed"}
+    assert len(list((out / "tables" / "gpu_intervals").iterdir())) == 2
+    assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html", "results", "tables"]
+    first = finished(out)
+
+    again = tracekit(*words, "--tables", "gpu_intervals")
+    assert again.code == 3
+    assert "3 sources: 0 analysed, 2 done before, 1 failed before." in again.err
+    assert finished(out) == first
+
+    (folder / "r1" / "exports" / "more.xml").write_text("<trace-toc/>")
+    export = folder / "r2" / "exports" / "metal-gpu-intervals.xml"
+    export.write_bytes(export.read_bytes()[:300])
+    changed = tracekit(*words, "--tables", "gpu_intervals", "--retry-failed")
+    assert "3 sources: " in changed.err
+    assert "before" not in changed.err
+    assert all(at != first[name] for name, at in finished(out).items())
+    assert len(list((out / "tables" / "gpu_intervals").iterdir())) < 2
+
+
+def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.register_implementation("deadly", DeadlyFileSystem, clobber=True)
+    fsspec.register_implementation("endless", EndlessFileSystem, clobber=True)
+    marks = tmp_path / "marks"
+    monkeypatch.setenv("DEADLY_MARKS", str(marks))
+    for seed in (1, 2, 3):
+        exports(tmp_path / "good" / f"e{seed}", seed, {GPU}).rename(tmp_path / f"e{seed}")
+    deadly = exports(tmp_path / "evil", 4, {GPU})
+    odd = (f"deadly://{deadly}", f"endless://{deadly}")
+    words = (*odd, *(str(tmp_path / f"e{seed}") for seed in (1, 2, 3)))
+    outcome = run_batch(Plan(words, tmp_path / "out", workers=1, seconds=4.0))
+    assert (outcome.tally.done, outcome.tally.failed) == (3, 2)
+    (_, late, more), (_, died, larger) = sorted(outcome.tally.failures, reverse=True)
+    assert late == "It took longer than 4 s."
+    assert "--time-limit, and --retry-failed" in more
+    assert "died again when it was tried alone" in died
+    assert "--workers 1 --retry-failed" in larger
+    # It dies twice beside the other and twice alone; the end of the other may count as its death.
+    assert len(marks.read_text().split()) in {3, 4}
+    assert not list((tmp_path / "out").glob(".work-*"))
+
+
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from tracekit.batch import Plan, run_batch
+from tracekit.errors import InterruptedRunError
+
+def progress(text):
+    if text.startswith("5 of"):
+        os.killpg(0, signal.SIGINT)  # as a terminal does: to all processes
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        run_batch(Plan((sys.argv[1],), Path(sys.argv[2]), workers=1), progress)
+    except InterruptedRunError as stop:
+        sys.exit(f"{stop.exit_code}: {stop.message} {stop.hint}")
+"""
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
+    for seed in range(30):
+        run(tmp_path / "traces" / f"{seed}", seed, {GPU})
+    (tmp_path / "program.py").write_text(INTERRUPTED)
+    ran = subprocess.run(
+        [sys.executable, tmp_path / "program.py", tmp_path / "traces", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        check=False,
+    )
+    assert ran.stderr.startswith("130: Interrupted: 5 of 30")
+    assert "index.html shows what was done. The same command goes on from there." in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert list(states(tmp_path / "out").values()) == ["ok"] * 5
+    assert (tmp_path / "out" / "index.html").exists()
+    assert not list((tmp_path / "out").glob(".work-*"))
+
+
+# A worker that never comes up, as far as a batch can wait for it: it tells its number, and sleeps.
+SLOW_START = """
+import os, sys, time
+if any("spawn_main" in word for word in sys.orig_argv):
+    with open(os.environ["STARTING"], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_batch_whose_workers_still_start_is_ended_at_once(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    run(tmp_path / "traces" / "1", 1, {GPU})
+    out, starting = tmp_path / "out", tmp_path / "starting"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(SLOW_START)
+    paths = (str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")]))
+    slow = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "STARTING": str(starting)}
+    argv = (sys.executable, "-m", "tracekit", "batch", str(tmp_path / "traces"), "--output")
+    argv = (*argv, str(out), "--workers", "2")
+    with subprocess.Popen(
+        argv, env=slow, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as batch:
+        try:
+            while not starting.exists() or len(starting.read_text().splitlines()) < 2:
+                assert batch.poll() is None, batch.stderr
+                time.sleep(0.02)
+            batch.send_signal(number)
+            _, told = batch.communicate(timeout=30)
+        finally:
+            sweep(batch)
+    assert batch.returncode == 130, told
+    assert told.startswith("error: Interrupted: 0 of 1")
+    assert "Traceback" not in told
+    workers = {int(one) for one in starting.read_text().split()}
+    assert not [one for one in workers if psutil.pid_exists(one)]
+    assert sorted(one.name for one in out.iterdir()) == [".lock", "index.html"]
+    again = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (again.returncode, states(out)) == (0, {"1": "ok"}), again.stderr
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_place_that_is_no_batchs_is_left_alone(tmp_path: Path, what: str) -> None:
+    run(tmp_path / "run", 1, {GPU})
+    out = tmp_path / "out"
+    if what == "file":
+        out.write_text("mine")
+    else:
+        out.mkdir()
+        (out / "mine").write_text("mine")
+    with pytest.raises(UsageError, match="is not the folder of a batch"):
+        run_batch(Plan((str(tmp_path / "run"),), out))
+
+
+def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
+    run(tmp_path / "run", 1, {GPU})
+    lock = tmp_path / "out" / ".lock"
+    with opened(lock, "") as handle:
+        taken(handle, lock)
+        with pytest.raises(RecordingError, match="Another batch writes into"):
+            run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out"))
+
+
+def test_a_wrong_call_is_said(tracekit: Run, tmp_path: Path) -> None:
+    both = ("--scheduler", "tcp://127.0.0.1:1", "--workers", "2")
+    ran = tracekit("batch", tmp_path, "--output", tmp_path / "out", *both)
+    assert ran.code == 2
+    assert "Give one of them." in ran.err
+    ran = tracekit("batch", tmp_path / "gone", "--output", tmp_path / "out")
+    assert ran.code == 2
+    assert "gone does not exist" in ran.err
+    ran = tracekit("batch", tmp_path, "--output", tmp_path / "out")
+    assert ran.code == 3
+    assert "There is no recording in" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_that_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path / "run", 1, {GPU})
+    monkeypatch.setattr("tracekit.fleet.batch.workers._PATIENCE", 0.2)
+    (tmp_path / "out" / ".work-of-a-killed-one" / "run").mkdir(parents=True)
+    (tmp_path / "out" / ".lock").touch()
+    with pytest.raises(ToolError, match=r"No scheduler answers at tcp://127\.0\.0\.1:9"):
+        run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9"))
+    with pytest.raises(UsageError, match="nonsense"):
+        run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out", scheduler="nonsense"))
+    assert os.listdir(tmp_path / "out") == [".lock"]  # noqa: PTH208

@@ -1,0 +1,97 @@
+"""Places in file systems."""
+
+import zipfile
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from odd_filesystems import LyingFileSystem
+from tracekit.base.errors import InputError, UsageError
+from tracekit.fleet.batch.place import place_of
+
+fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "package"),
+    [("s3://bucket/x", "s3fs"), ("gs://bucket/x", "gcsfs"), ("abfs://box/x", "adlfs")],
+)
+def test_a_missing_package_is_named(url: str, package: str) -> None:
+    pytest.importorskip("fsspec")
+    try:
+        __import__(package)
+    except ImportError:
+        with pytest.raises(UsageError, match=f"not installed: {package}") as told:
+            place_of(url)
+        assert told.value.hint == f"pip install '{package}'"
+
+
+def test_an_unknown_file_system_is_a_mistake_of_the_call() -> None:
+    with pytest.raises(UsageError, match="nope://x is no source: Protocol not known: nope"):
+        place_of("nope://x")
+
+
+def test_a_store_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        place_of(f"zip://x::{tmp_path}/nothing.zip")
+
+
+def test_a_folder_of_this_machine_is_called_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "b").mkdir(parents=True)
+    (tmp_path / "runs" / "a").write_text("1")
+    place = place_of("runs")
+    assert place.local
+    listed = place.listed()
+    assert [(one.name, one.base) for one, _ in listed] == [("runs/a", "a"), ("runs/b", "b")]
+    assert listed[0][0].identity == str((tmp_path / "runs" / "a").resolve())
+    assert listed[0][0].beginning(10) == b"1"
+    assert place_of(f"file://{tmp_path}/runs").identity == place.identity
+
+
+def test_the_same_place_by_a_link_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").symlink_to("a")
+    assert place_of(str(tmp_path / "b")).identity == place_of(str(tmp_path / "a")).identity
+
+
+def test_an_archive_is_a_folder(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("a/b.trace/open.creq", "1")
+        archive.writestr("a/b.trace/c/d", "23")
+    place = place_of(f"zip://a::{tmp_path}/x.zip")
+    assert not place.local
+    [(bundle, _)] = place.listed()
+    assert bundle.name == f"zip://a/b.trace::{tmp_path}/x.zip"
+    assert {name: said["size"] for name, said in bundle.below().items()} == {
+        "open.creq": 1,
+        "c/d": 2,
+    }
+
+
+def test_what_is_not_there_and_what_is_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing does not exist"):
+        place_of(str(tmp_path / "nothing")).info()
+    (tmp_path / "file").write_text("x")
+    file = place_of(str(tmp_path / "file"))
+    assert file.info()["type"] == "file"
+    assert file.below() == {}
+    assert place_of(str(tmp_path / "nothing")).beginning(4) == b""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc/passwd", "HERE/../x", "HERE/a/../../x", "HERE/./a", "HEREx/a", "HERE//a", "HERE/a\\b"],
+)
+def test_a_listing_that_leads_elsewhere_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LyingFileSystem, "names", (name,))
+    place = place_of("lying://box/run.trace")
+    with pytest.raises(InputError, match="which is no path below it"):
+        place.below()
+    with pytest.raises(InputError, match="which is no path below it"):
+        place.listed()

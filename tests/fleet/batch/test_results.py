@@ -1,0 +1,92 @@
+"""The data set of a batch."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.base.errors import RecordingError
+from tracekit.fleet.batch.results import Known, Results
+from tracekit.fleet.batch.row import ROW_SCHEMA, Found, Row, as_table
+
+ROW = Row(
+    recording="runs/a",
+    key="k",
+    source="k",
+    stamp="s1",
+    form="run",
+    state="ok",
+    metrics={"gpu_busy": 12.5},
+    findings=(Found("bubbles", "warning", "Idle.", "Submit ahead.", 1.5),),
+    warnings=("One row is cut.",),
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path / "results")
+
+
+def test_a_row_is_read_as_it_was_written(results: Results) -> None:
+    results.write((ROW,))
+    [row] = results.rows(ROW_SCHEMA.names)
+    assert row["metrics"] == {"gpu_busy": 12.5}
+    assert row["findings"] == [
+        {
+            "rule": "bubbles",
+            "severity": "warning",
+            "message": "Idle.",
+            "advice": "Submit ahead.",
+            "saving_ms": 1.5,
+            "within": "",
+        }
+    ]
+    assert row["warnings"] == ["One row is cut."]
+    assert (row["duration"], row["tracekit"]) == (None, ROW.tracekit)
+
+
+def test_what_is_written_again_is_there_once(results: Results) -> None:
+    results.write((ROW, replace(ROW, key="k-2")))
+    results.write((replace(ROW, stamp="s2", state="failed"),))
+    results.write((replace(ROW, source="other", key="other"),))
+    assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1"]
+    assert results.known() == {"k": Known("s2", failed=True), "other": Known("s1", failed=False)}
+
+
+def test_all_files_are_one_data_set(results: Results) -> None:
+    results.write((ROW,))
+    results.write((Row("b", "b", "b", "", "run", "failed", error="No."),))
+    table = ds.dataset(results.folder).to_table()
+    assert table.schema.equals(ROW_SCHEMA)
+    assert sorted(table["recording"].to_pylist()) == ["b", "runs/a"]
+
+
+def test_a_damaged_file_is_as_if_it_were_not_there(results: Results) -> None:
+    results.write((ROW,))
+    (results.folder / "x.parquet").write_bytes(b"PAR1 nonsense")
+    assert list(results.known()) == ["k"]
+    assert Results(results.folder / "nothing").known() == {}
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        Results(tmp_path / "results").write((ROW,))
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+numbers = st.dictionaries(texts, st.floats(allow_nan=False), max_size=4)
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts, numbers, st.lists(texts, max_size=3), st.none() | st.floats(0, 1e9))
+def test_whatever_a_row_holds_comes_back(
+    name: str, metrics: dict[str, float], warnings: list[str], duration: float | None
+) -> None:
+    row = replace(ROW, recording=name, metrics=metrics, warnings=tuple(warnings), duration=duration)
+    [read] = as_table((row,)).to_pylist(maps_as_pydicts="strict")
+    assert (read["recording"], read["metrics"]) == (name, metrics)
+    assert (read["warnings"], read["duration"]) == (warnings, duration)

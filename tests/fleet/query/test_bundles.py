@@ -1,0 +1,86 @@
+"""Bundles are asked as they are, without a run's folder, and as those of runs."""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bundle_writer import write_bundle
+from small_bundle import PYTHON, SERVER, intervals, ticks
+from tracekit.base.errors import RecordingError
+from tracekit.base.recording import Provenance, Recording
+from tracekit.fleet.query.kept import normalized
+from tracekit.tables.direct import Direct, note_direct
+
+Ask = Callable[..., list[dict[str, Any]]]
+Run = Callable[..., Any]
+ROWS = [(10, 5, PYTHON), (0, 10, SERVER)]
+SUMS = "select run, process, sum(duration)::bigint s from gpu_intervals group by all order by all"
+
+
+def test_a_bundle_answers_and_nothing_is_left_beside_it(
+    tmp_path: Path, ask: Ask, run: Callable[..., Path]
+) -> None:
+    folder = run("a", [(0, 3, 7, "python3")]).parent
+    bundle = write_bundle(folder / "x.trace", [intervals(*ROWS)])
+    before = sorted(bundle.rglob("*"))
+    assert [tuple(row.values()) for row in ask(SUMS, folder)] == [
+        ("a", "python3", 3),
+        ("x.trace", SERVER.name, 10),
+        ("x.trace", PYTHON.name, 5),
+    ]
+    assert sorted(bundle.rglob("*")) == before
+    assert sorted(one.name for one in folder.iterdir()) == ["a", "x.trace"]
+
+
+def test_a_zipped_bundle_answers_too(tmp_path: Path, ask: Ask) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", [intervals(*ROWS)])
+    with zipfile.ZipFile(tmp_path / "y.trace.zip", "w") as zipped:
+        for file in sorted(one for one in bundle.rglob("*") if one.is_file()):
+            zipped.write(file, file.relative_to(tmp_path))
+    rows = ask("select run, count(*) n from gpu_intervals group by run", tmp_path / "y.trace.zip")
+    assert rows == [{"run": "y.trace.zip", "n": 2}]
+
+
+def test_a_table_of_a_runs_bundle_is_kept_until_the_bundle_changes(
+    tmp_path: Path, later: None
+) -> None:
+    recording = Recording(tmp_path / "run")
+    recording.exports.mkdir(parents=True)
+    recording.save_provenance(Provenance())
+    note_direct(recording.exports, Direct("../recording.trace"))
+    write_bundle(recording.bundle, [intervals(*ROWS)])
+    first = normalized(recording, "gpu_intervals", tmp_path)
+    assert first.file.is_relative_to(recording.tables)
+    assert normalized(recording, "gpu_intervals", tmp_path) == first
+    (recording.bundle / "more").write_text("something else")
+    assert normalized(recording, "gpu_intervals", tmp_path).file != first.file
+    assert not first.file.exists()
+
+
+def test_of_several_tables_none_is_chosen_and_the_way_to_one_is_said(
+    tmp_path: Path, ask: Ask
+) -> None:
+    bundle = write_bundle(tmp_path / "x.trace", [ticks([number]) for number in range(7)])
+    with pytest.raises(RecordingError, match="No run has a table ticks that can be read") as told:
+        ask("select * from ticks", bundle)
+    assert "run 1 table 5; and 2 more, which `tracekit tables` lists" in told.value.message
+    assert "`tracekit tables RUN ticks` reads that of one run; --table" in told.value.hint
+
+
+@pytest.mark.corpus
+def test_a_real_bundle_answers_as_its_exports_do(
+    corpus: Path, tmp_path: Path, ask: Ask, tracekit: Run
+) -> None:
+    bundle = next(corpus.rglob("gpu_baseline.trace"))
+    exports = [
+        bundle.parent / "gpu_baseline_toc.xml",
+        *bundle.parent.glob("xctrace_gpu_baseline_metal-gpu-*intervals.xml"),
+    ]
+    assert tracekit("import", *exports, "--output", tmp_path / "exported").code == 0
+    asked = "select * exclude (run, run_path) from gpu_intervals order by all"
+    rows = ask(asked, bundle)
+    assert len(rows) > 1_000
+    assert rows == ask(asked, tmp_path / "exported")

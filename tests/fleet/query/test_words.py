@@ -1,0 +1,60 @@
+"""What DuckDB refuses and what an answer lacks, in sentences."""
+
+import duckdb
+import pytest
+
+from tracekit.base.errors import InputError, TracekitError, UsageError
+from tracekit.fleet.query.leftout import LeftOut
+from tracekit.fleet.query.words import missing_table, no_table, refusal
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (
+            duckdb.OutOfMemoryException("Out of Memory Error: no\nroom"),
+            InputError,
+            "failed: no room.",
+        ),
+        (duckdb.IOException("IO Error: cut"), InputError, "The query failed: cut."),
+        (duckdb.PermissionException("Permission Error: no"), UsageError, "is refused: no."),
+        (duckdb.BinderException("Binder Error: so\n\nLINE 1: x\n  ^"), UsageError, "answered: so."),
+        (duckdb.ConversionException("Conversion Error: a!"), UsageError, "cannot be answered: a!"),
+    ],
+)
+def test_an_error_is_one_sentence_of_the_right_class(
+    error: duckdb.Error, kind: type[TracekitError], said: str
+) -> None:
+    put = refusal(error)
+    assert type(put) is kind
+    assert put.message.endswith(said)
+
+
+def test_only_a_missing_table_is_one() -> None:
+    missing = duckdb.CatalogException('Catalog Error: Table with name "a b" does not exist!')
+    assert missing_table(missing) == "a b"
+    function = duckdb.CatalogException("Catalog Error: Scalar Function with name f does not exist!")
+    assert missing_table(function) == ""
+    assert missing_table(duckdb.BinderException("Table with name a does not exist!")) == ""
+
+
+def test_near_names_are_told() -> None:
+    assert no_table("Metric", ["metrics", "runs"]).hint.startswith("Near are metrics.")
+    assert no_table("zzz", ["metrics"]).hint.startswith("`tracekit query --list`")
+
+
+def test_many_runs_are_counted_and_some_named() -> None:
+    left_out = LeftOut()
+    for number in range(30):
+        left_out.lacks("hangs", f"r{number}")
+        left_out.unreadable("steps", f"r{number}", "It is cut.")
+        left_out.unreadable("phases", f"r{number}", f"Row {number} is cut.")
+        left_out.said("steps", f"r{number}", ["A column is new."])
+    absent, broken, *others, more, remark = left_out.warnings
+    assert absent.startswith("30 runs have no table hangs, left out: r0, r1, ")
+    assert absent.endswith("r11 and 18 more.")
+    assert broken.startswith("steps of r0, ")
+    assert broken.endswith("and 18 more is left out: It is cut.")
+    assert len(others) == 11
+    assert more.startswith("There are 19 more runs that are left out")
+    assert remark.endswith("and 18 more: A column is new.")

@@ -1,7 +1,0 @@
-"""Many recordings at once: in parallel, into one data set, whatever some of them are like."""
-
-from tracekit.batch.analysing import Choices
-from tracekit.batch.batch import Outcome, Plan, run_batch
-from tracekit.batch.tables import wanted_tables
-
-__all__ = ["Choices", "Outcome", "Plan", "run_batch", "wanted_tables"]

@@ -1,0 +1,196 @@
+"""One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
+
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import pipeline
+from tracekit.analysis.result import Result, load
+from tracekit.base.errors import TracekitError
+from tracekit.base.recording import Recording
+from tracekit.fleet.batch.fetching import fetched
+from tracekit.fleet.batch.row import Row, judged
+from tracekit.fleet.batch.source import Form, Source
+from tracekit.fleet.batch.tables import keep_tables
+from tracekit.record.imports import choose_run, recordings_of
+from tracekit.tables.put_away import NOTE
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+_BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
+BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers tell of a task
+_LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is asked of every recording of a batch.
+
+    Attributes:
+        target: The process whose rows count, by pid or name, where a recording is imported.
+        tables: The tables to keep; `all` among them stands for every one there is.
+        redacted: Whether names of people and machines are left out.
+        run: The run of each trace that is analysed; None for the last, and for what it is about.
+    """
+
+    target: str | None = None
+    tables: tuple[str, ...] = ()
+    redacted: bool = True
+    run: int | None = None
+
+    @property
+    def settings(self) -> str:
+        """What changes when results would; recordings are analysed anew then."""
+        asked = (self.target, ",".join(self.tables), self.redacted, self.run)
+        return "\0".join(map(str, (version("tracekit"), *asked)))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One source to analyse: what it is called in the results, and the digest of its files.
+
+    `output` is the batch's folder, for tables that are kept.
+    """
+
+    source: Source
+    name: str
+    stamp: str
+    choices: Choices
+    output: str = ""
+
+    @property
+    def row(self) -> Row:
+        """The row of which nothing but its source is known."""
+        source = self.source
+        return Row(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
+
+
+def analysed(task: Task) -> tuple[Row, ...]:
+    """Return the rows of a source, one for each recording in it, or one that says why not."""
+    _tell_begin()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tracekit-", dir=_scratch()) as scratch:
+        folder = Path(scratch)
+        try:
+            rows = tuple(_rows(task, folder))
+        except TracekitError as error:
+            rows = (_failed(task, folder, error.message, error.hint),)
+        except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, it is told
+            rows = (_failed(task, folder, _told(error), _BUG),)
+    seconds = round((time.monotonic() - began) / len(rows), 3)
+    return tuple(replace(row, seconds=seconds) for row in rows)
+
+
+def _rows(task: Task, folder: Path) -> Iterator[Row]:
+    for number, (name, recording) in enumerate(_recordings(task, folder), start=1):
+        key = task.source.key if number == 1 else f"{task.source.key}-{number}"
+        shown = f"{task.name}#{name}" if name else task.name
+        row = replace(task.row, recording=shown, key=key, state="ok")
+        row = judged(row, recording, _result(task, recording))
+        yield replace(row, tables=keep_tables(task.output, task.choices.tables, row, recording))
+
+
+def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
+    """Yield private runs of the source, and what tells them apart where there are several."""
+    source = task.source
+    place = Path(source.place.path) if source.place.local else fetched(source, folder)
+    if source.form is Form.RUN:
+        recording = _borrowed(place, folder / "run")
+        if task.choices.run is not None:
+            choose_run(recording, task.choices.run)
+        yield "", recording
+        return
+    files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
+    if source.form is not Form.EXPORTS:
+        yield from (("", one) for one in _imported(task, [place], folder / "run"))
+        return
+    parts = recordings_of(files)
+    for number, one in enumerate(parts):
+        paths = [*([one.toc] if one.toc else []), *one.tables]
+        for recording in _imported(task, paths, folder / f"run-{number}"):
+            yield one.name if len(parts) > 1 else "", recording
+
+
+def _imported(task: Task, paths: list[Path], output: Path) -> list[Recording]:
+    return pipeline.import_(paths, output, task.choices.target, run=task.choices.run)
+
+
+def _borrowed(theirs: Path, folder: Path) -> Recording:
+    """Return a run of our own that reads the files of theirs, and writes none of them."""
+    recording = Recording(folder)
+    folder.mkdir()
+    recording.save_provenance(Recording(theirs).provenance())
+    for name in _LINKED:
+        if (theirs / name).exists():
+            (folder / name).symlink_to((theirs / name).resolve())
+    if (recording.exports / NOTE).exists() and Recording(theirs).tables.is_dir():
+        shutil.copytree(Recording(theirs).tables, recording.tables)
+    if _still_holds(Recording(theirs)):
+        shutil.copyfile(Recording(theirs).result_file, recording.result_file)
+    return recording
+
+
+def _still_holds(run: Recording) -> bool:
+    """Tell whether a run was analysed since its exports were written."""
+    if not run.result_file.exists() or not run.exports.is_dir():
+        return False
+    at = run.result_file.stat().st_mtime_ns
+    return all(one.stat().st_mtime_ns <= at for one in run.exports.glob("*.*"))
+
+
+def _result(task: Task, recording: Recording) -> Result:
+    """Return the result that a run has from this very version, or analyse it."""
+    if recording.result_file.exists():
+        try:
+            result = load(recording.result_file)
+        except TracekitError:
+            recording.result_file.unlink()
+        else:
+            same = result.provenance.tracekit == version("tracekit")
+            if same and result.provenance.redacted == task.choices.redacted:
+                return result
+    return pipeline.analyze(recording, redacted=task.choices.redacted)
+
+
+def _tell_begin() -> None:
+    """Tell whoever waits for it that the worker begins a task now."""
+    worker = _worker()
+    if worker is not None:
+        worker.log_event(BEGUN, {"key": worker.get_current_task()})
+
+
+def _scratch() -> str | None:
+    """Return the folder of the worker, which is emptied even after one that was killed."""
+    worker = _worker()
+    return None if worker is None else str(worker.local_directory)
+
+
+def _worker() -> "Worker | None":
+    from distributed import get_worker  # noqa: PLC0415  one recording alone needs no cluster
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+def _failed(task: Task, folder: Path, error: str, hint: str) -> Row:
+    """Return the row of a failure; what lies in the private folder is called as its source."""
+    said = error.replace(str(folder), task.name)
+    return replace(task.row, error=said, hint="" if str(folder) in hint else hint)
+
+
+def _told(error: BaseException) -> str:
+    """Return what went wrong, and where."""
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for it."
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{at}"

@@ -1,0 +1,150 @@
+"""An answer into a file, piece by piece: Parquet, CSV or JSON."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from tracekit.base.errors import UsageError
+from tracekit.base.replacing import replacing
+from tracekit.fleet.query.database import Answer
+
+Form = Literal["parquet", "csv", "json"]
+FORMS: Mapping[str, Form] = {".parquet": "parquet", ".csv": "csv", ".json": "json"}
+
+
+def form_of(output: str, form: Form | None) -> Form:
+    """Return the format that is asked for, or that the file's name says; `-` is CSV.
+
+    Raises:
+        UsageError: The name says none.
+    """
+    suffix = Path(output).suffix.lower()
+    if form is not None:
+        return form
+    if output != "-" and suffix not in FORMS:
+        raise UsageError(
+            f"{output} has a suffix that says no format.",
+            hint=f"Use {', '.join(FORMS)}, or say --format.",
+        )
+    return FORMS.get(suffix, "csv")
+
+
+def write_file(answer: Answer, path: Path, form: Form) -> int:
+    """Write an answer, whole or not at all; return how many rows it has.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    with replacing(path) as file:
+        return write(answer, file, form)
+
+
+def write(answer: Answer, file: BinaryIO, form: Form) -> int:
+    """Write an answer, and return how many rows it has.
+
+    Parquet keeps every type that it has; other values are the text that DuckDB has for them, as
+    times are in CSV and JSON. CSV has lists, maps and structs as JSON; a text stands in quotes,
+    a null is empty. JSON is an array with an object for each row, a line each.
+    """
+    rows, writer = 0, None
+    for batch in answer.batches() if form == "parquet" else answer.worded():
+        if writer is None:
+            writer = _WRITERS[form](file, batch.schema)
+        writer.write(batch)
+        rows += batch.num_rows
+    assert writer is not None, "the first piece has no rows, but is there"
+    writer.close()
+    return rows
+
+
+def plain(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield rows as Python's objects, maps as dicts."""
+    columns = [_column(one) for one in batch.columns]
+    return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+class _Writer(Protocol):
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None: ...
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Parquet:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._writer = pq.ParquetWriter(file, schema, compression="zstd")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Csv:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._schema = pa.schema([(one.name, _flat(one.type)) for one in schema])
+        self._writer = pyarrow.csv.CSVWriter(file, self._schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        columns = [
+            one.cast(kind) if _castable(one.type) else pa.array(map(_json, _column(one)), kind)
+            for one, kind in zip(batch.columns, self._schema.types, strict=True)
+        ]
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Json:
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:  # noqa: ARG002  rows tell it
+        self._file = file
+        self._before = b"[\n"
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for row in plain(batch):
+            self._file.write(self._before + _ENCODER.encode(row))
+            self._before = b",\n"
+
+    def close(self) -> None:
+        self._file.write(b"\n]\n" if self._before == b",\n" else b"[]\n")
+
+
+def _other(value: object) -> object:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return str(value)
+
+
+_WRITERS: Mapping[Form, type[_Writer]] = {"parquet": _Parquet, "csv": _Csv, "json": _Json}
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_other)
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else _ENCODER.encode(value).decode()
+
+
+def _column(column: pa.Array) -> list[Any]:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.to_pylist(maps_as_pydicts="lossy")
+
+
+def _flat(kind: pa.DataType) -> pa.DataType:
+    """Return what CSV has for a type."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return kind if _castable(kind) else pa.string()
+
+
+def _castable(kind: pa.DataType) -> bool:
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (pa.types.is_nested(kind) or binary)
