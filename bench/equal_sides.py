@@ -26,11 +26,11 @@ from pathlib import Path
 
 from tracekit.base.recording import now, save
 from tracekit.compare.spread import quantile
-from tracekit.history.gate import changes
-from tracekit.history.night import Entry, Night, Pair
 from tracekit.machine.state import State, StateLimits, Watch, contaminated
-from tracekit.nightplan import Capture, NightPlan, Reference
-from tracekit.sitting import measure, prepared
+from tracekit.nightly.gate import changes
+from tracekit.nightly.history.night import Entry, Night, Pair
+from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session import measure, prepared
 
 SMALL = {"batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16}
 METRICS = ("step_p50", "step_rate")

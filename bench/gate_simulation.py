@@ -36,8 +36,8 @@ from nights.tables import (
     since_accepted,
     tried,
 )
-from tracekit.history.gate import Policy, changes
-from tracekit.history.night import Night
+from tracekit.nightly.gate import Policy, changes
+from tracekit.nightly.history.night import Night
 
 _BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"
 _FAR = 8.0  # within a sitting: a machine on which nothing can be measured

@@ -15,7 +15,7 @@ import pytest
 from gate_night import BROKEN, DECODE, FINE, NIGHT, PREFILL
 from tracekit import pipeline
 from tracekit.base.recording import Recording, save
-from tracekit.history.night import Entry, Night, Outcome
+from tracekit.nightly.history.night import Entry, Night, Outcome
 
 Command = Callable[..., Any]
 OK = Outcome.OK

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
-from tracekit.history.night import Outcome
-from tracekit.history.store import Store
+from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.store import Store
 
 Run = Callable[..., Any]
 FORMATS = "csv json parquet otava bencher github-action-benchmark".split()

@@ -11,9 +11,9 @@ import pytest
 import typer
 
 from tracekit.commands.nightly import _show
-from tracekit.history.night import Described, Entry, Judged, Night, Outcome
 from tracekit.nightly.folder import claim
-from tracekit.nightplan import NightPlan, read_plan
+from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
+from tracekit.nightly.plan import NightPlan, read_plan
 
 Run = Callable[..., Any]
 PLAN = f"""

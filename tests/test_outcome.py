@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.history.night import Outcome
+from tracekit.nightly.history.night import Outcome
 from tracekit.outcome import bisect_code, night_code
 
 

@@ -13,7 +13,7 @@ import pytest
 from declared import closure, link, needed_here
 from gate_night import NIGHT
 from tracekit.base.recording import save
-from tracekit.history.night import DOCUMENT
+from tracekit.nightly.history.night import DOCUMENT
 
 pytestmark = pytest.mark.wheel
 

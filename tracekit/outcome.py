@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tracekit.analysis.result import Result, Status
 from tracekit.base.errors import InconclusiveError, InputError
 from tracekit.base.recording import Recording
-from tracekit.history.night import Outcome
+from tracekit.nightly.history.night import Outcome
 
 _GATE = "capture-empty"
 _CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3, Outcome.INCONCLUSIVE: 4}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.history.night import Pair
+from tracekit.nightly.history.night import Pair
 
 METRIC = "step_p50"
 _STEP = 20e6  # ns

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nights.noise import METRIC, Noise, pairs, tonight
-from tracekit.history.gate import POLICY, Policy, changes, judge, needs_second_sitting
-from tracekit.history.night import Judged, Outcome
-from tracekit.nightplan import Gated
+from tracekit.nightly.gate import POLICY, Policy, changes, judge, needs_second_sitting
+from tracekit.nightly.history.night import Judged, Outcome
+from tracekit.nightly.plan import Gated
 
 _AGAIN = 2
 

@@ -10,9 +10,9 @@ import numpy as np
 from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
-from tracekit.history.gate import changes
-from tracekit.history.gate.shift import middle
-from tracekit.history.steps import steps
+from tracekit.nightly.gate import changes
+from tracekit.nightly.gate.shift import middle
+from tracekit.nightly.history.steps import steps
 
 NIGHTS = 30
 STEP = 0.05
@@ -24,7 +24,7 @@ Finder = Callable[[Floats], list[int]]
 
 
 def ours(logs: Floats) -> list[int]:
-    """The steps of `tracekit.history.steps`, of half the threshold at least."""
+    """The steps of `tracekit.nightly.history.steps`, of half the threshold at least."""
     found = steps(np.exp(logs).tolist(), scale="ratio", least=_THRESHOLD / 2)
     return [step.index for step in found]
 

@@ -11,8 +11,8 @@ from nights.noise import METRIC, Noise, pairs, tonight
 from nights.ours import Design, Ended
 from tracekit.base.paired import lower_rank
 from tracekit.compare.spread import Interval
-from tracekit.history.gate import Policy, changes
-from tracekit.history.night import Outcome
+from tracekit.nightly.gate import Policy, changes
+from tracekit.nightly.history.night import Outcome
 
 
 def judged_by_signs(design: Design, noise: Noise, effect: float, nights: int, seed: int) -> Ended:

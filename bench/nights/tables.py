@@ -13,8 +13,8 @@ from nights.ours import Design, Ended, alarms_since, judged_nights
 from nights.rates import Rate, table
 from nights.series import FINDERS, SERIES, seen
 from nights.signs import judged_by_signs
-from tracekit.history.gate.shift import shift
-from tracekit.history.night import Outcome
+from tracekit.nightly.gate.shift import shift
+from tracekit.nightly.history.night import Outcome
 
 _NIGHTS = 30
 _RUNS = 10

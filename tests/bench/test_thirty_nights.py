@@ -6,10 +6,10 @@ import pytest
 
 from month.repository import CAPTURE, Planned, begin, commit
 from thirty_nights import METRIC, Ended, Month, lived, summary
-from tracekit.history.night import Night, Outcome
-from tracekit.history.steps import Step
-from tracekit.nightplan import read_plan
-from tracekit.sitting.repository import repository
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.steps import Step
+from tracekit.nightly.plan import read_plan
+from tracekit.nightly.session.repository import repository
 
 EACH = Planned(pairs=6, turn=0.02, traced=0, rounds=20)
 MONTH = Month(nights=5, slow_on=3, slow=0.1, each=EACH)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tracekit.compare.shown import Shown
 from tracekit.compare.spread import Interval
-from tracekit.nightplan import Scale
+from tracekit.nightly.plan import Scale
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from gate_night import FINE, NIGHT
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.recording import save
-from tracekit.history.night import Outcome
-from tracekit.history.store import Store
-from tracekit.nightplan.starter import STARTER
+from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.store import Store
+from tracekit.nightly.plan.starter import STARTER
 from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle_xml import write_exports
 

@@ -1,7 +1,7 @@
 """One literal night that has all outcomes."""
 
-from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 from tracekit.machine.state import State
+from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 
 BEGUN = State("2026-11-20T02:31:00+00:00")
 DONE = State("2026-11-20T02:33:30.500+00:00")

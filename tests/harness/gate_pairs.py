@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from tracekit.history.night import Pair
+from tracekit.nightly.history.night import Pair
 
 
 def made(

@@ -5,9 +5,9 @@ import re
 from dataclasses import MISSING, fields
 from typing import Any
 
-from tracekit.nightplan.following import FOLLOWED
-from tracekit.nightplan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
-from tracekit.nightplan.starter import STARTER
+from tracekit.nightly.plan.following import FOLLOWED
+from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
+from tracekit.nightly.plan.starter import STARTER
 
 _DEFAULTS = {
     "[nightly] name": "the folder's name",

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from tracekit.history.night import Night
+from tracekit.nightly.history.night import Night
 
 TAG = "NIGHT_OF_A_TEST"
 WORK = '''

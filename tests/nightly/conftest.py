@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.base.recording import Overhead
-from tracekit.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
+from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 
 SPEED = Judged(
     metric="tokens_per_second",

@@ -9,8 +9,8 @@ from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Result
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Provenance, save
-from tracekit.history.night import Found, Pair
 from tracekit.nightly.findings import findings_of
+from tracekit.nightly.history.night import Found, Pair
 
 CHURN = Finding(
     "pipeline-churn", Severity.WARNING, "9 pipelines.", "Keep them.", (), 900, saving_per_token=4.5

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.history.night import Night
 from tracekit.nightly.folder import NightFolder, claim, night_id, nights_in
+from tracekit.nightly.history.night import Night
 
 BEGUN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)
 

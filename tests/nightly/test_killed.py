@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from real_nights import Nights, repository
-from tracekit.history.night import Night, Outcome
-from tracekit.history.store import Store
-from tracekit.schedule.only_one import runs_in
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.store import Store
+from tracekit.nightly.schedule.only_one import runs_in
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pytest
 from stored_nights import entry_of, night_of
 from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import save
-from tracekit.history.night import DOCUMENT, Night, Outcome
 from tracekit.nightly.folder import NightFolder
+from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
 from tracekit.nightly.memory import Memory
+from tracekit.nightly.plan import Capture, NightPlan, Reference
 from tracekit.nightly.work import work_of
-from tracekit.nightplan import Capture, NightPlan, Reference
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 DECODE = Capture("decode", "paged")

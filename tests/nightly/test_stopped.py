@@ -8,9 +8,9 @@ import pytest
 
 from real_nights import TAG, Nights, git, repository
 from tracekit.base.errors import InterruptedRunError
-from tracekit.history.night import Night, Outcome
 from tracekit.nightly import run_night
-from tracekit.nightplan import read_plan
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.plan import read_plan
 
 SLEEPS = f'["{sys.executable}", "-IS", "-c", "import time; time.sleep(600)"]'
 

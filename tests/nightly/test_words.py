@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from tracekit.base.recording import Overhead
-from tracekit.history.night import Night, Outcome
 from tracekit.nightly import words
+from tracekit.nightly.history.night import Night, Outcome
 
 
 def test_the_heading_says_how_the_night_ended_and_why(night: Night) -> None:

@@ -43,8 +43,8 @@ def accept(
     taken together, so that they are off by less.
     """
     from tracekit import console
-    from tracekit.history.listing import expected_words
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.listing import expected_words
+    from tracekit.nightly.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         histories.require_clear(store, nights)
@@ -71,8 +71,8 @@ def list_(
     """List what was accepted, when and why; the last one of a capture holds."""
     from tracekit import console
     from tracekit.base.units import stamp
-    from tracekit.history.listing import held_on
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.listing import held_on
+    from tracekit.nightly.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]

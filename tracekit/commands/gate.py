@@ -12,8 +12,8 @@ from tracekit.commands import gate_options
 
 if TYPE_CHECKING:
     from tracekit.base.errors import TracekitError
-    from tracekit.gating.writing import Destinations
-    from tracekit.report.gate import GateReport
+    from tracekit.nightly.gate.report import GateReport
+    from tracekit.nightly.gate.writing import Destinations
 
 _STDOUT = Path("-")
 _MEANT = (
@@ -61,8 +61,8 @@ def gate(
     """
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
-    from tracekit.gating.telling import command_of
-    from tracekit.gating.writing import Destinations
+    from tracekit.nightly.gate.telling import command_of
+    from tracekit.nightly.gate.writing import Destinations
 
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     if json and markdown == _STDOUT:
@@ -108,10 +108,10 @@ def _require_none(**options: object) -> None:
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
     from tracekit.base.amounts import age
     from tracekit.base.errors import InconclusiveError
-    from tracekit.gating.ageing import aged
-    from tracekit.gating.found import LATEST, find_night
-    from tracekit.gating.placing import placed
-    from tracekit.report.gate import of_night, of_no_night
+    from tracekit.nightly.gate.ageing import aged
+    from tracekit.nightly.gate.found import LATEST, find_night
+    from tracekit.nightly.gate.placing import placed
+    from tracekit.nightly.gate.report import of_night, of_no_night
 
     longest = age(max_age).total_seconds() if max_age else None
     try:
@@ -130,8 +130,8 @@ def _of_runs(
     from tracekit import console
     from tracekit.compare import Limits
     from tracekit.compare.comparing import compare_runs, samples, sides
-    from tracekit.gating.placing import in_repository
-    from tracekit.report.gate import of_comparison
+    from tracekit.nightly.gate.placing import in_repository
+    from tracekit.nightly.gate.report import of_comparison
 
     first, second = sides(words)
     limits = replace(Limits(), metrics=tuple(metrics or ()))
@@ -151,10 +151,10 @@ def _of_runs(
 def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
     """Write, print and tell the report; then end as it says."""
     from tracekit import console
-    from tracekit.gating.telling import tell
-    from tracekit.gating.writing import append_summary, write_reports
-    from tracekit.history.night import Outcome
-    from tracekit.report.gate import annotations
+    from tracekit.nightly.gate.report import annotations
+    from tracekit.nightly.gate.telling import tell
+    from tracekit.nightly.gate.writing import append_summary, write_reports
+    from tracekit.nightly.history.night import Outcome
 
     errors = write_reports(report, destinations)
     _show(report, told)
@@ -173,7 +173,7 @@ def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> No
 
 def _show(report: "GateReport", told: _Told) -> None:
     from tracekit import console
-    from tracekit.report.gate import markdown, words
+    from tracekit.nightly.gate.report import markdown, words
 
     if told.json:
         console.show_json(report)
@@ -191,8 +191,8 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
     from tracekit import console
     from tracekit.base.errors import InconclusiveError, TracekitError
-    from tracekit.history.night import Outcome
-    from tracekit.report.gate import words
+    from tracekit.nightly.gate.report import words
+    from tracekit.nightly.history.night import Outcome
 
     if report.outcome is Outcome.REGRESSION:
         console.show_warnings([one.message for one in errors])

@@ -19,12 +19,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.
 
 
 if TYPE_CHECKING:
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.store import Store
 
 
 def require_clear(store: "Store", names: Sequence[str]) -> None:
     """Raise UsageError where `latest` could mean the night of another plan or machine."""
-    from tracekit.history.store.naming import LATEST, require_clear_latest
+    from tracekit.nightly.history.store.naming import LATEST, require_clear_latest
 
     if LATEST in names:
         with store.database.reading() as connection:
@@ -38,7 +38,7 @@ def history_url(history: str, config: Path | None) -> str:
         UsageError: None is named, and there is no plan that can be read.
     """
     from tracekit.base.errors import UsageError
-    from tracekit.nightplan import read_plan
+    from tracekit.nightly.plan import read_plan
 
     if history:
         return history

@@ -8,7 +8,7 @@ import typer
 from tracekit.commands import exporting, histories, options
 
 if TYPE_CHECKING:
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.store import Store
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -66,8 +66,8 @@ def history(
         return
     from tracekit.base.outputs import writing
     from tracekit.compare.times import time_of
-    from tracekit.history.store import Store
-    from tracekit.history.store.place import file_of
+    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.place import file_of
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -104,7 +104,7 @@ def pin(
 ) -> None:
     """Keep a night, or a run, from being pruned."""
     from tracekit import console
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.store import Store
 
     with Store.open(histories.history_url(history, config)) as store:
         histories.require_clear(store, [what])
@@ -121,7 +121,7 @@ def unpin(
 ) -> None:
     """Let a night, or a run, be pruned again."""
     from tracekit import console
-    from tracekit.history.store import Store
+    from tracekit.nightly.history.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         histories.require_clear(store, [what])
@@ -132,8 +132,8 @@ def _show_nights(
     store: "Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
 ) -> None:
     from tracekit import console
-    from tracekit.history.listing import line, missed_among, table_of
-    from tracekit.history.night import Outcome
+    from tracekit.nightly.history.listing import line, missed_among, table_of
+    from tracekit.nightly.history.night import Outcome
 
     outcome = Outcome(ended) if ended else None
     lines = [line(one) for one in store.nights(**of, outcome=outcome, limit=limit)]
@@ -151,7 +151,7 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
     from dataclasses import replace
 
     from tracekit import console
-    from tracekit.history.listing import series_table
+    from tracekit.nightly.history.listing import series_table
 
     found = [replace(one, points=one.points[-limit:]) for one in exporting.known_series(store, of)]
     if json:
@@ -168,8 +168,8 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
     from tracekit import console
     from tracekit.base.recording import now, write_whole
     from tracekit.base.redaction import redaction
-    from tracekit.history.store.place import folder_of
-    from tracekit.report.trend import links_from, render_trend
+    from tracekit.nightly.history.store.place import folder_of
+    from tracekit.nightly.trend import links_from, render_trend
 
     # A server's history has folders of any machine; those that are not here are not linked.
     folder = folder_of(url) or Path()

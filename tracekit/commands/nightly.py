@@ -10,8 +10,8 @@ import typer.core
 from tracekit.commands import scheduling
 
 if TYPE_CHECKING:
-    from tracekit.history.night import Night
-    from tracekit.nightplan import NightPlan
+    from tracekit.nightly.history.night import Night
+    from tracekit.nightly.plan import NightPlan
 
 _COMMANDED = "tracekit.nightly.commanded"
 
@@ -99,7 +99,7 @@ def nightly(
     if context.invoked_subcommand is not None:
         return
     del bisect  # the command line's end sees to it, whatever ends it
-    from tracekit.nightplan import read_plan, write_starter
+    from tracekit.nightly.plan import read_plan, write_starter
 
     if init:
         _show_starter(write_starter(config) if config else write_starter())

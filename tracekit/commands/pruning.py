@@ -9,8 +9,8 @@ import typer
 from tracekit.commands import histories
 
 if TYPE_CHECKING:
-    from tracekit.nightplan import NightPlan
-    from tracekit.pruning import Protection, Pruned
+    from tracekit.nightly.plan import NightPlan
+    from tracekit.nightly.pruning import Protection, Pruned
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
@@ -56,7 +56,7 @@ def prune(
     """
     from tracekit import console
     from tracekit.base.errors import InterruptedRunError, RecordingError
-    from tracekit.pruning import Limits, age, prune, size_of
+    from tracekit.nightly.pruning import Limits, age, prune, size_of
 
     limits = Limits(
         keep=None if keep is None else age(keep),
@@ -86,8 +86,8 @@ def prune(
 
 def _plan(config: Path | None) -> "NightPlan | None":
     """Read the plan that was named; else the nearest, if there is one."""
-    from tracekit.nightplan import read_plan
-    from tracekit.nightplan.document import OWN, SHARED, has_plan
+    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.document import OWN, SHARED, has_plan
 
     here = Path.cwd()
     near = ((one / OWN).exists() or has_plan(one / SHARED) for one in (here, *here.parents))
@@ -110,10 +110,10 @@ def _defaults(plan: "NightPlan | None") -> list[Path]:
 
 def _protection(url: str) -> "Protection":
     """Ask a history what must stay; where none is known, nights stay as they are."""
-    from tracekit.history.steps import steps_of
-    from tracekit.history.store import Store
-    from tracekit.history.store.place import place
-    from tracekit.pruning import Protection, protection
+    from tracekit.nightly.history.steps import steps_of
+    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.place import place
+    from tracekit.nightly.pruning import Protection, protection
 
     if not url:
         return Protection(known=False)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from tracekit.history.course import Course
-    from tracekit.nightplan import NightPlan
-    from tracekit.schedule import Installation, Installed, Scheduled, Standing
+    from tracekit.nightly.history.course import Course
+    from tracekit.nightly.plan import NightPlan
+    from tracekit.nightly.schedule import Installation, Installed, Scheduled, Standing
 
 Config = Annotated[
     Path | None,
@@ -43,8 +43,8 @@ def install(
     environment that holds only what is written down now: PATH, HOME, the language, DEVELOPER_DIR
     and TRACEKIT_*. Installing again takes the place of what was installed for the plan.
     """
-    from tracekit import schedule
-    from tracekit.nightplan import read_plan
+    from tracekit.nightly import schedule
+    from tracekit.nightly.plan import read_plan
 
     plan, due = read_plan(config), schedule.time_of_day(at)
     if dry_run:
@@ -61,8 +61,9 @@ def status(config: Config = None, *, json: Json = False) -> None:
     """
     from msgspec import to_builtins
 
-    from tracekit import console, schedule
-    from tracekit.nightplan import read_plan
+    from tracekit import console
+    from tracekit.nightly import schedule
+    from tracekit.nightly.plan import read_plan
 
     plan = read_plan(config, work=False)
     known = schedule.status(plan)
@@ -77,9 +78,10 @@ def uninstall(config: Config = None) -> None:
 
     The nights there are, their log and the history stay.
     """
-    from tracekit import console, schedule
+    from tracekit import console
     from tracekit.base.errors import TracekitError
-    from tracekit.nightplan import read_plan
+    from tracekit.nightly import schedule
+    from tracekit.nightly.plan import read_plan
 
     try:
         file = read_plan(config, work=False).file

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tracekit.base.units import quantity
 from tracekit.compare.spread import Interval
-from tracekit.nightplan import Scale
+from tracekit.nightly.plan import Scale
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
-from tracekit.history.night import Described, Entry, Outcome
 from tracekit.machine.state import Watch
+from tracekit.nightly.history.night import Described, Entry, Outcome
+from tracekit.nightly.plan import Capture
+from tracekit.nightly.session import BudgetSpentError, ParityError, Prepared, check, prepared
 from tracekit.nightly.sitter import Sitter
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.work import work_of
-from tracekit.nightplan import Capture
-from tracekit.sitting import BudgetSpentError, ParityError, Prepared, check, prepared
 
 _STOPPED_BEFORE = "It was not measured, for the night was stopped before."
 _STOPPED = "It was interrupted."

@@ -6,7 +6,7 @@ from pathlib import Path
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import load
 from tracekit.base.recording import Recording
-from tracekit.history.night import Found, Pair
+from tracekit.nightly.history.night import Found, Pair
 
 
 def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import save
-from tracekit.history.night import DOCUMENT, Night
-from tracekit.history.store.document import night_in
+from tracekit.nightly.history.night import DOCUMENT, Night
+from tracekit.nightly.history.store.document import night_in
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
 

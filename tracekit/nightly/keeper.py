@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tracekit.history.night import Entry, Night, Pair
 from tracekit.nightly.folder import NightFolder
+from tracekit.nightly.history.night import Entry, Night, Pair
 
 
 class Keeper:

@@ -12,14 +12,14 @@ from tracekit.base.outputs import require_ours
 from tracekit.base.recording import write_whole
 from tracekit.base.redaction import redaction
 from tracekit.compare.accepted import Accepted
-from tracekit.history.night import Night
-from tracekit.history.store import Store
-from tracekit.history.store.place import folder_of
 from tracekit.nightly.folder import NightFolder, nights_in
+from tracekit.nightly.history.night import Night
+from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.place import folder_of
+from tracekit.nightly.plan import Capture, NightPlan
+from tracekit.nightly.schedule import missed
+from tracekit.nightly.trend import links_from, render_trend
 from tracekit.nightly.work import work_of
-from tracekit.nightplan import Capture, NightPlan
-from tracekit.report.trend import links_from, render_trend
-from tracekit.schedule import missed
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Memory:
         """Open a plan's history; what is not to keep anything can do without one.
 
         Raises:
-            TracekitError: It cannot be opened; see `tracekit.history.store`.
+            TracekitError: It cannot be opened; see `tracekit.nightly.history.store`.
         """
         with ExitStack() as stack:
             store = None

@@ -15,10 +15,10 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.base.nearest import nearest
 from tracekit.base.units import percent, quantity, span
-from tracekit.history.night import Entry, Night
 from tracekit.nightly.folder import nights_in
-from tracekit.nightplan import Capture, Estimate, NightPlan, Reference, estimate, remarks
-from tracekit.sitting.repository import repository
+from tracekit.nightly.history.night import Entry, Night
+from tracekit.nightly.plan import Capture, Estimate, NightPlan, Reference, estimate, remarks
+from tracekit.nightly.session.repository import repository
 from tracekit.workload.workload import find
 
 _NIGHTS = 5

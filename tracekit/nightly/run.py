@@ -6,21 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.history.gate import night_outcome
-from tracekit.history.night import Night
 from tracekit.machine import machine
 from tracekit.machine.state import environment, machine_name
 from tracekit.nightly.carrying import Carrier
 from tracekit.nightly.folder import NightFolder, claim, night_id
+from tracekit.nightly.gate import night_outcome
+from tracekit.nightly.history.night import Night
 from tracekit.nightly.keeper import Keeper
 from tracekit.nightly.memory import Memory
+from tracekit.nightly.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
+from tracekit.nightly.schedule import Budget, awake, bound_log, enforced, only_one
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.words import heading
-from tracekit.nightplan import Capture, NightPlan
 from tracekit.record.choice import choose
 from tracekit.record.recorder import Progress, quiet
-from tracekit.schedule import Budget, awake, bound_log, enforced, only_one
 
 Clock = Callable[[], datetime]
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tracekit.compare.accepted import Accepted
-from tracekit.history.gate import judge_entry, needs_second_sitting, outcome_of
-from tracekit.history.night import Entry, Pair
 from tracekit.machine.state import State, Watch, contaminated, unjudged
 from tracekit.nightly.findings import findings_of
+from tracekit.nightly.gate import judge_entry, needs_second_sitting, outcome_of
+from tracekit.nightly.history.night import Entry, Pair
+from tracekit.nightly.session import Prepared, measure, overhead, trace
 from tracekit.nightly.terms import Terms
-from tracekit.sitting import Prepared, measure, overhead, trace
 
 _AGAIN = 2
 
@@ -44,7 +44,7 @@ class Sitter:
         """Measure, judge, and measure again where something is to be reproduced.
 
         Raises:
-            TracekitError: The capture failed; see `tracekit.sitting`.
+            TracekitError: The capture failed; see `tracekit.nightly.session`.
             BudgetSpentError: The night's time is spent; the pairs so far are kept.
         """
         self._sitting(1)

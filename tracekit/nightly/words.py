@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.base.units import quantity
 from tracekit.compare.shown import Shown
-from tracekit.history.night import LEADS, Entry, Found, Judged, Night
-from tracekit.report.trend.words import cost_of
+from tracekit.nightly.history.night import LEADS, Entry, Found, Judged, Night
+from tracekit.nightly.trend.words import cost_of
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tracekit.nightplan import Capture
-from tracekit.nightplan.digest import digest_of, relative
+from tracekit.nightly.plan import Capture
+from tracekit.nightly.plan.digest import digest_of, relative
 
 _LENGTH = 12  # hexadecimal digits
 

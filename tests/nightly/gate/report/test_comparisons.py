@@ -1,0 +1,120 @@
+"""A comparison of runs as a gate reports it."""
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.result import Better
+from tracekit.compare import Change, Comparison, Limits, Verdict
+from tracekit.compare.conditions import Condition
+from tracekit.compare.problems import Course, FindingChange
+from tracekit.nightly.gate.report import annotations, junit, of_comparison, openmetrics, sarif
+from tracekit.nightly.history.night import Outcome
+
+SLOWER = Change(
+    *("step_p50", "ns", Better.LOWER, 1_000_000.0, 1_100_000.0, Verdict.WORSE),
+    *(0.1, 0.08, 0.12),
+    deciding=True,
+    values_before=(1.0, 2.0, 3.0),
+    values_after=(1.0, 2.0),
+)
+IDLE = Change(
+    *("gpu_idle_ratio", "ratio", Better.LOWER, 0.2, 0.25, Verdict.UNCLEAR),
+    *(0.05, -0.1, 0.2),
+    relative=False,
+    reason="the interval is too wide",
+)
+COUNT = Change("compiles", "count", Better.LOWER, 1.0, 1.0, Verdict.SAME, 0.0, relative=False)
+WINDOW = Evidence("gpu_intervals", 10, 20, "a gap")
+FINDING = Finding("idle-gaps", Severity.WARNING, "Gaps.", "Fill them.", evidence=(WINDOW,))
+COMPARED = Comparison(
+    before=("monday",),
+    after=("tuesday",),
+    verdict=Verdict.WORSE,
+    reason="step_p50 is worse.",
+    changes=(SLOWER, IDLE, COUNT),
+    findings=(FindingChange("idle-gaps", Course.APPEARED, Severity.WARNING, None, FINDING, 0, 1),),
+    kernels=(),
+    environment=(),
+    conditions=(Condition("after", "gpu-downclocked", "the clock was low"),),
+    limits=Limits(threshold=0.05),
+)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome"),
+    [
+        (Verdict.WORSE, Outcome.REGRESSION),
+        (Verdict.UNCLEAR, Outcome.INCONCLUSIVE),
+        (Verdict.SAME, Outcome.OK),
+        (Verdict.BETTER, Outcome.OK),
+    ],
+)
+def test_verdicts_are_outcomes(verdict: Verdict, outcome: Outcome) -> None:
+    compared = replace(COMPARED, verdict=verdict, changes=(replace(SLOWER, verdict=verdict),))
+    report = of_comparison(compared)
+    assert report.outcome is report.suites[0].outcome is outcome
+    assert [one.outcome for one in report.cases if one.kind == "metric"] == [outcome]
+
+
+def test_only_what_decides_has_an_outcome() -> None:
+    report = of_comparison(COMPARED, {"chip": "Apple M1", "mlx": None, "cores": 8}, "paged")
+    assert [(one.name, one.outcome) for one in report.cases] == [
+        ("step_p50", Outcome.REGRESSION),
+        ("gpu_idle_ratio", None),
+        ("compiles", None),
+        ("idle-gaps", None),
+    ]
+    assert report.title == "monday → tuesday"
+    assert report.environment == {"chip": "Apple M1", "cores": "8"}
+    assert report.suites[0].labels == {
+        "workload": "paged",
+        "reference": "monday",
+        "candidate": "tuesday",
+    }
+    assert report.warnings == ("after: the clock was low.",)
+
+
+def test_a_metric_says_its_change_its_interval_and_its_threshold() -> None:
+    metric, idle, counted, finding = of_comparison(COMPARED).cases
+    assert metric.message == "+10.0 % [+8.0 % … +12.0 %]: worse."
+    assert (metric.candidate, metric.reference, metric.pairs) == (1_100_000.0, 1_000_000.0, 2)
+    assert (metric.scale, metric.threshold) == ("ratio", 0.05)
+    assert idle.message.startswith("+5.0 points [-10.0 points … +20.0 points]: unclear: ")
+    assert idle.message.endswith(": the interval is too wide.")
+    assert (idle.scale, idle.threshold) == ("difference", 0.05)
+    assert counted.threshold == 1.0, "a count changes by one at least"
+    assert finding.message == "appeared: Gaps."
+    assert finding.windows == (WINDOW,)
+
+
+def test_what_decides_and_was_not_judged_is_inconclusive() -> None:
+    unjudged = replace(SLOWER, verdict=None)
+    missing = replace(unjudged, change=None, reason="tuesday does not have it")
+    report = of_comparison(replace(COMPARED, changes=(unjudged, missing)))
+    metrics = [one for one in report.cases if one.kind == "metric"]
+    assert [one.outcome for one in metrics] == [Outcome.INCONCLUSIVE] * 2
+    assert [one.message for one in metrics] == [
+        "It was not judged, and it decides.",
+        "tuesday does not have it",
+    ]
+
+
+def test_every_format_takes_it() -> None:
+    report = of_comparison(COMPARED)
+    assert b'failure type="regression"' in junit(report)
+    assert b'"ruleId": "step_p50"' in sarif(report, "0.1.0")
+    assert b'tracekit_gate_threshold_ratio{capture="runs"' in openmetrics(report)
+    (line,) = annotations(report)
+    assert line.startswith("::error title=Regression%3A runs%2C step_p50::step_p50: +10.0 %25 [")
+
+
+def test_a_part_says_no_more_than_the_whole() -> None:
+    """Where a hot machine may be all that it is, no report calls it a regression."""
+    blamed = replace(COMPARED, verdict=Verdict.UNCLEAR, reason="step_p50 worse, but it was hot.")
+    report = of_comparison(blamed)
+    metric = next(report.cases)
+    assert metric.outcome is report.outcome is Outcome.INCONCLUSIVE
+    assert metric.message.endswith("worse. step_p50 worse, but it was hot.")
+    assert b"failure type" not in junit(report)

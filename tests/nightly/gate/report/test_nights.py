@@ -1,0 +1,146 @@
+"""A night as a gate reports it: what is missing is never good."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
+from tracekit.nightly.gate.report import of_night
+from tracekit.nightly.history.night import Found, Night, Outcome
+from tracekit.nightly.plan import Capture, NightPlan
+
+GOOD = replace(NIGHT, entries=(FINE,), outcome=Outcome.OK, reason="Nothing is worse.")
+PLAN = NightPlan(
+    "attention",
+    Path("tracekit.toml"),
+    (Capture("decode", "paged", fail_on=("pipeline-churn",)),),
+    Path("nights"),
+    "sqlite:///h.db",
+)
+
+
+def test_a_good_night_is_ok() -> None:
+    report = of_night(GOOD)
+    assert (report.outcome, report.reason) == (Outcome.OK, "Nothing is worse.")
+    assert [one.name for one in report.suites] == ["micro"]
+    assert report.title == "Night 2026-11-20T02-30-00-abcd of attention"
+
+
+@pytest.mark.parametrize(
+    ("night", "said"),
+    [
+        pytest.param(replace(GOOD, outcome=None), "has not ended", id="still-running"),
+        pytest.param(replace(GOOD, entries=()), "has no capture", id="no-capture"),
+        pytest.param(replace(GOOD, partial=True), "Captures are missing", id="partial"),
+        pytest.param(
+            replace(GOOD, entries=(replace(FINE, outcome=None),)), "has not ended", id="cut-off"
+        ),
+        pytest.param(
+            replace(GOOD, entries=(FINE, replace(FINE, capture="b", judged=()))),
+            "b: It has no metric",
+            id="no-metric",
+        ),
+        pytest.param(
+            replace(
+                GOOD, entries=(replace(FINE, judged=(replace(SAME, outcome=None, reason=""),)),)
+            ),
+            "tokens_per_second: It was not judged",
+            id="not-judged",
+        ),
+        pytest.param(
+            replace(GOOD, entries=(replace(FINE, judged=(FOLLOWED,)),)),
+            "No metric of it decides",
+            id="followed-only",
+        ),
+    ],
+)
+def test_what_is_missing_is_inconclusive(night: Night, said: str) -> None:
+    report = of_night(night)
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert said in report.reason
+    assert any(one.outcome is Outcome.INCONCLUSIVE for one in report.cases)
+
+
+def test_a_capture_that_is_followed_only_does_no_harm_beside_one_that_decides() -> None:
+    followed = replace(FINE, capture="watched", judged=(FOLLOWED,))
+    report = of_night(replace(GOOD, entries=(FINE, followed)))
+    assert report.outcome is Outcome.OK
+    assert [(one.name, one.outcome) for one in report.suites[1].cases] == [
+        ("capture", Outcome.OK),
+        ("memory_peak", None),
+    ]
+
+
+def test_all_outcomes_are_told_with_their_reasons() -> None:
+    report = of_night(NIGHT)
+    assert {one.name: one.outcome for one in report.suites} == {
+        "decode": Outcome.REGRESSION,
+        "prefill": Outcome.INCONCLUSIVE,
+        "serve": Outcome.FAILED,
+        "micro": Outcome.OK,
+    }
+    assert [(one.suite, one.name, one.outcome) for one in report.cases if one.outcome] == [
+        ("decode", "step_p50", Outcome.REGRESSION),
+        ("prefill", "gpu_idle_ratio", Outcome.INCONCLUSIVE),
+        ("prefill", "tokens_per_second", Outcome.OK),
+        ("serve", "capture", Outcome.FAILED),
+        ("micro", "tokens_per_second", Outcome.OK),
+    ]
+    assert report.suites[0].seconds == 150.5
+    assert report.suites[0].labels["reference"] == "revision main"
+    assert report.suites[0].labels["candidate commit"] == "5d6e7f8"
+
+
+def test_a_failed_night_without_a_capture_says_so_in_a_case() -> None:
+    night = replace(NIGHT, entries=(), reason="The worktree could not be made.")
+    (case,) = of_night(night).cases
+    assert (case.suite, case.kind, case.outcome) == ("attention", "capture", Outcome.FAILED)
+    assert case.message == "The worktree could not be made."
+
+
+def test_a_finding_decides_where_the_plan_says_so() -> None:
+    worse = replace(DECODE, judged=(SAME,), reason="pipeline-churn was found.")
+    night = replace(NIGHT, entries=(worse,), outcome=Outcome.REGRESSION)
+    with_plan, without = of_night(night, PLAN), of_night(night)
+    assert [(one.name, one.outcome) for one in with_plan.suites[0].cases] == [
+        ("tokens_per_second", Outcome.OK),
+        ("pipeline-churn", Outcome.REGRESSION),
+    ]
+    assert [(one.name, one.outcome) for one in without.suites[0].cases] == [
+        ("capture", Outcome.REGRESSION),
+        ("tokens_per_second", Outcome.OK),
+        ("pipeline-churn", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(Found("pipeline-churn", "", "note", 2, 2, in_reference=1), id="in-both"),
+        pytest.param(Found("pipeline-churn", "", "note", 0, 2), id="in-none"),
+        pytest.param(Found("gpu-idle", "", "note", 2, 2), id="other-rule"),
+    ],
+)
+def test_other_findings_are_followed_only(found: Found) -> None:
+    night = replace(NIGHT, entries=(replace(DECODE, findings=(found,)),))
+    (case,) = [one for one in of_night(night, PLAN).cases if one.kind == "finding"]
+    assert case.outcome is None
+
+
+def test_traced_runs_are_linked_by_side() -> None:
+    links = of_night(NIGHT).links
+    assert [one.target for one in links] == [
+        "nights/2026-11-20T02-30-00-abcd/decode/c-1/report.html",
+        "nights/2026-11-20T02-30-00-abcd/decode/r-1/report.html",
+    ]
+    assert links[1].words == "decode, reference, sitting 1, trace 2"
+    assert of_night(replace(NIGHT, folder="")).links[0].target == "decode/c-1/report.html"
+    whole = of_night(replace(NIGHT, folder="/Users/ada/nights/n1")).links[0].target
+    assert whole == "n1/decode/c-1/report.html", "no folders of a person"
+
+
+def test_times_that_are_none_count_as_nothing() -> None:
+    broken = tuple(replace(one, before=replace(one.before, at="soon")) for one in DECODE.pairs[:1])
+    report = of_night(replace(NIGHT, entries=(replace(DECODE, pairs=broken),)))
+    assert report.suites[0].seconds == 0

@@ -1,0 +1,72 @@
+"""Where findings are shown: lines of the plan, windows of traces."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gate_night import NIGHT
+from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.result import Result
+from tracekit.base.recording import Provenance, save
+from tracekit.nightly.gate.found import find_night
+from tracekit.nightly.gate.placing import in_repository, placed
+from tracekit.nightly.gate.report import GateReport, of_night
+
+Keep = Callable[..., Path]
+WINDOWS = tuple(Evidence("pipelines", place, place + 1) for place in range(7))
+
+
+def reported(name: str = "latest") -> GateReport:
+    found = find_night(name)
+    return placed(of_night(found.night, found.plan), found)
+
+
+def test_a_capture_stands_at_its_line_of_the_plan(keep: Keep) -> None:
+    keep()
+    report = reported()
+    assert report.file == "tracekit.toml"
+    assert {one.name: one.line for one in report.suites} == {
+        "decode": 7,
+        "prefill": 14,
+        "serve": None,
+        "micro": None,
+    }
+
+
+def test_windows_are_those_of_the_candidates_first_trace(keep: Keep) -> None:
+    folder = keep()
+    finding = Finding("pipeline-churn", Severity.WARNING, "Nine.", "Keep them.", WINDOWS)
+    run = folder / "decode" / "c-1"
+    run.mkdir(parents=True)
+    save(run / "result.json", Result(Provenance(), (), (finding,), ()))
+    (case,) = [one for one in reported().cases if one.kind == "finding"]
+    assert case.windows == WINDOWS[:5]
+
+
+def test_pruned_runs_have_no_windows(keep: Keep) -> None:
+    keep()
+    (case,) = [one for one in reported().cases if one.kind == "finding"]
+    assert case.windows == ()
+
+
+def test_a_plan_in_a_folder_is_named_from_the_repositorys_root(
+    project: Path, keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested = project / "perf" / "tracekit.toml"
+    nested.parent.mkdir()
+    (project / "tracekit.toml").rename(nested)
+    monkeypatch.chdir(nested.parent)
+    assert in_repository(nested) == "perf/tracekit.toml"
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(nested.parent))
+    assert in_repository(nested) == "tracekit.toml"
+
+
+def test_a_file_elsewhere_is_named_without_its_folders(project: Path, tmp_path: Path) -> None:
+    assert in_repository(tmp_path / "ada" / "plan.toml") == "plan.toml"
+
+
+def test_a_night_without_its_plan_has_no_file(keep: Keep) -> None:
+    keep(replace(NIGHT, plan="other"))
+    assert reported(NIGHT.id).file == ""

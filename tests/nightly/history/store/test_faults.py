@@ -1,0 +1,147 @@
+"""Every statement of a transaction may fail: then nothing of it is there, and it can be redone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, inspect
+
+from stored_nights import append_all, entry_of, night_of, numbered, open_once, pair_of
+from tracekit.base.errors import UsageError
+from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.database import database
+from tracekit.nightly.history.store.migrating import require_tables
+from tracekit.nightly.history.store.schema import METADATA
+
+Say = Callable[[str], list[Any]]
+
+
+class _Cut(Exception):  # noqa: N818  it stands for the process's end
+    """The process ends here."""
+
+
+@contextmanager
+def cut_at(engine: Engine, number: int) -> Iterator[list[str]]:
+    """Fail at a statement, counted from 0; give the statements that came so far."""
+    seen: list[str] = []
+
+    def see(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if len(seen) == number:
+            raise _Cut
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", see)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", see)
+
+
+def counts(sql: Say) -> dict[str, int]:
+    return {name: sql(f"SELECT count(*) FROM {name}")[0][0] for name in METADATA.tables}  # noqa: S608
+
+
+def test_a_night_is_whole_or_not_there_wherever_its_writing_ends(store: Store, sql: Say) -> None:
+    with cut_at(store.database.engine, -1) as statements:
+        store.append(night_of(1))
+    written = len(statements)
+    assert written > 8, "the night, its environment, its entries and five tables of these"
+    before = counts(sql)
+    for number in range(written):
+        with cut_at(store.database.engine, number), pytest.raises(_Cut):
+            store.append(night_of(2))
+        assert counts(sql) == before, f"cut at {number}"
+        assert store.nights() == [night_of(1)]
+    assert store.append(night_of(2))
+    assert store.nights() == [night_of(1), night_of(2)]
+
+
+def test_a_baseline_is_accepted_whole_or_not_at_all(store: Store) -> None:
+    store.append(night_of(1, [entry_of("decode"), entry_of("prefill")]))
+    with cut_at(store.database.engine, -1) as statements:
+        store.accept("latest", [], "first")
+    for number in range(len(statements)):
+        with cut_at(store.database.engine, number), pytest.raises(_Cut):
+            store.accept("latest", [], "second")
+        assert [one.reason for one in store.acceptances()] == ["first", "first"]
+
+
+@pytest.mark.parametrize("number", [4, 10, 16, 22, 28])
+def test_tables_that_were_cut_short_are_made_again(url: str, number: int) -> None:
+    opened = database(url, create=True)
+    with cut_at(opened.engine, number), pytest.raises(_Cut):
+        require_tables(opened, migrate=True)
+    with opened.reading() as connection:
+        assert inspect(connection).get_table_names() == []
+    opened.engine.dispose()
+    with Store.open(url) as store:
+        assert store.append(night_of(1))
+
+
+def _miss_and_stop(store: Store) -> None:
+    with store.database.writing() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO missed_nights (plan, machine, due, reason) VALUES ('a', 'b', 'c', 'd')"
+        )
+        raise KeyboardInterrupt
+
+
+def test_an_exception_of_somebody_else_s_keeps_nothing(store: Store) -> None:
+    store.append(night_of(1))
+    with pytest.raises(KeyboardInterrupt):
+        _miss_and_stop(store)
+    assert store.missed_nights() == []
+    assert store.append(night_of(2)), "and the lock is free again"
+
+
+def test_several_who_open_a_new_history_at_once_make_it_once(
+    url: str, processes: ForkServerContext
+) -> None:
+    opening = [processes.Process(target=open_once, args=(url,)) for _ in range(4)]
+    for one in opening:
+        one.start()
+    for one in opening:
+        one.join(60)
+    assert [one.exitcode for one in opening] == [0, 0, 0, 0]
+    with Store.open(url) as store:
+        assert store.append(night_of(1))
+
+
+def test_readers_see_whole_nights_while_others_write(
+    store: Store, url: str, sql: Say, tmp_path: Path, processes: ForkServerContext
+) -> None:
+    writer = processes.Process(target=append_all, args=(url, range(40), tmp_path / "log"))
+    writer.start()
+    seen = 0
+    while writer.is_alive():
+        there = store.nights()
+        assert len(there) >= seen, "what was there stays there"
+        assert all(one == numbered(int(one.id[-4:])) for one in there)
+        seen = len(there)
+        found = list(store.samples())
+        assert len(found) % 12 == 0, "no night in part"
+    writer.join()
+    assert writer.exitcode == 0
+    assert len(store.nights()) == 40
+    assert sql("SELECT count(*) FROM samples") == [(480,)]
+
+
+def test_values_that_are_left_unread_hold_nobody_up(store: Store) -> None:
+    store.append(night_of(1, [entry_of(pairs=[pair_of(number) for number in range(1, 400)])]))
+    values = store.samples()
+    assert next(values).value == 109.0
+    values.close()
+    assert store.append(night_of(2))
+
+
+def test_a_mistake_of_a_person_keeps_nothing(store: Store) -> None:
+    store.append(night_of(1))
+    with pytest.raises(UsageError):
+        store.accept("latest", ["decode", "nothing"], "fine")
+    with pytest.raises(UsageError):
+        store.unpin("latest")
+    assert store.acceptances() == []
+    assert store.pinned() == frozenset()

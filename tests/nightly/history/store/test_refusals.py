@@ -1,0 +1,251 @@
+"""What databases say, in words: each kind of refusal, with its class, its hint, its code."""
+
+import sqlite3
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
+
+from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
+from tracekit.nightly.history.store.place import folder_of, place, shown
+from tracekit.nightly.history.store.refusals import told
+
+FILE = URL.create("sqlite", database="/nights/history.db")
+SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")
+
+
+def sqlite_error(name: str, words: str) -> DBAPIError:
+    """Make an error as sqlite3 raises it."""
+    error = sqlite3.OperationalError(words)
+    error.sqlite_errorname = name
+    return DBAPIError("INSERT", {}, error)
+
+
+def server_error(kind: type[psycopg.Error], words: str) -> DBAPIError:
+    """Make an error as psycopg raises it."""
+    return DBAPIError("INSERT", {}, kind(words))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "kind", "words"),
+    [
+        (
+            "SQLITE_FULL",
+            "database or disk is full",
+            RecordingError,
+            "cannot be written: the disk is full, or the database may not grow.",
+        ),
+        (
+            "SQLITE_BUSY",
+            "database is locked",
+            RecordingError,
+            "is locked by another process, for longer than one waits.",
+        ),
+        (
+            "SQLITE_BUSY_SNAPSHOT",
+            "database is locked",
+            RecordingError,
+            "is locked by another process, for longer than one waits.",
+        ),
+        (
+            "SQLITE_LOCKED",
+            "database table is locked",
+            RecordingError,
+            "is locked by another process, for longer than one waits.",
+        ),
+        (
+            "SQLITE_READONLY",
+            "attempt to write a readonly database",
+            RecordingError,
+            "cannot be written: it is read-only for you.",
+        ),
+        (
+            "SQLITE_READONLY_DIRECTORY",
+            "attempt to write a readonly database",
+            RecordingError,
+            "cannot be written: it is read-only for you.",
+        ),
+        (
+            "SQLITE_CANTOPEN",
+            "unable to open database file",
+            RecordingError,
+            "cannot be opened, or the folder that it is in cannot be written.",
+        ),
+        (
+            "SQLITE_NOTADB",
+            "file is not a database",
+            InputError,
+            "is not a database of SQLite.",
+        ),
+        (
+            "SQLITE_CORRUPT",
+            "database disk image is malformed",
+            InputError,
+            "is damaged: database disk image is malformed.",
+        ),
+        (
+            "SQLITE_CORRUPT_INDEX",
+            "malformed.",
+            InputError,
+            "is damaged: malformed.",
+        ),
+        (
+            "SQLITE_IOERR_WRITE",
+            "disk I/O error",
+            RecordingError,
+            "cannot be read or written: disk I/O error.",
+        ),
+        (
+            "SQLITE_TOOBIG",
+            "string or blob too big",
+            ToolError,
+            "refused: string or blob too big.",
+        ),
+        ("", "no such table: nights", ToolError, "refused: no such table: nights."),
+    ],
+)
+def test_what_sqlite_refuses_is_told(
+    name: str, said: str, kind: type[TracekitError], words: str
+) -> None:
+    error = told(sqlite_error(name, said), FILE)
+    assert type(error) is kind
+    assert error.message == f"/nights/history.db {words}"
+    assert error.exit_code == 3
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "ours", "words"),
+    [
+        (errors.DiskFull, "could not extend file", RecordingError, "the disk is full"),
+        (errors.LockNotAvailable, "lock timeout", RecordingError, "is locked by another process"),
+        (
+            errors.ReadOnlySqlTransaction,
+            "cannot execute INSERT in a read-only transaction",
+            RecordingError,
+            "it is read-only for you",
+        ),
+        (
+            errors.InsufficientPrivilege,
+            "permission denied for table nights",
+            RecordingError,
+            "it is read-only for you",
+        ),
+        (
+            errors.InvalidPassword,
+            'password authentication failed for user "ada"',
+            RecordingError,
+            'does not let this user in: password authentication failed for user "ada"',
+        ),
+        (
+            errors.InvalidCatalogName,
+            'database "tracekit" does not exist',
+            RecordingError,
+            "there is no such database",
+        ),
+        (
+            errors.AdminShutdown,
+            "terminating connection due to administrator command",
+            RecordingError,
+            "does not answer any more: terminating connection",
+        ),
+        (errors.TooManyConnections, "too many clients", RecordingError, "does not answer any more"),
+        (errors.ConnectionFailure, "lost", RecordingError, "does not answer any more: lost"),
+        (errors.IoError, "could not read block 7", RecordingError, "cannot be read or written"),
+        (errors.UndefinedTable, 'relation "nights" is not', ToolError, "refused: relation"),
+        (
+            psycopg.OperationalError,
+            "connection is bad: no answer",
+            RecordingError,
+            "does not answer any more: connection is bad",
+        ),
+        (
+            psycopg.OperationalError,
+            'FATAL:  database "tracekit" does not exist',
+            RecordingError,
+            "there is no such database",
+        ),
+        (
+            psycopg.OperationalError,
+            "FATAL:  password authentication failed",
+            RecordingError,
+            "does not let this user in",
+        ),
+    ],
+)
+def test_what_postgresql_refuses_is_told(
+    kind: type[psycopg.Error], said: str, ours: type[TracekitError], words: str
+) -> None:
+    error = told(server_error(kind, said), SERVER)
+    assert type(error) is ours
+    assert error.message.startswith("postgresql://db.local:5433/tracekit")
+    assert words in error.message
+    assert error.exit_code == 3
+    assert error.hint
+
+
+def test_only_the_first_line_is_told() -> None:
+    said = "\nconnection failed: refused\n\tIs the server running?\nMultiple attempts failed\n"
+    error = told(server_error(psycopg.OperationalError, said), SERVER)
+    assert error.message.endswith("does not answer any more: connection failed: refused.")
+
+
+def test_a_password_in_what_is_said_is_left_out() -> None:
+    said = "cannot resolve geheim77@db.local"
+    error = told(server_error(psycopg.OperationalError, said), SERVER)
+    assert "geheim77" not in error.message + error.hint
+    assert "cannot resolve …@db.local" in error.message
+
+
+def test_an_error_without_words_is_named() -> None:
+    assert "OperationalError" in told(sqlite_error("SQLITE_IOERR", ""), FILE).message
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "is_shown"),
+    [
+        ("nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
+        ("sqlite:///nights/history.db", "sqlite:///nights/history.db", "nights/history.db"),
+        ("sqlite:////var/history.db", "sqlite:////var/history.db", "/var/history.db"),
+        (
+            "postgres://ada:x@localhost/t",
+            "postgresql+psycopg://ada:***@localhost/t",
+            "postgresql://localhost/t",
+        ),
+        (
+            "postgresql+psycopg://localhost:5433/t?sslmode=require",
+            "postgresql+psycopg://localhost:5433/t?sslmode=require",
+            "postgresql://localhost:5433/t",
+        ),
+        ("postgresql:///t", "postgresql+psycopg:///t", "postgresql:///t"),
+    ],
+)
+def test_a_place_is_read_as_people_write_it(text: str, found: str, is_shown: str) -> None:
+    url = place(text)
+    assert str(url) == found
+    assert shown(url) == is_shown
+
+
+def test_a_home_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place("~/history.db").database == str(tmp_path / "history.db")
+
+
+def test_folders_of_nights_are_relative_to_a_file_s_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert folder_of("nights/history.db") == tmp_path / "nights"
+    assert folder_of(f"sqlite:///{tmp_path}/history.db") == tmp_path
+    assert folder_of("postgresql://localhost/tracekit") is None
+
+
+@pytest.mark.parametrize("text", [" ", "sqlite:///", "oracle://x/y", "http://localhost/t"])
+def test_what_is_no_place_is_told_with_examples(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        place(text)
+    assert "sqlite:///" in error.value.hint
+    assert "postgresql://" in error.value.hint

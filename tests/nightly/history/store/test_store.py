@@ -1,0 +1,272 @@
+"""What a history keeps, and how it is asked for; the same on both databases."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stored_nights import entry_of, judged_of, night_of, pair_of
+from tracekit.base.errors import InputError, UsageError
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.store import Missed, Store
+from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE
+
+Say = Callable[[str], list[Any]]
+
+
+def test_a_night_comes_back_as_it_was(store: Store) -> None:
+    assert store.append(night_of(1))
+    assert store.nights() == [night_of(1)]
+
+
+def test_the_same_night_is_kept_once(store: Store, sql: Say) -> None:
+    assert store.append(night_of(1))
+    assert not store.append(night_of(1))
+    assert sql("SELECT count(*) FROM nights") == [(1,)]
+    assert sql("SELECT count(*) FROM samples") == [(8,)]
+
+
+def test_another_night_of_the_same_id_is_refused(store: Store) -> None:
+    store.append(night_of(1))
+    with pytest.raises(InputError, match="has another night 2026-03-01T02-30-00-abcd already"):
+        store.append(night_of(1, reason="something else"))
+    assert store.nights() == [night_of(1)]
+
+
+def test_nights_come_oldest_first_however_they_were_added(store: Store) -> None:
+    for day in (3, 1, 2):
+        store.append(night_of(day))
+    assert [one.id[:10] for one in store.nights()] == ["2026-03-01", "2026-03-02", "2026-03-03"]
+    assert [one.id[8:10] for one in store.nights(limit=2)] == ["02", "03"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "days"),
+    [
+        ({"plan": "weekly"}, "3"),
+        ({"machine": "studio"}, "2"),
+        ({"outcome": Outcome.FAILED}, "3"),
+        ({"since": "2026-03-02T02:30:00+00:00"}, "234"),
+        ({"since": "2026-03-02T04:30:00+02:00"}, "234"),
+        ({"since": "2026-03-02"}, "234"),
+        ({"until": "2026-03-02T02:30:00+00:00"}, "1"),
+        ({"since": datetime(2026, 3, 3, tzinfo=UTC), "until": "2026-03-04"}, "3"),
+        ({"plan": "nightly", "machine": "mini"}, "14"),
+        ({"plan": "none"}, ""),
+    ],
+)
+def test_nights_are_asked_for_by_what_they_are(
+    store: Store, asked: dict[str, Any], days: str
+) -> None:
+    store.append(night_of(1))
+    store.append(night_of(2, machine="studio"))
+    store.append(night_of(3, plan="weekly", outcome=Outcome.FAILED))
+    store.append(night_of(4))
+    assert "".join(one.id[9] for one in store.nights(**asked)) == days
+
+
+def test_a_time_that_is_none_is_refused(store: Store) -> None:
+    with pytest.raises(InputError, match="'yesterday' is no time"):
+        store.nights(since="yesterday")
+
+
+def test_every_value_is_kept_raw_with_what_it_is_of(store: Store) -> None:
+    dirty = pair_of(2, 300.0, contaminated=("the load was 3.1", "on battery"))
+    store.append(night_of(1, [entry_of(pairs=[pair_of(1), dirty])]))
+    found = list(store.samples(capture="decode", metric="step_p50"))
+    assert [(one.pair, one.side, one.turn, one.value) for one in found] == [
+        (1, "candidate", 0, 109.0),
+        (1, "candidate", 1, 111.0),
+        (1, "reference", 0, 99.0),
+        (1, "reference", 1, 101.0),
+        (2, "candidate", 0, 299.0),
+        (2, "candidate", 1, 301.0),
+        (2, "reference", 0, 99.0),
+        (2, "reference", 1, 101.0),
+    ]
+    assert [one.counted for one in found] == [True] * 4 + [False] * 4
+    assert {one.reason for one in found} == {"", "the load was 3.1; on battery"}
+    assert {(one.machine, one.plan, one.capture, one.work) for one in found} == {
+        ("mini", "nightly", "decode", "w1")
+    }
+    assert list(store.samples(metric="other")) == []
+    assert list(store.samples(since="2026-03-02")) == []
+
+
+def test_all_of_a_night_can_be_asked_for_in_sql(store: Store, sql: Say) -> None:
+    store.append(night_of(1))
+    assert sql("SELECT plan, machine, outcome, git_commit, started FROM nights") == [
+        ("nightly", "mini", "regression", "1a2b3c4", "2026-03-01T02:30:00.000+00:00")
+    ]
+    assert sql("SELECT chip, cores, mlx FROM environments") == [("Apple M1", 8, "0.32.0")]
+    assert sql("SELECT capture, workload, reference, overhead, parity FROM entries") == [
+        ("decode", "paged", "sdpa", 0.02, "The quick grid agrees.")
+    ]
+    assert sql("SELECT rule, traces, of_traces, saving FROM findings") == [
+        ("small-work", 1, 1, 800.0)
+    ]
+    assert sql("SELECT moment, name, value, absence FROM states WHERE pair = 0 ORDER BY 1, 2") == [
+        ("after", "load", 0.2, ""),
+        ("before", "battery", None, "no battery"),
+        ("before", "load", 0.1, ""),
+    ]
+
+
+def test_nights_of_the_same_machine_share_its_environment(store: Store, sql: Say) -> None:
+    store.append(night_of(1))
+    store.append(night_of(2))
+    store.append(night_of(3, environment={"chip": "Apple M4"}))
+    assert sql("SELECT chip FROM environments ORDER BY chip") == [("Apple M1",), ("Apple M4",)]
+
+
+def test_an_older_night_without_its_newer_fields_is_the_same_night(store: Store, sql: Say) -> None:
+    """What a later tracekit adds has a default, so that it is no other night."""
+    document = msgspec.to_builtins(night_of(1))
+    del document["warnings"]
+    store.append(msgspec.convert(document, Night))
+    assert not store.append(night_of(1))
+
+
+@pytest.mark.parametrize(
+    ("night", "words"),
+    [
+        (night_of(1, [entry_of(pairs=[pair_of(1, float("nan"))])]), "got `null`"),
+        (night_of(1, [entry_of(pairs=[pair_of(1, float("inf"))])]), "got `null`"),
+        (night_of(1, reason="\udc80"), "surrogates not allowed"),
+        (night_of(1, environment={"chip": {1, 2}, 3: object()}), "unsupported"),
+        (night_of(1, started="at night"), "'at night' is no time"),
+    ],
+    ids=["nan", "infinite", "surrogate", "object", "time"],
+)
+def test_what_no_document_can_hold_is_refused_in_words(
+    store: Store, sql: Say, night: Night, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        store.append(night)
+    assert sql("SELECT count(*) FROM nights") == [(0,)]
+
+
+def test_text_with_a_nul_is_kept(store: Store, sql: Say) -> None:
+    night = night_of(1, [entry_of(reason="a\0b")], reason="c\0d", environment={"chip": "e\0"})
+    store.append(night)
+    assert store.nights() == [night]
+    assert sql("SELECT reason FROM nights") == [("c\N{REPLACEMENT CHARACTER}d",)]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def one_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    url = f"sqlite:///{tmp_path_factory.mktemp('one')}/history.db"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgresql").new_schema("one")
+    with Store.open(url) as opened:
+        yield opened
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    words=st.tuples(WORDS, WORDS, WORDS),
+    values=st.lists(NUMBERS, min_size=1, max_size=4).map(tuple),
+    parameters=st.dictionaries(WORDS, st.one_of(st.integers(-(2**53), 2**53), NUMBERS, WORDS)),
+)
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+def test_any_words_and_numbers_come_back_as_they_were(
+    one_store: Store, words: Any, values: Any, parameters: Any
+) -> None:
+    reason, capture, metric = words
+    pair = replace(pair_of(), candidate={metric: values}, reference={})
+    entry = entry_of(capture, [pair], [judged_of(metric, reason=reason)], reason=reason)
+    entry = replace(entry, candidate=replace(entry.candidate, parameters=parameters))
+    night = night_of(1, [entry], reason=reason, id=uuid4().hex)
+    assert one_store.append(night)
+    assert one_store.night(night.id) == night
+    assert not one_store.append(night)
+
+
+def test_the_tables_are_those_that_the_migrations_make(store: Store) -> None:
+    with store.database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, METADATA) == []
+
+
+def all_rows(sql: Say) -> dict[str, list[Any]]:
+    return {name: sql(f"SELECT * FROM {name}") for name in METADATA.tables}  # noqa: S608
+
+
+def test_nothing_is_changed_or_removed_even_by_hand(store: Store, sql: Say) -> None:
+    store.append(night_of(1))
+    store.accept("latest", [], "for good")
+    store.pin("latest", "to look at")
+    store.missed("nightly", "mini", "2026-03-02T02:30:00+00:00", "asleep")
+    before = all_rows(sql)
+    for table in METADATA.tables.values():
+        column = list(table.columns)[-1].name
+        for change in (table.update().values({column: table.c[column]}), table.delete()):
+            with (
+                pytest.raises(Exception, match="a history is append-only"),
+                store.database.writing() as connection,
+            ):
+                connection.execute(change)
+    assert all_rows(sql) == before
+    assert all(before.values())
+
+
+def test_no_row_is_replaced_either(store: Store) -> None:
+    columns = "missed_nights (plan, machine, due, reason)"
+    known = "SELECT plan, machine, due, 'awake' FROM missed_nights WHERE plan <> ''"
+    again = "ON CONFLICT (plan, machine, due) DO UPDATE SET reason = 'awake'"
+    statements = [f"INSERT INTO {columns} {known} {again}"]
+    if store.database.is_sqlite:
+        statements.append(f"REPLACE INTO {columns} {known}")
+    store.missed("nightly", "mini", "2026-03-02T02:30:00+00:00", "asleep")
+    for statement in statements:
+        with (
+            pytest.raises(Exception, match="a history is append-only"),
+            store.database.writing() as connection,
+        ):
+            connection.exec_driver_sql(statement)
+    assert store.missed_nights()[0].reason == "asleep"
+
+
+def test_a_night_that_was_missed_is_known_once(store: Store) -> None:
+    due = "2026-03-02T02:30:00+00:00"
+    assert store.missed("nightly", "mini", due, "asleep")
+    assert not store.missed("nightly", "mini", "2026-03-02T03:30:00+01:00", "off")
+    assert store.missed("nightly", "studio", due, "asleep")
+    assert store.missed("nightly", "mini", "2026-03-01T02:30:00+00:00", "off")
+    assert store.missed_nights() == [
+        Missed("nightly", "mini", "2026-03-01T02:30:00.000+00:00", "off"),
+        Missed("nightly", "mini", "2026-03-02T02:30:00.000+00:00", "asleep"),
+        Missed("nightly", "studio", "2026-03-02T02:30:00.000+00:00", "asleep"),
+    ]
+
+
+def test_pins_come_and_go_and_all_of_it_is_kept(store: Store, sql: Say, tmp_path: Path) -> None:
+    store.append(night_of(1))
+    assert store.pin("2026-03-01", "odd") == "2026-03-01T02-30-00-abcd"
+    assert store.pin(str(tmp_path), "mine") == str(tmp_path.resolve())
+    assert store.pinned() == {"2026-03-01T02-30-00-abcd", str(tmp_path.resolve())}
+    store.unpin("latest")
+    assert store.pinned() == {str(tmp_path.resolve())}
+    assert sql("SELECT pinned, reason FROM pins ORDER BY number") == [
+        (True, "odd"), (True, "mine"), (False, ""),
+    ]  # fmt: skip
+
+
+def test_a_pin_needs_a_reason_and_something_to_pin(store: Store) -> None:
+    with pytest.raises(UsageError, match="needs a reason"):
+        store.pin("latest", " ")
+    with pytest.raises(UsageError, match="no night 'nowhere'"):
+        store.pin("nowhere", "why not")
+    assert store.pinned() == frozenset()

@@ -1,0 +1,136 @@
+"""The file of a plan: found, or refused in words; whatever it is, no traceback."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nobody import folder_of_nobody
+from tracekit.base.errors import UsageError
+from tracekit.nightly.plan import read_plan
+from tracekit.nightly.plan.document import open_document
+
+Refused = Callable[..., UsageError]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param("[nightly\n", "tracekit.toml:1:9: this is no TOML: Expected ']'", id="header"),
+        pytest.param("a = 1\nb 2", "tracekit.toml:2:3: this is no TOML: Expected '='", id="equals"),
+        pytest.param("a = 1\r\n\r\nb", "tracekit.toml:3:", id="carriage-returns"),
+        pytest.param("a = '''\n\nx", "tracekit.toml:3:", id="open-at-the-end"),
+        pytest.param(
+            "a = 1\na = 2\n", "tracekit.toml:2:6: this is no TOML: Cannot overw", id="twice"
+        ),
+        pytest.param(f"a = {'9' * 5000}", "this is no TOML", id="endless-number"),
+        pytest.param(b"a = 1\nb = '\xff'\n", "tracekit.toml:2: byte 0xff is not UTF-8", id="latin"),
+        pytest.param("a\0b = 1", "tracekit.toml:1:2: this is no TOML", id="null"),
+        pytest.param("a = " + "[" * 50_000, "nests arrays or tables deeper", id="nested"),
+        pytest.param(b"#" * (2 << 20), "larger than a plan can be", id="large"),
+        pytest.param("x = 1\n".encode("utf-16"), "is not UTF-8", id="utf-16"),
+    ],
+)
+def test_what_is_no_toml_is_refused_with_its_place(
+    text: str | bytes, said: str, refused: Refused
+) -> None:
+    assert said in refused(text).message
+
+
+def test_a_folder_is_no_plan_but_may_hold_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    with pytest.raises(UsageError, match="here is a folder, not a file") as refusal:
+        read_plan(Path("here"))
+    assert "a TOML file" in refusal.value.hint
+    (tmp_path / "here" / "tracekit.toml").touch()
+    with pytest.raises(UsageError) as refusal:
+        read_plan(Path("here"))
+    assert refusal.value.hint == "Name the file in it: here/tracekit.toml"
+
+
+def test_a_folder_of_the_plans_name_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tracekit.toml").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"tracekit\.toml is a folder"):
+        read_plan()
+
+
+def test_a_missing_file_is_told_with_a_plan_to_paste(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"There is no file .*gone\.toml") as refusal:
+        read_plan(tmp_path / "gone.toml")
+    assert "--init" in refusal.value.hint
+    pasted = refusal.value.hint.partition(":\n")[2]
+    (tmp_path / "pasted.toml").write_text(pasted)
+    assert read_plan(tmp_path / "pasted.toml").captures[0].workload == "paged"
+
+
+def test_a_link_that_leads_nowhere_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "tracekit.toml").symlink_to(tmp_path / "gone")
+    with pytest.raises(UsageError, match="There is no file"):
+        read_plan(tmp_path / "tracekit.toml")
+
+
+def test_without_a_plan_anywhere_both_names_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"no tracekit\.toml in .* or above, and no pyproject"):
+        read_plan()
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="The folder you stand in is gone"):
+        read_plan()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(UsageError, match="is a pipe, not a file"):
+        read_plan(tmp_path / "pipe.toml")
+
+
+def test_a_file_that_may_not_be_read_is_told() -> None:
+    with folder_of_nobody() as folder:
+        file = folder / "tracekit.toml"
+        file.touch(mode=0o000)
+        with pytest.raises(UsageError, match="Permission denied"):
+            read_plan(file)
+
+
+def test_a_shared_file_without_a_plan_is_passed_over_even_where_it_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tracekit.toml").write_text("[nightly]\n")
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "pyproject.toml").write_bytes(b"[project\n\xff")
+    monkeypatch.chdir(below)
+    assert open_document(None).file == tmp_path / "tracekit.toml"
+    (below / "pyproject.toml").write_text("[tool.tracekit.nightly\n")
+    with pytest.raises(UsageError, match=r"pyproject\.toml:1:"):
+        open_document(None)
+
+
+@given(
+    st.binary(max_size=80) | st.text("[]{}='\"\\.# \n\r\tnightly1é", max_size=60).map(str.encode)
+)
+def test_no_bytes_end_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        read_plan(file)
+    assert refusal.value.message.startswith(str(file))

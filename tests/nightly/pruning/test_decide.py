@@ -1,0 +1,101 @@
+"""What goes and in which order; literal runs, and laws for all of them."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from old_runs import NOW
+from tracekit.nightly.pruning.decide import Limits, Removal, decide
+from tracekit.nightly.pruning.found import Part, RunSeen
+
+ROOT = Path("/traces")
+
+
+def run(name: str, age: float, *, busy: str = "", only: str = "", root: Path = ROOT) -> RunSeen:
+    folder = root / name
+    parts = (
+        Part("bundle", (folder / "recording.trace",), 100),
+        Part("exports", (folder / "exports" / "a.xml",), 10),
+    )
+    return RunSeen(
+        folder, root, NOW - timedelta(days=age), () if only else parts, busy=busy, only=only
+    )
+
+
+def told(removals: tuple[Removal, ...]) -> list[str]:
+    return [f"{one.run.folder.name} {one.part.kind}" for one in removals]
+
+
+def free(_: RunSeen) -> str:
+    return ""
+
+
+def test_what_is_old_goes_bundles_before_exports_oldest_first() -> None:
+    runs = [run("b", 50), run("a", 60), run("c", 10)]
+    found = decide(runs, Limits(timedelta(days=30), newest=0), NOW, free)
+    assert told(found.old) == ["a bundle", "b bundle", "a exports", "b exports"]
+    assert found.spare == ()
+    assert {one.why for one in found.old} == {"old"}
+
+
+def test_for_room_the_oldest_goes_next_even_if_it_is_young() -> None:
+    runs = [run("b", 50), run("c", 10), run("a", 60)]
+    found = decide(runs, Limits(timedelta(days=55), most=5, newest=0), NOW, free)
+    assert told(found.old) == ["a bundle", "a exports"]
+    assert told(found.spare) == ["b bundle", "c bundle", "b exports", "c exports"]
+
+
+def test_the_newest_of_each_folder_stay() -> None:
+    other = Path("/nights")
+    runs = [run("a", 90), run("b", 80), run("c", 70), run("d", 99, root=other)]
+    found = decide(runs, Limits(timedelta(days=1), newest=1), NOW, free)
+    assert told(found.old) == ["a bundle", "b bundle", "a exports", "b exports"]
+    assert found.kept == {
+        ROOT / "c": "it is one of the newest",
+        other / "d": "it is one of the newest",
+    }
+
+
+def test_what_must_stay_does_and_says_why() -> None:
+    runs = [run("a", 90, busy="being recorded"), run("b", 80), run("c", 70, only="all there is")]
+    found = decide(
+        runs,
+        Limits(timedelta(days=1), most=0, newest=0),
+        NOW,
+        lambda one: "pinned" if one.folder.name == "b" else "",
+    )
+    assert found.old == found.spare == ()
+    assert [*found.kept.values()] == ["being recorded", "pinned", "all there is"]
+
+
+def test_a_run_of_just_that_age_is_not_old() -> None:
+    found = decide([run("a", 30)], Limits(timedelta(days=30), newest=0), NOW, free)
+    assert found.old == ()
+
+
+RUNS = st.lists(
+    st.tuples(st.floats(0, 100), st.sampled_from(["", "pinned"]), st.booleans()), max_size=12
+).map(
+    lambda drawn: [
+        run(f"{number}{why}", age, busy="busy" if busy else "")
+        for number, (age, why, busy) in enumerate(drawn)
+    ]
+)
+
+
+@given(RUNS, st.integers(0, 100), st.integers(0, 5), st.booleans())
+def test_whatever_is_asked_for(runs: list[RunSeen], keep: int, newest: int, room: bool) -> None:
+    limits = Limits(timedelta(days=keep), 0 if room else None, newest)
+    found = decide(runs, limits, NOW, lambda one: "pinned" if "pinned" in one.folder.name else "")
+    gone = [*found.old, *found.spare]
+    assert not any(one.run.busy or "pinned" in one.run.folder.name for one in gone)
+    assert len({(one.run.folder, one.part.kind) for one in gone}) == len(gone)
+    assert not {one.run.folder for one in gone} & {*found.kept}
+    for removals in (found.old, found.spare):
+        order = [(one.part.kind == "exports", one.run.begun) for one in removals]
+        assert order == sorted(order)
+    assert all(NOW - one.run.begun > timedelta(days=keep) for one in found.old)
+    youngest = sorted(runs, key=lambda one: (one.begun, one.folder), reverse=True)[:newest]
+    assert not {one.folder for one in youngest} & {one.run.folder for one in gone}

@@ -1,0 +1,106 @@
+"""What must stay: what was pinned or accepted, and the nights around a change."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tracekit.compare.accepted import Accepted
+from tracekit.nightly.history.series import Point, Series
+from tracekit.nightly.history.steps import Step
+from tracekit.nightly.pruning.found import NightSeen, RunSeen
+from tracekit.nightly.pruning.protection import Protection, protection
+
+BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A history of literal answers."""
+
+    pins: frozenset[str] = frozenset()
+    accepted: tuple[Accepted, ...] = ()
+    all_series: tuple[Series, ...] = field(default=())
+
+    def pinned(self) -> frozenset[str]:
+        """Return what is pinned."""
+        return self.pins
+
+    def acceptances(self) -> Sequence[Accepted]:
+        """Return what was accepted."""
+        return self.accepted
+
+    def series(self) -> Sequence[Series]:
+        """Return the series."""
+        return self.all_series
+
+
+def of_night(name: str, *, ended: bool = True) -> RunSeen:
+    folder = Path("/nights") / name
+    return RunSeen(folder / "run", Path("/nights"), BEGUN, night=NightSeen(folder, name, ended))
+
+
+def series(nights: int) -> Series:
+    points = tuple(Point(f"n{number}", "", 1.0) for number in range(nights))
+    return Series("m", "p", "decode", "w", "step_p50", "ns", "lower", points=points)
+
+
+def none(_: Series) -> Iterable[Step]:
+    return ()
+
+
+def test_nothing_protects_what_nobody_named() -> None:
+    found = protection(Kept(), none)
+    assert found.reason(of_night("n1")) == ""
+    assert found.reason(RunSeen(Path("/traces/a"), Path("/traces"), BEGUN)) == ""
+
+
+def test_a_pinned_night_stays_with_all_its_runs() -> None:
+    found = protection(Kept(pins=frozenset({"n1"})), none)
+    assert found.reason(of_night("n1")) == "its night is pinned"
+    assert found.reason(of_night("n2")) == ""
+
+
+def test_a_pinned_folder_stays_with_all_that_is_in_it(tmp_path: Path) -> None:
+    found = protection(Kept(pins=frozenset({str(tmp_path / "a")})), none)
+    pinned = RunSeen(tmp_path / "a" / "b" / "run", tmp_path, BEGUN)
+    beside = RunSeen(tmp_path / "ab", tmp_path, BEGUN)
+    assert found.reason(pinned) == "it is pinned"
+    assert found.reason(beside) == ""
+
+
+def test_an_accepted_night_stays_and_says_why() -> None:
+    one = Accepted("n1", "decode", "w", "2026-08-02", "new kernel")
+    found = protection(Kept(accepted=(one,)), none)
+    assert found.reason(of_night("n1")) == "it was accepted as a baseline: new kernel"
+
+
+@pytest.mark.parametrize(
+    ("step", "stay"),
+    [
+        (Step(5, 1, 2, 1, earliest=5, latest=5), {4, 5, 6}),
+        (Step(5, 1, 2, 1, earliest=4, latest=7), {3, 4, 5, 6, 7, 8}),
+        (Step(1, 1, 2, 1, earliest=0, latest=1), {0, 1, 2}),
+        (Step(9, 1, 2, 1, earliest=9, latest=9), {8, 9}),
+    ],
+)
+def test_nights_around_a_change_stay(step: Step, stay: set[int]) -> None:
+    found = protection(Kept(all_series=(series(10),)), lambda _: (step,))
+    staying = {number for number in range(10) if found.reason(of_night(f"n{number}"))}
+    assert staying == stay
+    assert found.reason(of_night(f"n{step.index}")) == "step_p50 of decode changed there"
+
+
+def test_a_night_that_has_not_ended_or_cannot_be_read_stays() -> None:
+    found = Protection()
+    assert found.reason(of_night("n1", ended=False)) == "its night has not ended"
+    unread = RunSeen(Path("/n/r"), Path("/n"), BEGUN, night=NightSeen(Path("/n")))
+    assert found.reason(unread) == "its night.json cannot be read"
+
+
+def test_without_a_history_nights_stay_and_other_runs_may_go() -> None:
+    found = Protection(known=False)
+    assert "name the plan with --config" in found.reason(of_night("n1"))
+    assert found.reason(RunSeen(Path("/traces/a"), Path("/traces"), BEGUN)) == ""

@@ -1,0 +1,351 @@
+"""Room made on the disk: what goes, what stays, and that an interruption costs nothing."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from old_runs import NOW, MakeNight, MakeRun
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.recording import Recording
+from tracekit.base.stage import mark
+from tracekit.nightly.pruning import Limits, Protection, Pruned, prune
+from tracekit.nightly.pruning.found import trash
+from tracekit.pipeline import analyze, report, tables_of
+from tracekit.tables.put_away import NOTE
+
+OLD = Limits(timedelta(days=30), newest=0)
+ALL = Limits(most=0, newest=0)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*") if not one.is_dir()}
+
+
+def why(done: Pruned) -> dict[str, str]:
+    return {one.path.name: one.why for one in done.kept}
+
+
+def test_an_old_bundle_goes_and_the_run_says_so(make_run: MakeRun, tmp_path: Path) -> None:
+    recording = make_run(size=5000, exports=0)
+    young = make_run("young", age=10)
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    assert not recording.bundle.exists()
+    assert young.bundle.exists()
+    [removed] = done.removed
+    assert (removed.run, removed.what, removed.why) == (recording.folder, "bundle", "old")
+    assert 4000 < removed.freed <= 5000, "less the note of it"
+    assert done.freed == removed.freed == done.before - done.after
+    assert recording.provenance().pruned.startswith("recording.trace on 2")
+    assert recording.provenance().unfinished == {}
+    assert files(recording.folder) == {"recording.json", "result.json"}
+
+
+def test_a_dry_run_touches_nothing(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run(size=5000)
+    before = files(tmp_path)
+    done = prune([tmp_path / "traces"], OLD, now=NOW, dry=True)
+    assert files(tmp_path) == before
+    assert [(one.what, one.freed) for one in done.removed] == [("bundle", 5000), ("exports", 300)]
+    assert done.freed == 5300
+    assert done.dry
+
+
+def test_for_room_no_more_goes_than_must(make_run: MakeRun, tmp_path: Path) -> None:
+    for name, age in (("a", 90), ("b", 80), ("c", 70)):
+        make_run(name, age, size=100_000, exports=0)
+    done = prune([tmp_path / "traces"], Limits(most=250_000, newest=0), now=NOW)
+    assert [one.run.name for one in done.removed] == ["a"]
+    assert done.after <= 250_000
+    assert done.missing == 0
+    assert [one.why for one in done.removed] == ["room"]
+
+
+def test_what_is_enough_already_stays(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run(size=100)
+    done = prune([tmp_path / "traces"], Limits(most=10**9, newest=0), now=NOW)
+    assert done.removed == ()
+    assert done.freed == 0
+
+
+def test_what_is_left_beyond_the_limit_is_told(make_run: MakeRun, tmp_path: Path) -> None:
+    make_run(analyzed=False, size=9000)
+    done = prune([tmp_path / "traces"], ALL, now=NOW)
+    assert done.missing == done.after > 9000
+    assert "all there is" in why(done)["run"]
+
+
+def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -> None:
+    before = dict(tables_of(real_run).items())
+    measured = analyze(real_run).metrics
+    done = prune([real_run.folder], ALL)
+    assert [one.what for one in done.removed] == ["bundle", "exports"]
+    assert done.stayed == ()
+    assert files(real_run.exports) == {"toc.xml", NOTE}
+    tables = tables_of(real_run)
+    assert [*tables] == [*before]
+    for name, frame in before.items():
+        pd.testing.assert_frame_equal(tables[name], frame)
+    again = analyze(real_run)
+    assert [(one.name, one.value) for one in again.metrics] == [
+        (one.name, one.value) for one in measured
+    ]
+    assert report(real_run).exists()
+    told = real_run.provenance().pruned
+    assert "recording.trace on" in told
+    assert "; exports on" in told
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_tables_of_questions_go_with_the_exports(
+    linked: bool, real_run: Recording, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere" if linked else real_run.normalized
+    folder.mkdir(parents=True)
+    (folder / "gpu_intervals.0f-0f.parquet").write_bytes(b"made of exports")
+    if linked:
+        real_run.tables.mkdir(exist_ok=True)
+        real_run.normalized.symlink_to(folder)
+    prune([real_run.folder], OLD, now=NOW)
+    assert [*folder.glob("*")] == ([folder / "gpu_intervals.0f-0f.parquet"] if linked else [])
+
+
+def test_pruning_again_does_nothing(real_run: Recording) -> None:
+    prune([real_run.folder], ALL)
+    before, told = files(real_run.folder), real_run.provenance_file.read_bytes()
+    done = prune([real_run.folder], ALL)
+    assert done.removed == ()
+    assert files(real_run.folder) == before
+    assert real_run.provenance_file.read_bytes() == told
+
+
+def test_kept_tables_that_are_damaged_later_are_told(real_run: Recording) -> None:
+    prune([real_run.folder], ALL)
+    for file in real_run.tables.glob("metal-gpu-intervals*.parquet"):
+        file.write_bytes(b"cut")
+    with pytest.raises(InputError, match="was pruned on 20") as caught:
+        tables_of(real_run)["gpu_intervals"]
+    assert "not what was kept of it" in caught.value.message
+    checks = analyze(real_run).checks
+    assert any("was pruned on" in one.reason for one in checks), "no check passes unseen"
+
+
+def test_exports_that_cannot_be_kept_stay(real_run: Recording) -> None:
+    """A damaged export may be read better by a later reader; what is no export is not ours."""
+    whole = (real_run.exports / "metal-gpu-intervals.xml").read_text()
+    cut = whole[: len(whole) * 2 // 3].replace("metal-gpu-intervals", "metal-gpu-cut")
+    (real_run.exports / "cut.xml").write_text(cut)
+    (real_run.exports / "notes.xml").write_text("<notes/>")
+    (real_run.exports / "link.xml").symlink_to(real_run.exports / "cut.xml")
+    done = prune([real_run.folder], ALL)
+    assert {"cut.xml", "notes.xml", "link.xml"} <= files(real_run.exports)
+    assert "metal-gpu-intervals.xml" not in files(real_run.exports)
+    stayed = {one.path.name: one.why for one in done.stayed}
+    assert stayed["notes.xml"] == "it is no export"
+    assert set(stayed) >= {"cut.xml", "notes.xml"}
+
+
+def test_nights_results_pages_and_journals_stay(
+    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
+) -> None:
+    night = make_night("2026-08-01T02-30-00-abcd")
+    recording = make_run("traced-1", root=night / "decode")
+    for name in ("report.html", "workload.json", "workload.jsonl", "gauges.jsonl", "mine.txt"):
+        (recording.folder / name).write_text("x")
+    (night / "somebodys.xml").write_text("x")
+    prune([tmp_path / "nights"], ALL, now=NOW)
+    kept = files(tmp_path / "nights")
+    assert {one.rpartition("/")[2] for one in kept} >= {
+        *("night.json", "somebodys.xml", "result.json", "recording.json", "mine.txt"),
+        *("report.html", "workload.json", "workload.jsonl", "gauges.jsonl", "toc.xml"),
+    }
+    assert not recording.bundle.exists()
+
+
+def test_what_is_protected_busy_or_new_stays(
+    make_run: MakeRun, make_night: MakeNight, tmp_path: Path
+) -> None:
+    root = tmp_path / "traces"
+    for name in ("pinned", "old", "newest"):
+        make_run(name, {"pinned": 90, "old": 80, "newest": 70}[name])
+    make_run("busy", 0.5, stage="running")
+    make_run("of-baseline", root=make_night("accepted"))
+    make_run("of-running", root=make_night("running", 0.5, ended=False))
+    protection = Protection({"accepted": "accepted: fine"}, {root / "pinned": "it is pinned"})
+    done = prune([tmp_path], Limits(most=0, newest=2), protection, now=NOW)
+    assert [(one.run.name, one.what) for one in done.removed] == [("old", "bundle")]
+    assert why(done) == {
+        "pinned": "it is pinned",
+        "newest": "it is one of the newest",
+        "busy": "its stage record is running",
+        "of-baseline": "accepted: fine",
+        "of-running": "its night has not ended",
+    }
+
+
+def test_links_out_of_the_folder_are_never_followed(make_run: MakeRun, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "precious").mkdir(parents=True)
+    (outside / "precious" / "file").write_text("precious")
+    recording = make_run(exports=0)
+    (recording.bundle / "link").symlink_to(outside / "precious")
+    linked = make_run("linked", bundle="", exports=0)
+    linked.bundle.symlink_to(outside / "precious")
+    (linked.folder / f".{linked.bundle.name}.pruned").symlink_to(outside / "precious")
+    prune([tmp_path / "traces"], ALL, now=NOW)
+    assert not recording.bundle.exists()
+    assert linked.bundle.is_symlink()
+    assert files(outside) == {"precious/file"}
+
+
+def test_what_an_interruption_left_is_finished_even_where_nothing_is_old(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    recording = make_run(age=1, exports=0)
+    recording.bundle.rename(trash(recording.bundle))
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    assert files(recording.folder) == {"recording.json", "result.json"}
+    assert recording.provenance().pruned.startswith("recording.trace on")
+    assert done.freed > 0
+
+
+def test_exports_that_were_noted_and_not_removed_yet_are_read_and_removed(
+    real_run: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def interrupted(self: Path, missing_ok: bool = False) -> None:
+        if self.suffix == ".xml":
+            raise KeyboardInterrupt
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prune([real_run.folder], ALL)
+    monkeypatch.undo()
+    assert (real_run.exports / "metal-gpu-intervals.xml").exists()
+    assert (real_run.exports / NOTE).exists()
+    rows = len(tables_of(real_run)["gpu_intervals"])
+    done = prune([real_run.folder], ALL)
+    assert [one.what for one in done.removed] == ["exports"]
+    assert len(tables_of(real_run)["gpu_intervals"]) == rows == 200
+
+
+KILLED = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from tracekit.pruning import Limits, prune
+print("ready", flush=True)
+prune([Path(sys.argv[1])], Limits(most=0, newest=0))
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("after", [0.0, 0.004, 0.01, 0.02, 0.04])
+def test_killed_at_any_moment_every_run_is_whole_or_pruned(
+    after: float, make_run: MakeRun, tmp_path: Path
+) -> None:
+    root = tmp_path / "traces"
+    recordings = [make_run(f"run-{number}", exports=0) for number in range(12)]
+    for recording in recordings:
+        for number in range(40):
+            (recording.bundle / f"file-{number}").write_bytes(b"x" * 100)
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(root)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(after)
+        process.kill()
+    for recording in recordings:
+        recording.provenance()
+        if recording.bundle.exists():
+            assert len(files(recording.bundle)) == 41, "no bundle is half there"
+    prune([root], ALL)
+    left = {name.rpartition("/")[2].partition(".unfinished-")[0] for name in files(root)}
+    assert left <= {"recording.json", "result.json", ".recording.json"}
+    assert all(one.provenance().pruned for one in recordings)
+
+
+def test_one_that_cannot_be_removed_is_told_and_the_others_go(
+    make_run: MakeRun, tmp_path: Path, hold: Callable[[Path], None]
+) -> None:
+    stuck, other = make_run("a", 90, exports=0), make_run("b", 80, exports=0)
+    hold(stuck.bundle)
+    done = prune([tmp_path / "traces"], OLD, now=NOW)
+    assert stuck.bundle.exists()
+    assert not other.bundle.exists()
+    [failed] = done.failed
+    assert str(stuck.bundle) in failed
+    assert "Permission denied" in failed
+    assert stuck.provenance().pruned == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs to mount")
+def test_a_full_disk_is_what_it_is_for(
+    make_run: MakeRun, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system cannot be mounted here")
+    request.addfinalizer(lambda: subprocess.run(["umount", str(small)], check=True))
+    recording = make_run(root=small, size=60_000, exports=0)
+    with (small / "filler").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"z" * 4096)
+        except OSError:
+            pass
+    done = prune([small], ALL, now=NOW)
+    assert done.failed == ()
+    assert not recording.bundle.exists()
+    assert recording.provenance().pruned.startswith("recording.trace")
+
+
+def test_no_limit_and_no_folder_are_mistakes(make_run: MakeRun, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Nothing says what may stay"):
+        prune([tmp_path], Limits())
+    with pytest.raises(RecordingError, match="is no folder"):
+        prune([tmp_path / "nowhere"], OLD)
+
+
+def test_a_note_of_removed_exports_that_is_damaged_stops_that_run_only(
+    real_run: Recording, make_run: MakeRun, tmp_path: Path
+) -> None:
+    (real_run.exports / NOTE).write_text("{")
+    make_run("other", exports=0)
+    done = prune([tmp_path / "traces"], ALL)
+    assert {one.run.name for one in done.removed} == {"real", "other"}
+    [failed] = done.failed
+    assert NOTE in failed
+    assert (real_run.exports / "metal-gpu-intervals.xml").exists()
+
+
+def test_stages_after_pruning_keep_its_note(real_run: Recording) -> None:
+    prune([real_run.folder], ALL)
+    mark(real_run, "report", "done")
+    document = json.loads(real_run.provenance_file.read_bytes())
+    assert document["stages"]["prune"]["state"] == "done"
+
+
+def test_progress_names_what_is_pruned(make_run: MakeRun, tmp_path: Path) -> None:
+    said: list[str] = []
+    make_run()
+    hear: Callable[[str], None] = said.append
+    prune([tmp_path / "traces"], OLD, None, hear, now=NOW)
+    assert "pruning run" in said

@@ -1,0 +1,162 @@
+"""When a night is due: each date once, whatever the clocks do."""
+
+from datetime import UTC, datetime, time, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.base.errors import UsageError
+from tracekit.nightly.schedule.due import due_times, late, next_due, passed, time_of_day, unserved
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
+HALF_PAST_TWO = time(2, 30)
+MINUTE = timedelta(minutes=1)
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("02:30", time(2, 30)), ("2:30", time(2, 30)), (" 23:59 ", time(23, 59)), ("0:00", time())],
+)
+def test_a_time_of_the_day_is_read(text: str, meant: time) -> None:
+    assert time_of_day(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text", ["24:00", "2:60", "2", "half past two", "02:30:00", "-1:00", "", "٢:30"]
+)
+def test_no_time_of_the_day_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="no time of the day") as caught:
+        time_of_day(text)
+    assert "02:30" in caught.value.hint
+
+
+def test_a_night_is_due_each_day_at_the_clocks_time() -> None:
+    found = [*due_times(HALF_PAST_TWO, utc("2026-11-20T12:00"), utc("2026-11-23T12:00"), NEW_YORK)]
+    assert found == [utc("2026-11-21T07:30"), utc("2026-11-22T07:30"), utc("2026-11-23T07:30")]
+
+
+def test_the_bounds_are_open_below_and_closed_above() -> None:
+    first, last = utc("2026-11-21T07:30"), utc("2026-11-22T07:30")
+    assert [*due_times(HALF_PAST_TWO, first, last, NEW_YORK)] == [last]
+
+
+def test_a_time_that_spring_leaves_out_is_due_as_if_nothing_changed() -> None:
+    """On 29 March 2026 the clocks of Berlin go from 02:00 to 03:00."""
+    found = [*due_times(HALF_PAST_TWO, utc("2026-03-27T12:00"), utc("2026-03-30T12:00"), BERLIN)]
+    assert found == [utc("2026-03-28T01:30"), utc("2026-03-29T01:30"), utc("2026-03-30T00:30")]
+    assert [f"{one.astimezone(BERLIN):%H:%M}" for one in found] == ["02:30", "03:30", "02:30"]
+
+
+def test_a_time_that_autumn_repeats_is_due_the_first_time_only() -> None:
+    """On 25 October 2026 the clocks of Berlin go from 03:00 to 02:00."""
+    found = [*due_times(HALF_PAST_TWO, utc("2026-10-23T12:00"), utc("2026-10-26T12:00"), BERLIN)]
+    assert found == [utc("2026-10-24T00:30"), utc("2026-10-25T00:30"), utc("2026-10-26T01:30")]
+
+
+@given(
+    start=st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    days=st.integers(0, 40),
+    at=st.times().map(lambda one: one.replace(second=0, microsecond=0)),
+    zone=st.sampled_from(
+        [BERLIN, NEW_YORK, UTC, ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")]
+    ),
+)
+def test_any_stretch_of_days_has_as_many_due_times(
+    start: datetime, days: int, at: time, zone: ZoneInfo
+) -> None:
+    found = [*due_times(at, start, start + timedelta(days=days), zone)]
+    assert abs(len(found) - days) <= 1
+    assert found == sorted(set(found))
+    assert all(
+        timedelta(hours=22) <= after - before <= timedelta(hours=26)
+        for before, after in pairwise(found)
+    )
+    assert len({one.astimezone(zone).date() for one in found}) >= len(found) - 1
+
+
+def test_the_next_night_is_the_first_after_now() -> None:
+    assert next_due(HALF_PAST_TWO, utc("2026-11-21T01:00"), UTC) == utc("2026-11-21T02:30")
+    assert next_due(HALF_PAST_TWO, utc("2026-11-21T02:30"), UTC) == utc("2026-11-22T02:30")
+
+
+def test_a_night_on_time_follows_the_last_without_a_miss() -> None:
+    begun, now = utc("2026-11-20T02:30:01"), utc("2026-11-21T02:30:01")
+    assert passed(HALF_PAST_TWO, begun, now, zone=UTC) == []
+
+
+def test_nights_that_passed_in_between_are_missed() -> None:
+    found = passed(HALF_PAST_TWO, utc("2026-11-17T02:30"), utc("2026-11-20T02:30"), zone=UTC)
+    assert found == [utc("2026-11-18T02:30"), utc("2026-11-19T02:30")]
+
+
+def test_a_late_night_is_late_and_not_missed() -> None:
+    begun, now = utc("2026-11-20T02:30"), utc("2026-11-21T09:12")
+    assert passed(HALF_PAST_TWO, begun, now, zone=UTC) == []
+    assert late(HALF_PAST_TWO, now, UTC) == timedelta(hours=6, minutes=42)
+
+
+def test_a_timer_that_fires_a_moment_early_serves_its_own_due_time() -> None:
+    early = utc("2026-11-21T02:29:59")
+    assert late(HALF_PAST_TWO, early, UTC) == timedelta(0)
+    assert passed(HALF_PAST_TWO, utc("2026-11-20T02:30"), early, zone=UTC) == []
+    assert passed(HALF_PAST_TWO, early, utc("2026-11-22T02:30"), zone=UTC) == []
+
+
+def test_a_night_by_hand_in_the_evening_serves_no_later_time() -> None:
+    found = passed(HALF_PAST_TWO, utc("2026-11-20T22:00"), utc("2026-11-22T02:30"), zone=UTC)
+    assert found == [utc("2026-11-21T02:30")]
+
+
+def test_nothing_was_due_before_it_was_installed() -> None:
+    since, now = utc("2026-11-19T12:00"), utc("2026-11-21T02:30")
+    old = utc("2026-10-01T02:30")
+    expected = [utc("2026-11-20T02:30")]
+    assert passed(HALF_PAST_TWO, old, now, since=since, zone=UTC) == expected
+    assert passed(HALF_PAST_TWO, None, now, since=since, zone=UTC) == expected
+    assert passed(HALF_PAST_TWO, None, now, zone=UTC) == []
+
+
+def test_after_years_away_the_list_is_bounded() -> None:
+    found = passed(HALF_PAST_TWO, utc("2001-01-01T00:00"), utc("2026-11-21T02:30"), zone=UTC)
+    assert len(found) == 399
+    assert found[-1] == utc("2026-11-20T02:30")
+
+
+def test_misses_across_the_change_of_clocks_are_counted_once_a_date() -> None:
+    begun = utc("2026-10-24T00:30")
+    found = passed(HALF_PAST_TWO, begun, utc("2026-10-27T01:30"), zone=BERLIN)
+    assert found == [utc("2026-10-25T00:30"), utc("2026-10-26T01:30")]
+    begun = utc("2026-03-28T01:30")
+    found = passed(HALF_PAST_TWO, begun, utc("2026-03-31T00:30"), zone=BERLIN)
+    assert found == [utc("2026-03-29T01:30"), utc("2026-03-30T00:30")]
+
+
+@given(
+    gaps=st.lists(st.integers(1, 9 * 24 * 60), min_size=1, max_size=12),
+    zone=st.sampled_from([BERLIN, NEW_YORK, UTC]),
+)
+def test_each_due_time_is_served_or_missed_just_once(gaps: list[int], zone: ZoneInfo) -> None:
+    """Whenever nights begin: what they serve and what is told as missed are all due times."""
+    starts = [utc("2026-03-20T12:00")]
+    for gap in gaps:
+        starts.append(starts[-1] + gap * MINUTE)
+    told = [
+        one
+        for before, now in pairwise(starts)
+        for one in passed(HALF_PAST_TWO, before, now, zone=zone)
+    ]
+    served = [
+        found[-1]
+        for before, now in pairwise(starts)
+        if (found := unserved(HALF_PAST_TWO, before, now + MINUTE, zone=zone))
+    ]
+    due = [*due_times(HALF_PAST_TWO, starts[0] + MINUTE, starts[-1] + MINUTE, zone)]
+    assert sorted([*told, *served]) == due

@@ -1,0 +1,115 @@
+"""What a scheduler is to start: whole paths, a bare environment, one label for a plan's file."""
+
+import os
+import sys
+from dataclasses import replace
+from datetime import datetime, time
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import UsageError
+from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.schedule.bare_environment import bare_environment, programs_of
+from tracekit.nightly.schedule.job import AT, SINCE, job_of, names_of
+
+NIGHT = time(2, 30)
+
+
+def tool(folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_the_command_line_names_the_interpreter_that_runs_now(plan: NightPlan) -> None:
+    job = job_of(plan, NIGHT)
+    assert job.argv == (sys.executable, "-P", "-m", "tracekit", "nightly", str(plan.file))
+    assert Path(job.argv[0]).is_absolute()
+    assert job.folder == plan.file.parent
+    assert job.log == plan.output / "nightly.log"
+
+
+def test_a_relative_plan_becomes_a_whole_path(
+    plan: NightPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plan.file.parent)
+    job = job_of(replace(plan, file=Path("tracekit.toml"), output=Path("nights")), NIGHT)
+    assert job.argv[-1] == str(plan.file)
+    assert job.log == plan.file.parent / "nights" / "nightly.log"
+    assert job.label == job_of(plan, NIGHT).label
+
+
+def test_the_label_tells_plans_apart_and_holds_no_odd_letter(
+    plan: NightPlan, tmp_path: Path
+) -> None:
+    named = job_of(replace(plan, name='Ünder "the" /hood/ %h $HOME'), NIGHT).label
+    assert named.startswith("tracekit.nightly.nder-the-hood-h-HOME.")
+    assert job_of(replace(plan, name="…"), NIGHT).label.startswith("tracekit.nightly.plan.")
+    other = job_of(replace(plan, file=tmp_path / "other.toml"), NIGHT).label
+    assert other.rpartition(".")[2] != named.rpartition(".")[2]
+    assert Path(named).match(names_of(plan.file))
+    assert not Path(other).match(names_of(plan.file))
+
+
+def test_it_knows_when_it_is_due_and_since_when(plan: NightPlan) -> None:
+    job = job_of(plan, NIGHT)
+    assert job.environment[AT] == "02:30"
+    assert datetime.fromisoformat(job.environment[SINCE]).tzinfo is not None
+
+
+def test_a_control_character_is_refused(plan: NightPlan, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="control character"):
+        job_of(replace(plan, output=tmp_path / "two\nlines"), NIGHT)
+
+
+def test_the_path_has_the_folders_of_tools_and_the_systems(tmp_path: Path) -> None:
+    for folder, name in (("a", "macmon"), ("b", "git"), ("c", "other"), ("d", "mytest")):
+        tool(tmp_path / folder, name)
+    path = os.pathsep.join([*(str(tmp_path / one) for one in "dcba"), "relative", "/usr/bin"])
+    found = bare_environment(["mytest", "/opt/whole/path"], {"PATH": path, "HOME": "/h"})["PATH"]
+    kept = [str(tmp_path / one) for one in "dba"]
+    assert found.split(":")[:3] == kept
+    assert found.split(":")[-3:] == ["/bin", "/usr/sbin", "/sbin"]
+    assert "relative" not in found
+    assert str(tmp_path / "c") not in found
+    assert len(found.split(":")) == len(set(found.split(":")))
+
+
+def test_only_what_is_named_is_taken_of_the_environment() -> None:
+    seen = {
+        "HOME": "/home/ada",
+        "LANG": "de_DE.UTF-8",
+        "DEVELOPER_DIR": "/Applications/Xcode.app",
+        "TRACEKIT_CACHE": "/cache",
+        "TRACEKIT_DISK_FLOOR": "",
+        "TRACEKIT_NIGHTLY_AT": "03:00",
+        "SECRET_TOKEN": "s3cret",
+        "PYTHONPATH": "/somewhere",
+        "VIRTUAL_ENV": "/venv",
+    }
+    found = bare_environment((), seen)
+    assert found == {
+        "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": "/home/ada",
+        "LANG": "de_DE.UTF-8",
+        "DEVELOPER_DIR": "/Applications/Xcode.app",
+        "TRACEKIT_CACHE": "/cache",
+    }
+
+
+def test_a_home_is_known_even_where_the_variable_is_not_set() -> None:
+    assert bare_environment((), {})["HOME"] == str(Path.home())
+
+
+def test_programs_of_checks_and_set_ups_count(plan: NightPlan) -> None:
+    capture = Capture(
+        "decode",
+        "paged",
+        reference=Reference(revision="v1", setup=("uv", "sync")),
+        checks=(("pytest", "-q"), ("make",)),
+    )
+    assert [*programs_of(replace(plan, captures=(capture,)))] == ["pytest", "make", "uv"]
+    assert [*programs_of(plan)] == []

@@ -1,0 +1,176 @@
+"""Installed, looked at and taken away; and what a night sees when it is started so."""
+
+import json
+import plistlib
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_schedulers import Fakes, agents, units
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.nightly import schedule
+from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.schedule import rehearsal
+from tracekit.nightly.schedule.job import job_of
+
+NIGHT = time(2, 30)
+
+
+def night(plan: NightPlan, started: datetime, **more: Any) -> None:
+    name = f"{started:%Y-%m-%dT%H-%M-%S}-abcd"
+    folder = plan.output / name
+    folder.mkdir(parents=True)
+    document = {"id": name, "plan": "paged", "machine": "m", "started": started.isoformat()}
+    (folder / "night.json").write_text(json.dumps(document | more))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def test_installing_writes_loads_and_says_when(launchd: Fakes, plan: NightPlan) -> None:
+    one = schedule.install(plan, NIGHT, "launchd")
+    assert [*one.files] == agents()
+    assert timedelta(0) < one.next - now() <= timedelta(hours=26)
+    assert one.job.log.parent.is_dir()
+    assert one.line == ""
+
+
+def test_a_dry_run_touches_nothing(launchd: Fakes, plan: NightPlan) -> None:
+    one = schedule.preview(plan, NIGHT, "launchd")
+    assert agents() == []
+    assert launchd.asked == []
+    assert not plan.output.exists()
+    ((_, content),) = one.files.items()
+    assert plistlib.loads(content)["Label"] == one.job.label
+
+
+def test_another_scheduler_takes_the_place_of_the_first(
+    home: Path, programs: Callable[..., Fakes], plan: NightPlan
+) -> None:
+    programs("launchctl", "systemctl", "loginctl")
+    schedule.install(plan, NIGHT, "launchd")
+    schedule.install(plan, NIGHT, "systemd")
+    assert agents() == []
+    assert units()
+    schedule.install(plan, NIGHT, "launchd")
+    assert units() == []
+    assert len(agents()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has launchd")
+def test_auto_is_systemd_where_it_runs_and_else_a_line(systemd: Fakes, plan: NightPlan) -> None:
+    assert schedule.preview(plan, NIGHT).method == "systemd"
+    systemd.tell(no_bus=True)
+    one = schedule.install(plan, NIGHT)
+    assert one.method == "cron"
+    assert one.line.startswith("30 2 * * * ")
+    assert "Failed to connect to bus" in one.warnings[0]
+    assert "crontab -e" in one.warnings[1]
+    assert units() == []
+
+
+def test_a_scheduler_that_is_not_here_is_told(
+    home: Path, programs: Callable[..., Fakes], plan: NightPlan
+) -> None:
+    programs()
+    with pytest.raises(ToolError, match="launchd cannot be used here: there is no launchctl"):
+        schedule.install(plan, NIGHT, "launchd")
+
+
+def test_a_running_night_is_not_stopped_by_installing_or_removing(
+    launchd: Fakes, plan: NightPlan
+) -> None:
+    schedule.install(plan, NIGHT, "launchd")
+    with schedule.only_one(plan):
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.install(plan, time(4, 0), "launchd")
+        with pytest.raises(ToolError, match="A night runs now"):
+            schedule.uninstall(plan.file)
+        assert schedule.status(plan).running
+    assert launchd.verbs() == ["bootstrap"]
+
+
+def test_uninstalling_needs_no_plan_that_can_be_read(launchd: Fakes, plan: NightPlan) -> None:
+    schedule.install(plan, NIGHT, "launchd")
+    plan.file.unlink()
+    [found], warnings = schedule.uninstall(plan.file)
+    assert found.method == "launchd"
+    assert warnings == ()
+    assert agents() == []
+    assert schedule.uninstall(plan.file) == ((), ())
+
+
+def test_status_of_nothing_installed(launchd: Fakes, plan: NightPlan) -> None:
+    known = schedule.status(plan)
+    assert known == schedule.Scheduled((), (), None, None, running=False, missed=())
+
+
+def test_status_tells_the_last_night_and_the_missed_ones(launchd: Fakes, plan: NightPlan) -> None:
+    at = (now().astimezone() - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    schedule.install(plan, at, "launchd")
+    night(plan, now() - timedelta(days=9), outcome="regression", ended="x")
+    night(plan, now() - timedelta(days=3), outcome="ok", ended="x", reason="All as it was.")
+    (plan.output / "broken").mkdir()
+    (plan.output / "broken" / "night.json").write_text("{")
+    later = now() + timedelta(days=2)
+    known = schedule.status(plan, later)
+    assert known.last is not None
+    assert (known.last.outcome, known.last.reason) == ("ok", "All as it was.")
+    assert known.standing[0].loaded is True
+    assert len(known.missed) == 2, "only what was due after it was installed"
+    assert known.next is not None
+    assert known.next > later
+
+
+def test_a_due_time_of_just_now_is_not_missed_yet(launchd: Fakes, plan: NightPlan) -> None:
+    schedule.install(plan, NIGHT, "launchd")
+    due = schedule.next_due(NIGHT, now())
+    assert schedule.status(plan, due + timedelta(minutes=10)).missed == ()
+    assert schedule.status(plan, due + timedelta(minutes=20)).missed == (due,)
+
+
+def test_missed_is_nothing_without_a_schedule(launchd: Fakes, plan: NightPlan) -> None:
+    week_ago = now() - timedelta(days=7)
+    assert schedule.missed(plan, week_ago, now()) == []
+    assert 5 <= len(schedule.missed(plan, week_ago, now(), NIGHT)) <= 7
+    schedule.install(plan, NIGHT, "launchd")
+    assert schedule.missed(plan, week_ago, now()) == [], "nothing was due before"
+    assert len(schedule.missed(plan, None, now() + timedelta(days=3, hours=1))) in {2, 3}
+
+
+def test_a_python_without_tracekit_is_found_out_at_once(
+    launchd: Fakes, plan: NightPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho No module named tracekit >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(ToolError, match="No module named tracekit") as caught:
+        schedule.install(plan, NIGHT, "launchd")
+    assert str(broken) in caught.value.hint
+    assert agents() == []
+
+
+def test_an_interpreter_that_is_gone_is_told(plan: NightPlan, home: Path, tmp_path: Path) -> None:
+    job = job_of(plan, NIGHT)
+    gone = replace(job, argv=(str(tmp_path / "gone"), *job.argv[1:]))
+    with pytest.raises(ToolError, match="cannot be started as a night would be"):
+        rehearsal.rehearse(gone)
+
+
+def test_an_output_that_cannot_be_made_is_told(launchd: Fakes, plan: NightPlan) -> None:
+    (plan.file.parent / "bench").write_text("a file")
+    with pytest.raises(Exception, match="cannot be made"):
+        schedule.install(plan, NIGHT, "launchd")
+    assert agents() == []
+
+
+def test_a_time_that_is_none_is_a_usage_error() -> None:
+    with pytest.raises(UsageError):
+        schedule.time_of_day("25:00")

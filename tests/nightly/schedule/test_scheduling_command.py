@@ -1,0 +1,153 @@
+"""`nightly install`, `status` and `uninstall` at the command line."""
+
+import json
+import plistlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_schedulers import Fakes, agents
+from tracekit.nightly.plan import NightPlan
+
+Run = Callable[..., Any]
+
+
+def test_install_status_uninstall(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
+    file = str(plan.file)
+    installed = tracekit("nightly", "install", file, "--at", "02:30", "--method", "launchd")
+    assert installed.code == 0, installed.err
+    [agent] = agents()
+    assert str(agent) in installed.out + installed.err
+    assert "next night" in installed.out
+    known = tracekit("nightly", "status", file)
+    assert known.code == 0
+    assert "02:30 every day, launchd" in known.out
+    assert "loaded       yes" in known.out
+    assert "last night   none yet" in known.out
+    removed = tracekit("nightly", "uninstall", file)
+    assert removed.code == 0
+    assert f"removed  launchd, {agent}" in removed.out
+    assert agents() == []
+    assert "No nights of" in tracekit("nightly", "uninstall", file).out
+
+
+def test_the_nearest_plan_is_meant_without_a_name(
+    launchd: Fakes, plan: NightPlan, tracekit: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plan.file.parent)
+    tracekit("nightly", "install", "--at", "2:30", "--method", "launchd")
+    [agent] = agents()
+    job = plistlib.loads(agent.read_bytes())
+    assert job["ProgramArguments"][-2:] == ["nightly", str(plan.file)]
+    assert tracekit("nightly", "uninstall").code == 0
+    assert agents() == []
+
+
+def test_a_dry_run_prints_the_files(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
+    at = ("--at", "02:30", "--method", "launchd", "--dry-run")
+    shown = tracekit("nightly", "install", str(plan.file), *at)
+    assert shown.code == 0
+    assert "<key>StartCalendarInterval</key>" in shown.out
+    assert agents() == []
+
+
+def test_cron_prints_a_line_and_says_that_nothing_is_installed(
+    home: Path, plan: NightPlan, tracekit: Run
+) -> None:
+    shown = tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "cron")
+    assert shown.code == 0
+    assert shown.out.startswith("30 2 * * * cd ")
+    assert shown.out.count("\n") == 1
+    assert "Nothing is installed yet" in shown.err
+
+
+def test_status_as_json(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
+    tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "launchd")
+    shown = json.loads(tracekit("nightly", "status", str(plan.file), "--json").out)
+    assert shown["installed"][0]["at"] == "02:30:00"
+    assert shown["standing"] == [{"loaded": True, "last_exit": None, "words": ""}]
+    assert shown["running"] is False
+
+
+def test_status_of_a_plan_that_is_not_installed_says_how(
+    launchd: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    shown = tracekit("nightly", "status", str(plan.file))
+    assert shown.code == 0
+    assert "no; `tracekit nightly install --at 02:30` does it" in shown.out
+
+
+def test_a_last_night_is_told_with_its_outcome(
+    launchd: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    folder = plan.output / "2026-11-21T02-30-00-abcd"
+    folder.mkdir(parents=True)
+    document = {
+        "id": folder.name,
+        "plan": plan.name,
+        "started": "2026-11-21T02:30:00+00:00",
+        "ended": "2026-11-21T03:00:00+00:00",
+        "outcome": "inconclusive",
+        "reason": "The machine was busy.",
+        "partial": True,
+    }
+    (folder / "night.json").write_text(json.dumps(document))
+    shown = tracekit("nightly", "status", str(plan.file))
+    assert "inconclusive, partial: The machine was busy." in shown.out
+
+
+def test_an_outcome_is_not_said_twice(launchd: Fakes, plan: NightPlan, tracekit: Run) -> None:
+    folder = plan.output / "2026-11-21T02-30-00-abcd"
+    folder.mkdir(parents=True)
+    document = {
+        "id": folder.name,
+        "plan": plan.name,
+        "started": "2026-11-21T02:30:00+00:00",
+        "outcome": "regression",
+        "reason": "Regression: decode is slower.",
+    }
+    (folder / "night.json").write_text(json.dumps(document))
+    shown = tracekit("nightly", "status", str(plan.file)).out
+    assert ", Regression: decode is slower." in shown
+    assert "regression: " not in shown
+
+
+def test_a_plan_that_is_broken_can_be_uninstalled(
+    launchd: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    tracekit("nightly", "install", str(plan.file), "--at", "02:30", "--method", "launchd")
+    plan.file.write_text("[nightly")
+    assert tracekit("nightly", "install", str(plan.file), "--at", "03:30").code == 2
+    assert len(agents()) == 1
+    assert tracekit("nightly", "uninstall", str(plan.file)).code == 0
+    assert agents() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--at", "25:00"), "no time of the day"),
+        ((), "--at"),
+        (("--at", "02:30", "--method", "at"), "--method"),
+    ],
+)
+def test_mistakes_are_usage_errors(
+    arguments: tuple[str, ...], said: str, launchd: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    shown = tracekit("nightly", "install", str(plan.file), *arguments)
+    assert shown.code == 2
+    assert said in shown.err
+    assert agents() == []
+
+
+def test_a_refusal_of_launchd_is_exit_code_3(
+    launchd: Fakes, plan: NightPlan, tracekit: Run
+) -> None:
+    launchd.tell(no_gui=True)
+    at = ("--at", "02:30", "--method", "launchd")
+    shown = tracekit("nightly", "install", str(plan.file), *at)
+    assert shown.code == 3
+    assert "Domain does not support specified action" in shown.err
+    assert "Log in at the Mac's own desktop" in shown.err

@@ -1,0 +1,146 @@
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import ToolError, UsageError
+from tracekit.nightly.session import BudgetSpentError
+from tracekit.nightly.session.child import Child, Patience
+from tracekit.workload.turns import Answer, Request, line_of
+from tracekit.workload.turns.protocol import (
+    Canary,
+    Failed,
+    Finished,
+    Hello,
+    Paced,
+    Prepare,
+    Ready,
+    Turn,
+    Turned,
+)
+
+pytestmark = pytest.mark.usefixtures("children")
+
+HASTY = Patience(0.3, 0.3, 0.3, 0.3, 0.3, 0.3)
+Pretend = Callable[..., Child]
+
+
+@pytest.fixture
+def pretend(tmp_path: Path) -> Iterator[Pretend]:
+    """Make a child of a script of Python; none outlives the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def make(script: str, deadline: float | None = None, patience: Patience = HASTY) -> Child:
+        log = tmp_path / "log"
+        with log.open("ab") as err:
+            argv = [sys.executable, "-S", "-c", script]
+            pipe = subprocess.PIPE
+            started.append(subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=err))
+        return Child("the candidate", started[-1], log, 0, deadline, patience)
+
+    yield make
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
+    said = b"".join(line_of(one) for one in answers)
+    return f"import sys, time; sys.stdout.buffer.write({said!r}); sys.stdout.flush(); {then}"
+
+
+PATIENT = Patience(20, 20, 20, 20, 20, 1)
+
+
+def test_answers_come_in_order(pretend: Pretend) -> None:
+    ready, turned = Ready("cpu", last=5, warnings=("late",)), Turned((1, 2), length=9)
+    finished = Finished()
+    child = pretend(
+        saying(
+            Answer(hello=Hello(1, "0.1.0")),
+            Answer(ready=ready),
+            Answer(turn=turned),
+            Answer(canary=Paced(77, 5)),
+            Answer(finished=finished),
+            then="",
+        ),
+        patience=PATIENT,
+    )
+    assert child.greet(Path("python")) == child.hello == Hello(1, "0.1.0")
+    assert child.prepare(Prepare("naps")) == child.ready == ready
+    assert child.turn(Turn(1.0)) == turned
+    assert child.sing(Canary()) == 77
+    assert child.finish() == finished
+    assert child.process.returncode == 0
+
+
+def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
+    words = line_of(Answer(hello=Hello(1, "0.1.0")))
+    first, second = words[:9], words[9:]
+    script = (
+        f"import sys, time; out = sys.stdout.buffer; out.write({first!r}); out.flush(); "
+        f"time.sleep(0.1); out.write({second!r}); out.flush(); sys.stdin.read()"
+    )
+    assert pretend(script, patience=PATIENT).greet(Path("python")).tracekit == "0.1.0"
+
+
+def test_an_answer_of_a_million_steps_comes_whole(pretend: Pretend) -> None:
+    script = (
+        "import sys; sys.stdout.write('{\"turn\":{\"times\":[' + ','.join(['123'] * 1000000)"
+        " + '],\"length\":1}}\\n'); sys.stdout.flush(); sys.stdin.read()"
+    )
+    assert pretend(script, patience=PATIENT).turn(Turn(1.0)).times == (123,) * 1_000_000
+
+
+def test_who_says_nothing_is_told(pretend: Pretend) -> None:
+    child = pretend("import sys; sys.stderr.write('busy'); sys.stderr.flush(); sys.stdin.read()")
+    time.sleep(0.3)
+    with pytest.raises(ToolError) as caught:
+        child.ask(Request(canary=Canary()), 0.3)
+    assert caught.value.message == (
+        "The candidate did not answer within 0 s and was ended. Its last words: busy"
+    )
+
+
+def test_a_word_that_is_not_ended_is_no_answer(pretend: Pretend) -> None:
+    child = pretend("import sys; sys.stdout.write('{'); sys.stdout.flush(); sys.stdin.read()")
+    with pytest.raises(ToolError, match="did not answer"):
+        child.ask(Request(canary=Canary()), 0.3)
+
+
+def test_the_night_s_end_comes_before_patience(pretend: Pretend) -> None:
+    child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
+    told = "^The night's time was spent while the candidate worked"
+    with pytest.raises(BudgetSpentError, match=told):
+        child.ask(Request(canary=Canary()), 60)
+
+
+@pytest.mark.parametrize(("code", "kind"), [(2, UsageError), (3, ToolError), (4, ToolError)])
+def test_a_failure_is_what_it_was_there(
+    pretend: Pretend, code: int, kind: type[ToolError] | type[UsageError]
+) -> None:
+    child = pretend(saying(Answer(failed=Failed("it broke.", "mend it", code))), patience=PATIENT)
+    with pytest.raises(kind) as caught:
+        child.prepare(Prepare("naps"))
+    assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "mend it")
+
+
+def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:
+    child = pretend(saying(Answer(finished=Finished())), patience=PATIENT)
+    with pytest.raises(ToolError, match="something else than it was asked"):
+        child.turn(Turn(1.0))
+
+
+def test_a_side_that_closes_its_output_is_gone(pretend: Pretend) -> None:
+    child = pretend("import os, sys; os.close(1); sys.stdin.read(); os._exit(0)")
+    with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit status"):
+        child.ask(Request(canary=Canary()), 20)
+
+
+def test_what_is_missing_elsewhere_is_not_taken_for_tracekit(pretend: Pretend) -> None:
+    script = "import sys; sys.stderr.write('No module named other'); sys.exit(1)"
+    with pytest.raises(ToolError, match=r"with exit status 1\. Its last words: No module named"):
+        pretend(script, patience=PATIENT).greet(Path("python"))

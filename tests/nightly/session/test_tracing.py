@@ -1,0 +1,156 @@
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import ToolError
+from tracekit.nightly.plan import Reference
+from tracekit.nightly.session import measure, overhead, trace
+from tracekit.nightly.session.tracing import arguments_of, options
+
+pytestmark = pytest.mark.usefixtures("children")
+
+# An interpreter whose `tracekit capture` writes a result of its own making, or ends at once.
+PRETENDED = """#!{python}
+import json, os, sys
+if "capture" not in sys.argv:
+    os.execv("{python}", ["{python}", *sys.argv[1:]])
+code = {code}
+if code in (0, 4):
+    folder = sys.argv[sys.argv.index("--output") + 1]
+    os.makedirs(folder)
+    metric = dict(name="step_p50", value={value}, unit="ns", better="lower")
+    with open(os.path.join(folder, "result.json"), "w") as file:
+        json.dump(dict(provenance={{}}, metrics=[metric]), file)
+sys.stderr.write("these are last words")
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def pretended(tmp_path: Path) -> Callable[..., Path]:
+    """Make an interpreter that takes turns as this one does, and pretends to capture."""
+
+    def make(code: int = 0, value: float | None = 200) -> Path:
+        place = tmp_path / "pretended"
+        place.write_text(PRETENDED.format(python=sys.executable, code=code, value=value))
+        place.chmod(0o755)
+        return place
+
+    return make
+
+
+def test_both_sides_are_captured_by_the_whole_pipeline(
+    ready: Callable[..., Any], night: Path, pretended: Callable[..., Path]
+) -> None:
+    values: dict[str, Any] = {"time_limit": 0.3, "recorder": "host", "telemetry": "off"}
+    with ready(reference=Reference(python=pretended()), pairs=1, **values) as prepared:
+        (traced,) = trace(prepared)
+        untraced = list(measure(prepared, pairs=2))
+        assert prepared.learned.results["depth"].better == "neither"
+    assert (traced.traced, traced.order, traced.sitting, traced.number) == (True, "ab", 1, 1)
+    assert traced.runs == ("short/candidate-1-1", "short/reference-1-1")
+    assert (night / traced.runs[0] / "report.html").is_file()
+    provenance = json.loads((night / traced.runs[0] / "recording.json").read_text())
+    assert provenance["recorder"] == "host"
+    assert traced.reference == {"step_p50": (200.0,)}
+    assert 1e6 < traced.candidate["step_p50"][0] < 1e8
+    assert traced.candidate["depth"] == (0.25,)
+    assert traced.contaminated == ()
+    found = overhead([traced], untraced)
+    assert found.ratio is not None
+    assert found.ratio > -0.5
+    assert found.recorded == round(traced.candidate["step_p50"][0])
+
+
+def test_sides_take_turns_to_be_first(
+    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(pretended()))
+    with ready(traced=2) as prepared:
+        pairs = list(trace(prepared, sitting=2, first=2))
+    assert [one.order for one in pairs] == ["ba", "ab"]
+    assert pairs[0].runs == ("short/candidate-2-2", "short/reference-2-2")
+
+
+def test_without_a_reference_the_candidate_is_captured_alone(
+    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(pretended(value=None)))
+    with ready(reference=None) as prepared:
+        (pair,) = trace(prepared)
+    assert (pair.order, pair.reference, pair.runs) == ("a", {}, ("short/candidate-1-1",))
+    assert pair.candidate == {}
+
+
+def test_a_trace_without_its_target_does_not_count(
+    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(pretended(code=4)))
+    with ready(reference=None) as prepared:
+        (pair,) = trace(prepared)
+    assert pair.contaminated == ("The trace of the candidate is not known to hold its work.",)
+
+
+def test_a_capture_that_fails_is_a_failure_and_no_number(
+    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(pretended(code=3)))
+    with ready(reference=None) as prepared, pytest.raises(ToolError) as caught:
+        list(trace(prepared))
+    assert caught.value.message == (
+        "The traced capture of the candidate of short ended with exit status 3. "
+        "Its last words: these are last words"
+    )
+    assert "tracekit capture --workload naps" in caught.value.hint
+
+
+def test_a_result_that_cannot_be_read_is_a_failure(
+    ready: Callable[..., Any], pretended: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = pretended()
+    python.write_text(python.read_text().replace("json.dump(", "file.write('{') or ("))
+    monkeypatch.setattr(sys, "executable", str(python))
+    with (
+        ready(reference=None) as prepared,
+        pytest.raises(ToolError, match=r"left no result that can be read: .*result\.json"),
+    ):
+        list(trace(prepared))
+
+
+def test_the_command_line_says_all_that_the_plan_says(
+    ready: Callable[..., Any], workloads: Path
+) -> None:
+    values: dict[str, Any] = {
+        "parameters": {"trick": "print"},
+        "templates": ("Metal System Trace", "mine.tracetemplate"),
+        "counters": "off",
+        "time_limit": 2.5,
+        "recorder": "host",
+        "telemetry": "off",
+    }
+    with ready(reference=None, **values) as prepared:
+        line = arguments_of(prepared, prepared.candidate, Path("/runs/one"))
+    assert line[:5] == (sys.executable, "-P", "-m", "tracekit", "capture")
+    assert " ".join(line[5:]) == (
+        f"--workload naps --workloads {workloads} --recorder host --template Metal System Trace "
+        "--template mine.tracetemplate --counters off --telemetry off --time-limit 2.500s "
+        "--warmup 1 --output /runs/one --trick=print"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"block_size": 16}, ("--block-size=16",)),
+        ({"ragged": True, "causal": False}, ("--ragged", "--no-causal")),
+        ({"kernel": None}, ()),
+        ({"lengths": [1, 2]}, ("--lengths=1", "--lengths=2")),
+        ({"offset": -3}, ("--offset=-3",)),
+    ],
+)
+def test_parameters_become_options(parameters: dict[str, Any], words: tuple[str, ...]) -> None:
+    assert options(parameters) == words

@@ -1,0 +1,322 @@
+import fcntl
+import os
+import shutil
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.git import git as ask
+from tracekit.nightly.plan import Reference
+from tracekit.nightly.session import BudgetSpentError, measure
+from tracekit.nightly.session.repository import repository as repository_of
+from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
+from tracekit.record.guardian import Guardian
+
+pytestmark = pytest.mark.usefixtures("children")
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def guardian(tmp_path: Path) -> Iterator[Guardian]:
+    with Guardian(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def worktree(repository: Path) -> Callable[..., Worktree]:
+    """Describe the work tree of a revision."""
+    found = repository_of(repository)
+    return lambda revision="fast", *setup: Worktree(found, found.commit(revision), setup)
+
+
+def test_a_revision_is_measured_from_a_work_tree_of_its_own(
+    ready: Callable[..., Any], repository: Path, git: Git
+) -> None:
+    fast = git(repository, "rev-parse", "fast")
+    with ready(reference=Reference(revision="fast"), pairs=1) as prepared:
+        reference, described = prepared.reference, prepared.described
+        (pair,) = measure(prepared)
+    assert statistics.median(pair.candidate["step_p50"]) > 1.5 * statistics.median(
+        pair.reference["step_p50"]
+    )
+    assert described["reference"].commit == fast
+    assert described["reference"].words == f"revision fast ({fast[:7]})"
+    assert described["candidate"].commit == git(repository, "rev-parse", "HEAD")
+    assert reference.workloads == reference.cwd / "workloads"
+    assert reference.cwd.is_relative_to(Path(os.environ["TRACEKIT_CACHE"]).resolve())
+    assert git(repository, "status", "--porcelain") == "?? tracekit.toml"
+
+
+def test_modules_of_either_side_come_from_its_own_folders(
+    ready: Callable[..., Any], repository: Path
+) -> None:
+    asked = Reference(revision="fast", pythonpath=("src", "."))
+    with ready(reference=asked) as prepared:
+        top = prepared.reference.cwd
+        assert prepared.reference.env["PYTHONPATH"].split(":")[:2] == [f"{top}/src", str(top)]
+        ours = prepared.candidate.env["PYTHONPATH"].split(":")
+        assert ours[:2] == [f"{repository}/src", str(repository)]
+
+
+def test_a_commit_is_named_in_short_and_a_changed_candidate_is_told(
+    ready: Callable[..., Any], repository: Path, git: Git
+) -> None:
+    commit = git(repository, "rev-parse", "fast")
+    (repository / "module_of_plan.py").write_text("SPEED = 'unknown'\n")
+    with ready(reference=Reference(revision=commit[:10], parameters={"slow": 3.0})) as prepared:
+        assert prepared.described["reference"].words == f"revision {commit[:7]}, slow 3.0"
+        assert prepared.described["candidate"].commit.endswith("-dirty")
+
+
+def test_workloads_outside_of_the_repository_are_those_of_both(
+    ready: Callable[..., Any], repository: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(repository / "workloads", tmp_path / "mine")
+    asked = Reference(revision="fast")
+    with ready(reference=asked, workloads=tmp_path / "mine") as prepared:
+        assert prepared.reference.workloads == tmp_path / "mine"
+
+
+def test_a_revision_without_the_workloads_is_refused(
+    ready: Callable[..., Any], repository: Path, git: Git
+) -> None:
+    shutil.copytree(repository / "workloads", repository / "later")
+    told = "The revision 'fast' has no folder later of workloads."
+    with (
+        pytest.raises(UsageError, match=told),
+        ready(reference=Reference(revision="fast"), workloads=repository / "later"),
+    ):
+        pytest.fail("it was prepared")
+
+
+def test_a_revision_brings_its_own_interpreter(
+    ready: Callable[..., Any], repository: Path, interpreter: Callable[..., Path]
+) -> None:
+    script = interpreter().read_text()
+    make = f"open('python', 'w').write({script!r}); import os; os.chmod('python', 0o755)"
+    asked = Reference(
+        revision="fast", python=Path("python"), setup=(sys.executable, "-c", make), pythonpath=()
+    )
+    with ready(reference=asked, pairs=1) as prepared:
+        assert prepared.reference.python.name == "python"
+        assert prepared.reference.python.parent == prepared.reference.cwd
+        assert (
+            "PYTHONPATH" not in prepared.reference.env or not prepared.reference.env["PYTHONPATH"]
+        )
+        (pair,) = measure(prepared)
+    assert pair.reference["step_p50"]
+
+
+def test_a_work_tree_is_made_and_set_up_once(
+    worktree: Callable[..., Worktree], guardian: Guardian, tmp_path: Path
+) -> None:
+    count = tmp_path / "count"
+    one = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
+    for _ in range(2):
+        with checked_out(one, guardian) as folder:
+            assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+    assert count.read_text() == "x\n"
+    assert one.log.read_text() == "set up\n"
+
+
+def test_another_setup_has_another_work_tree(worktree: Callable[..., Worktree]) -> None:
+    assert worktree("fast").folder != worktree("fast", "make").folder
+    assert worktree("fast").folder == worktree("fast").folder
+
+
+@pytest.mark.parametrize(
+    "damage", ["note", "folder", "head", "file", "index", "unregistered", "link"]
+)
+def test_a_work_tree_that_is_not_whole_is_made_anew(
+    worktree: Callable[..., Worktree], guardian: Guardian, repository: Path, git: Git, damage: str
+) -> None:
+    one = worktree()
+    with checked_out(one, guardian) as folder:
+        pass
+    if damage == "note":
+        one.note.unlink()
+    elif damage == "folder":
+        shutil.rmtree(folder)
+    elif damage == "head":
+        git(folder, "checkout", "--quiet", "--detach", "main")
+    elif damage == "file":
+        (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
+    elif damage == "index":
+        (folder / "module_of_plan.py").write_text("SPEED = 'edited'\n")
+        index = git(folder, "rev-parse", "--git-path", "index")
+        (folder / index).write_bytes(b"no index")
+    elif damage == "unregistered":
+        shutil.rmtree(repository / ".git" / "worktrees")
+    else:
+        shutil.rmtree(folder)
+        folder.symlink_to(repository)
+    with checked_out(one, guardian) as folder:
+        assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
+        assert not folder.is_symlink()
+    assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
+    assert one.whole
+
+
+def test_a_locked_work_tree_is_left_alone(
+    worktree: Callable[..., Worktree], guardian: Guardian, repository: Path, git: Git
+) -> None:
+    one = worktree()
+    with checked_out(one, guardian) as folder:
+        git(repository, "worktree", "lock", "--reason", "I look at it", str(folder))
+    (folder / "module_of_plan.py").write_text("mine\n")
+    with pytest.raises(ToolError, match=r"locked \(I look at it\)"), checked_out(one, guardian):
+        pytest.fail("it was replaced")
+    assert (folder / "module_of_plan.py").read_text() == "mine\n"
+
+
+def test_a_setup_that_fails_is_quoted_and_tried_again(
+    worktree: Callable[..., Worktree], guardian: Guardian, tmp_path: Path
+) -> None:
+    script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
+    one = worktree("fast", "sh", "-c", script)
+    with pytest.raises(ToolError) as caught, checked_out(one, guardian):
+        pytest.fail("it was set up")
+    assert "ended with exit status 3. Its last words: no such wheel" in caught.value.message
+    assert str(one.log) in caught.value.hint
+    (tmp_path / "ok").touch()
+    with checked_out(one, guardian) as folder:
+        assert folder.is_dir()
+
+
+def test_a_setup_that_changes_the_commit_s_files_is_refused(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
+    told = r"changed files of the commit.*module_of_plan"
+    with pytest.raises(ToolError, match=told), checked_out(one, guardian):
+        pytest.fail("it was accepted")
+
+
+def test_a_setup_is_ended_when_the_time_is_spent(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast", "sleep", "60")
+    told, soon = "while sleep 60 ran", time.monotonic() + 0.7
+    with pytest.raises(BudgetSpentError, match=told), checked_out(one, guardian, soon):
+        pytest.fail("it was set up")
+    assert not one.whole
+
+
+def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast")
+    one.folder.parent.mkdir(parents=True)
+    told, soon = "while somebody else made", time.monotonic() + 0.3
+    with one.folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BudgetSpentError, match=told), checked_out(one, guardian, soon):
+            pytest.fail("it was not waited for")
+        threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+        with checked_out(one, guardian, time.monotonic() + 60) as folder:
+            assert (folder / "module_of_plan.py").is_file()
+
+
+def test_where_no_work_tree_can_be_put_another_place_is_asked_for(
+    worktree: Callable[..., Worktree], guardian: Guardian
+) -> None:
+    one = worktree("fast")
+    one.folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    one.folder.parent.write_text("in the way")
+    with pytest.raises(RecordingError) as caught, checked_out(one, guardian):
+        pytest.fail("it was put somewhere")
+    assert "cannot be opened" in caught.value.message
+    assert "TRACEKIT_CACHE" in caught.value.hint
+
+
+def test_submodules_that_are_missing_are_named(
+    worktree: Callable[..., Worktree],
+    guardian: Guardian,
+    repository: Path,
+    tmp_path: Path,
+    git: Git,
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    git(other, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(repository, "submodule", "--quiet", "add", str(other), "vendor")
+    git(repository, "commit", "--quiet", "-m", "with a submodule")
+    with pytest.raises(ToolError) as caught, checked_out(worktree("main"), guardian):
+        pytest.fail("it was checked out")
+    assert caught.value.message.endswith("has submodules whose files are not checked out: vendor.")
+    setup = ("git", "submodule", "--quiet", "update", "--init")
+    with checked_out(worktree("main", *setup), guardian) as folder:
+        assert (folder / "vendor" / ".git").exists()
+
+
+def test_only_the_last_used_are_kept_and_those_in_use(
+    repository: Path, guardian: Guardian, worktree: Callable[..., Worktree], git: Git
+) -> None:
+    with ExitStack() as stack:
+        used = stack.enter_context(checked_out(worktree("fast"), guardian))
+        made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
+        for number, one in enumerate(made):
+            with checked_out(one, guardian):
+                os.utime(one.note, (number, number))
+        os.utime(worktree("fast").note, (0, 0))
+        with checked_out(worktree("main"), guardian):
+            pass
+        there = [one.folder.is_dir() for one in made]
+        assert there == [False, False, True, True, True]
+        assert used.is_dir()
+    assert str(made[0].folder) not in git(repository, "worktree", "list")
+
+
+def test_an_unknown_revision_is_refused(repository: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no revision 'v9'\.$"):
+        repository_of(repository).commit("v9")
+
+
+@pytest.mark.parametrize("revision", ["--help", "-h", "HEAD:module_of_plan.py", "a b", ""])
+def test_what_is_no_revision_is_no_option_either(repository: Path, revision: str) -> None:
+    with pytest.raises(UsageError, match="has no revision"):
+        repository_of(repository).commit(revision)
+
+
+def test_a_shallow_clone_says_that_it_is_one(repository: Path, tmp_path: Path, git: Git) -> None:
+    first = git(repository, "rev-parse", "fast")
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", "clone")
+    with pytest.raises(UsageError, match="it is a shallow clone") as caught:
+        repository_of(tmp_path / "clone").commit(first)
+    assert "git fetch --unshallow" in caught.value.hint
+
+
+def test_a_plan_outside_of_repositories_has_no_revisions(
+    ready: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    with (
+        pytest.raises(UsageError, match=r"needs a git repository, and .*plan is in none"),
+        ready(reference=Reference(revision="fast")),
+    ):
+        pytest.fail("it was prepared")
+
+
+def test_without_git_it_says_so(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="git cannot be started"):
+        repository_of(repository)
+
+
+def test_a_hook_s_variables_do_not_mislead_git(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert ask(repository, "rev-parse", "--show-toplevel").stdout.strip() == str(repository)

@@ -1,0 +1,343 @@
+"""The trend page: what it says, to whom, and that nothing in it runs or loads."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html
+
+import made_nights
+from tracekit.base.redaction import Redaction
+from tracekit.base.shipped import shipped
+from tracekit.compare.accepted import Accepted
+from tracekit.nightly.history.night import Described, Found, Night, Outcome
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.store import Missed
+from tracekit.nightly.trend import render_trend
+
+HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
+GOLDEN = Path(__file__).parent / "page.txt"
+STYLES = shipped("templates") / "report"
+
+
+def page_of(
+    series: Sequence[Series],
+    nights: Sequence[Night],
+    accepted: Sequence[Accepted] = (),
+    **others: Any,
+) -> str:
+    kept = {"now": made_nights.NOW, "redact": str, **others}
+    return render_trend(series, nights, accepted, **kept)
+
+
+@pytest.fixture(scope="module")
+def forty() -> str:
+    """The page of forty made-up nights."""
+    held = made_nights.history()
+    return page_of(held.series, held.nights, held.accepted, missed=held.missed)
+
+
+@pytest.fixture(scope="module")
+def tree(forty: str) -> Any:
+    return html.document_fromstring(forty)
+
+
+def words(element: Any) -> str:
+    return " ".join(element.text_content().split())
+
+
+def test_all_words_of_the_page_are_those_of_last_time(request: pytest.FixtureRequest) -> None:
+    held = made_nights.history(12)
+    page = page_of(held.series, held.nights, missed=held.missed, steps=lambda _: ())
+    told = "\n".join(said(html.document_fromstring(page).find("body"))) + "\n"
+    if request.config.getoption("--update-goldens"):
+        GOLDEN.write_text(told)
+    assert told == GOLDEN.read_text()
+
+
+def said(element: Any) -> Iterator[str]:
+    """Yield the words of a page, a line for each block, cells with bars between them."""
+    for one in element.iter("h1", "h2", "h3", "p", "li", "tr", "summary", "figcaption", "desc"):
+        text = " | ".join(words(cell) for cell in one) if one.tag == "tr" else words(one)
+        yield f"{one.tag}: {text}"
+
+
+def test_the_top_says_how_things_stand(tree: Any) -> None:
+    assert words(tree.xpath("//h1")[0]) == "Nights of attention on m3-max-1f2e"
+    assert words(tree.xpath("//header//p")[0]) == (
+        "38 nights · ✓ 32 ok · ▲ 4 with a regression · ? 1 inconclusive · ✕ 1 failed · ▯ 2 missed"
+    )
+    assert words(tree.xpath("//p[contains(@class, 'verdict')]")[0]) == (
+        "✓ OK 2 captures: nothing became worse than allowed in the night of 20 Nov 2026 "
+        "(yesterday)."
+    )
+
+
+def test_change_points_stand_there_with_their_date_and_size(tree: Any) -> None:
+    [table] = tree.xpath("//div[@aria-label='Change points']//tbody")
+    rows = [[words(cell) for cell in row] for row in table]
+    found = {(row[0][:11].strip(), row[1], row[2], row[3].split(", ")[1]) for row in rows}
+    assert {
+        ("14 Nov 2026", "paged", "Step p50 decides", "better"),
+        ("1 Nov 2026", "paged", "Step p50 decides", "worse"),
+    } <= found
+    assert not any(row[1] == "sdpa" for row in rows)
+
+
+def test_every_series_has_a_chart_with_words(tree: Any) -> None:
+    figures = tree.xpath("//figure")
+    assert len(figures) == 8
+    assert [one.get("class") for one in figures].count("large") == 3
+    for figure in figures:
+        [drawing] = figure.xpath(".//svg")
+        assert drawing.get("role") == "img"
+        assert drawing.findtext("title").endswith(words(figure.xpath("figcaption/b")[0]))
+        assert drawing.findtext("desc") == figure.xpath("p")[0].text
+
+
+def test_environment_and_baselines_are_told_in_the_order_of_their_letters(tree: Any) -> None:
+    section = tree.get_element_by_id("capture-1")
+    assert [words(one) for one in section.xpath(".//ol[@class='happened']/li")] == [
+        "A 24 Oct 2026 MLX 0.29.1 → 0.29.2",
+        "B 4 Nov 2026 accepted on 4 Nov 2026: The new mask is slower and correct.",
+        "C 6 Nov 2026 system macOS 26.0 → macOS 26.1; OS build 25A354 → 25B78",
+    ]
+    assert "Not drawn, because it changes too often: candidate's commit." in words(section)
+    letters = section.xpath("(.//figure)[1]//*[name()='g'][@class]/*[name()='text']")
+    assert [one.text for one in letters if len(one.text) == 1] == ["A", "B", "C"]
+
+
+def test_findings_and_claims_are_there(tree: Any) -> None:
+    section = tree.get_element_by_id("capture-1")
+    [found] = section.xpath(".//table[@class='found']/tbody")
+    assert [words(row[0]) for row in found] == ["pipeline-churn", "bubbles"]
+    assert words(found[1][2]).startswith("since the first night, 12 Oct 2026 · gone on 14 Nov 2026")
+    [claims] = section.xpath(".//div[@aria-label='Claimed saving, later measured']//tbody")
+    told = [words(cell) for cell in claims[0]]
+    assert told[:3] == ["bubbles", "14 Nov 2026", "11 µs per token"]
+    assert re.fullmatch(r"1\d\.\d µs per token", told[3])
+
+
+def test_nights_that_did_not_count_are_listed_with_their_reasons(tree: Any) -> None:
+    rows = tree.get_element_by_id("lost").xpath(".//tbody/tr")
+    text = "\n".join(" ".join(words(cell) for cell in row) for row in rows)
+    for one in (
+        "22 Oct 2026 attention ▯ missed The machine slept.",
+        "19 Oct 2026 attention: paged ✕ failed Parity failed:",
+        "9 Nov 2026 attention: sdpa ? inconclusive Fixed work took 31 % longer",
+        "28 Oct 2026 attention — not run The budget of 2 h was spent.",
+    ):
+        assert one in text
+
+
+def test_points_and_rows_lead_to_the_nights_reports(tree: Any) -> None:
+    section = tree.get_element_by_id("capture-1")
+    links = section.xpath("(.//figure)[1]//*[name()='a']/@href")
+    assert links[0] == "nights/2026-10-12T02-30-00Z-0000/paged/candidate-1/report.html"
+    rows = section.xpath(".//table[@class='values']/tbody/tr")
+    assert len(rows) == 40
+    assert rows[0].xpath(".//a/@href") == [
+        f"nights/2026-11-20T02-30-00Z-0027/paged/{side}-1/report.html"
+        for side in ("candidate", "reference")
+    ]
+    assert set(links) <= set(section.xpath(".//table[@class='values']//a/@href"))
+
+
+def test_what_was_checked_and_what_tracing_costs_is_said(tree: Any) -> None:
+    assert words(tree.get_element_by_id("capture-2").xpath("p")[0]) == (
+        "sdpa, block_size 16 against revision 9999999. Plan attention on m3-max-1f2e. "
+        "Parity holds at 12 of 12 points. Tracing costs 2.1 % ± 0.6 % of a step's time."
+    )
+
+
+def test_nothing_runs_and_nothing_is_loaded(forty: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', forty)
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert "<script" not in forty
+    assert "style=" not in forty.partition("<body>")[2]
+    assert not re.search(r"(?:src|href)=\"(?:https?:|//)", forty)
+
+
+def test_the_same_history_gives_the_same_page_in_whatever_order(forty: str) -> None:
+    held = made_nights.history()
+    again = page_of(held.series, held.nights[::-1], held.accepted, missed=held.missed[::-1])
+    assert again == forty
+
+
+def test_headings_go_down_step_by_step_and_tables_have_heads(tree: Any) -> None:
+    levels = [int(one.tag[1]) for one in tree.iter("h1", "h2", "h3", "h4")]
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    for table in tree.iter("table"):
+        columns = len(table.xpath("./thead/tr/th"))
+        assert all(len(row) == columns for row in table.xpath("./tbody/tr"))
+        [region] = table.xpath("ancestor::div[contains(@class, 'scroll')]")
+        assert (region.get("tabindex"), region.get("role")) == ("0", "region")
+        assert region.get("aria-label")
+    assert set(tree.xpath("//main//@tabindex")) == {"0", "-1"}
+
+
+def test_drawings_that_are_not_charts_are_named(tree: Any) -> None:
+    for one in tree.xpath("//*[@role='img'][not(self::svg[@class='nights'])]"):
+        assert one.get("aria-label")
+
+
+def test_links_within_the_page_lead_somewhere(tree: Any) -> None:
+    names = set(tree.xpath("//@id"))
+    inner = [one[1:] for one in tree.xpath("//a/@href") if one.startswith("#")]
+    assert inner
+    assert set(inner) <= names
+
+
+def test_an_empty_history_says_how_to_begin() -> None:
+    page = html.document_fromstring(page_of([], []))
+    assert words(page.xpath("//h1")[0]) == "Nights of an empty history"
+    assert "There is no night in the history yet. tracekit nightly makes one." in words(page)
+
+
+def test_a_history_of_missed_nights_only_says_so(made: Any) -> None:
+    page = page_of([], [], missed=[Missed("p", "m", made.at(1), "The machine slept.")])
+    assert "▯ 1 missed" in page
+    assert "The machine slept." in page
+
+
+def test_a_single_night_has_a_page(made: Any) -> None:
+    night = made.night(1, made.entry(judged=(made.judged(change=0.01),)))
+    series = made.series(made.point(1, 1e6, change=0.01, reference=1e6, outcome=Outcome.OK))
+    page = html.document_fromstring(page_of([series], [night]))
+    assert len(page.xpath("//figure")) == 1
+    assert "No series has a change point" in words(page)
+    assert words(page.xpath("//figure/p")[0]).startswith("1 night, 1 with a value")
+
+
+def test_nights_that_were_all_inconclusive_say_why_and_draw_no_line(made: Any) -> None:
+    reason = "The battery was at 20 %."
+    nights = [
+        made.night(day, made.entry(Outcome.INCONCLUSIVE, reason=reason)) for day in range(1, 9)
+    ]
+    points = [
+        made.point(day, None, outcome=Outcome.INCONCLUSIVE, reason=reason) for day in range(1, 9)
+    ]
+    text = page_of([made.series(*points)], nights)
+    page = html.document_fromstring(text)
+    assert "Inconclusive" in words(page.xpath("//p[contains(@class, 'verdict')]")[0])
+    assert reason in words(page.get_element_by_id("standing"))
+    assert not page.xpath("//*[@class='median']")
+    assert len(page.xpath("//*[name()='svg']//*[contains(@class, 'unclear')]")) == 8
+
+
+def test_a_capture_that_never_had_a_metric_is_there(made: Any) -> None:
+    page = html.document_fromstring(page_of([], [made.night(1, made.entry(Outcome.FAILED))]))
+    assert "No metric of it is known." in words(page.get_element_by_id("capture-1"))
+
+
+def test_metrics_that_no_night_knows_are_named_and_not_drawn(made: Any) -> None:
+    absent = made.series(made.point(1, None), metric="gpu_time_per_token", gated=False)
+    deciding = made.series(made.point(1, None))
+    night = made.night(1, made.entry(Outcome.INCONCLUSIVE))
+    page = html.document_fromstring(page_of([absent, deciding], [night]))
+    assert [words(one) for one in page.xpath("//figcaption/b")] == ["Step p50"]
+    assert (
+        "Followed, but no night has a value of it; the nights' reports say why: GPU time per token."
+    ) in words(page.get_element_by_id("capture-1"))
+    assert "GPU time per token" not in words(page.xpath("//table[@class='values']")[0])
+
+
+def test_earlier_work_of_a_capture_is_folded_away_below(made: Any) -> None:
+    nights = [made.night(1, made.entry(work="old")), made.night(2, made.entry(work="new"))]
+    page = html.document_fromstring(page_of([], nights))
+    assert [words(one) for one in page.xpath("//main/section/h2")] == [
+        "How things stand",
+        "paged",
+        "paged earlier work",
+    ]
+    assert page.xpath("//section[3]/details/summary/text()") == [
+        "1 night before the plan changed what is measured"
+    ]
+
+
+def test_many_followed_series_are_folded_away(made: Any) -> None:
+    series = [made.series(made.point(1, 1.0), metric=f"m{at}", gated=False) for at in range(13)]
+    night = made.night(1, made.entry())
+    few = html.document_fromstring(page_of(series[:12], [night]))
+    many = html.document_fromstring(page_of(series, [night]))
+    assert len(few.xpath("//details[@open]")) == 1
+    assert len(many.xpath("//details[@open]")) == 0
+    assert len(many.xpath("//details//figure")) == 13
+
+
+def test_hostile_words_stay_words(made: Any) -> None:
+    described = Described(HOSTILE, words=HOSTILE, commit=HOSTILE)
+    entries = [
+        made.replace(
+            made.entry(
+                Outcome.REGRESSION,
+                capture=HOSTILE,
+                reason=HOSTILE,
+                findings=(Found(HOSTILE, HOSTILE, HOSTILE, 1, 1, saving_per_token=1.0),),
+                pairs=(made.traced(HOSTILE),),
+                judged=(made.judged(reason=HOSTILE, change=0.1),),
+                parity=HOSTILE,
+            ),
+            candidate=described,
+            reference=described,
+        ),
+        made.entry(capture=HOSTILE, pairs=(made.traced(HOSTILE),)),
+    ]
+    nights = [
+        made.night(day, entry, reason=HOSTILE, environment={HOSTILE: f"{HOSTILE}{day}"},
+                   folder=HOSTILE, commit=HOSTILE, plan=HOSTILE, machine=HOSTILE, partial=True)
+        for day, entry in enumerate(entries, 1)
+    ]  # fmt: skip
+    points = [made.point(1, 1.0, reason=HOSTILE, outcome=Outcome.REGRESSION), made.point(2, 1.0)]
+    series = made.replace(
+        made.series(*points, metric=HOSTILE, unit=HOSTILE),
+        capture=HOSTILE,
+        machine=HOSTILE,
+        plan=HOSTILE,
+    )
+    accepted = [Accepted("n01", HOSTILE, "w1", made.at(1), HOSTILE)]
+    missed = [Missed(HOSTILE, HOSTILE, made.at(3), HOSTILE)]
+    page = page_of([series], nights, accepted, missed=missed)
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "alert(1)" in page
+    page.encode()
+
+
+def test_what_names_a_person_is_left_out_of_words_and_links(made: Any) -> None:
+    home = "/Users/ada"
+    night = made.night(
+        1,
+        made.entry(Outcome.FAILED, reason=f"{home}/x is gone.", pairs=(made.traced("run"),)),
+        folder=f"{home}/nights",
+        environment={"where": home},
+    )
+    page = page_of(
+        [made.series(made.point(1, 1.0))], [night], redact=Redaction(), links=lambda path: path
+    )
+    assert "ada" not in page
+    assert "~/x is gone." in page
+    assert "report.html" not in page
+
+
+def test_the_page_of_a_year_is_bounded(made: Any) -> None:
+    held = made_nights.history(365)
+    page = page_of(held.series, held.nights, held.accepted, missed=held.missed, steps=lambda _: ())
+    marks = len(re.findall(r"<(?:circle|a) ", page.partition('<table class="values">')[0]))
+    assert len(page) < 140_000 * len(held.series)
+    assert marks < 4000
+    assert "The charts mark the latest 120 nights of a series" in page
+
+
+def test_every_colour_of_the_style_is_one_of_the_pages() -> None:
+    own = (STYLES / "trend" / "trend.css").read_text()
+    known = set(re.findall(r"--([a-z]+): light-dark", (STYLES / "page.css").read_text()))
+    assert set(re.findall(r"var\(--([a-z]+)\)", own)) <= known | {"mono"}
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)", own)
+    assert "url(" not in own

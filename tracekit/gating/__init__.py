@@ -1,1 +1,0 @@
-"""A gate on nights: which night, where its reports go, and who is told."""

@@ -1,0 +1,145 @@
+"""How captures and nights end, by what became of their metrics and findings.
+
+A regression that was shown stays one whatever else failed, so it goes before a failure; a
+failure goes before what is merely not known. What goes behind is still told in the reason.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tracekit.nightly.history.night import Entry, Found, Judged, Outcome
+
+_ORDER = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
+_WORDS = {
+    Outcome.REGRESSION: "worse",
+    Outcome.FAILED: "failed",
+    Outcome.INCONCLUSIVE: "inconclusive",
+}
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the outcome that goes before all others: regression, failed, inconclusive, ok."""
+    return min(outcomes, key=_ORDER.index, default=Outcome.OK)
+
+
+def needs_second_sitting(
+    judged: Sequence[Judged], findings: Sequence[Found], fail_on: Sequence[str]
+) -> bool:
+    """Tell whether something is to be looked at again, after the first sitting.
+
+    It is where a metric that decides seems to have changed, or its interval is too wide, and
+    where a trace has a finding that is to fail. What is missing for another reason, as where the
+    machine was not quiet or nothing was accepted, a second sitting would not bring.
+    """
+    metrics = any(
+        one.outcome is Outcome.INCONCLUSIVE and one.reproduced is False
+        for one in judged
+        if one.gated
+    )
+    return metrics or any(_tripped(one, fail_on) for one in findings)
+
+
+def findings_outcome(
+    findings: Sequence[Found], fail_on: Sequence[str], *, sittings: int
+) -> tuple[Outcome, str]:
+    """Return how the findings end, and why: a rule that is to fail and has found something.
+
+    It is a regression where every trace of the candidate's in both sittings has it, and none of
+    the reference's.
+
+    Args:
+        findings: What the candidate's traces of all sittings have.
+        fail_on: The rules that are to fail.
+        sittings: How many sittings were traced; 0 for none.
+    """
+    if fail_on and not sittings:
+        return Outcome.INCONCLUSIVE, f"No trace counts, so {_listed(fail_on)} could find nothing."
+    ended = [_finding(one, sittings) for one in findings if _tripped(one, fail_on)]
+    outcome = worst(found for found, _ in ended)
+    return outcome, " ".join(why for found, why in ended if found is outcome)
+
+
+def outcome_of(entry: Entry, fail_on: Sequence[str] = ()) -> tuple[Outcome, str]:
+    """Return how a capture ended that did not fail, and why.
+
+    Args:
+        entry: All that was found.
+        fail_on: The rules whose findings are to fail, as planned.
+    """
+    traced = {pair.sitting for pair in entry.pairs if pair.traced and not pair.contaminated}
+    if all(pair.contaminated for pair in entry.pairs):
+        return Outcome.INCONCLUSIVE, _uncounted(entry)
+    ended = list(_metrics(entry.judged))
+    ended.append(findings_outcome(entry.findings, fail_on, sittings=len(traced)))
+    outcome = worst(found for found, _ in ended)
+    told = " ".join(why for found, why in ended if found is outcome and why)
+    if outcome is Outcome.OK and not any(one.gated for one in entry.judged) and not fail_on:
+        return outcome, "Nothing decides: all is followed over nights."
+    return outcome, told
+
+
+def night_outcome(entries: Sequence[Entry], *, partial: bool) -> tuple[Outcome, str]:
+    """Return how a night ended, and why.
+
+    Args:
+        entries: What became of the captures that were begun; one without an outcome was cut off.
+        partial: Whether captures are missing.
+    """
+    ended = [one.outcome or Outcome.INCONCLUSIVE for one in entries]
+    if partial or not entries:
+        ended.append(Outcome.INCONCLUSIVE)
+    outcome = worst(ended)
+    told = [_names(entries, one, led=one is not outcome) for one in _ORDER]
+    if partial:
+        told.append("The night was stopped before all captures were through.")
+    elif not entries:
+        told.append("Nothing was captured.")
+    return outcome, " ".join(one for one in told if one)
+
+
+def _metrics(judged: Sequence[Judged]) -> Iterator[tuple[Outcome, str]]:
+    """Yield how metrics ended and why, those together that ended alike for the same reason."""
+    names: dict[tuple[Outcome, str], list[str]] = {}
+    for one in judged:
+        if one.outcome is not None:
+            names.setdefault((one.outcome, one.reason), []).append(one.metric)
+    for (outcome, why), own in names.items():
+        yield outcome, f"{_listed(own)}: {why}"
+
+
+def _tripped(found: Found, fail_on: Sequence[str]) -> bool:
+    return found.rule in fail_on and found.traces > 0 and not found.in_reference
+
+
+def _finding(found: Found, sittings: int) -> tuple[Outcome, str]:
+    message = f"{found.rule}: {found.message.rstrip('.')}"
+    where = f"in {found.traces} of {found.of} traces, and in none of the reference"
+    if sittings == 1:
+        return Outcome.INCONCLUSIVE, f"{message}, {where}; no second sitting has looked again."
+    if found.traces == found.of:
+        return Outcome.REGRESSION, f"{message}, {where}."
+    most = 2 * found.traces > found.of
+    outcome = Outcome.INCONCLUSIVE if most else Outcome.OK
+    return outcome, f"{message}, {where}: not in all of them."
+
+
+def _uncounted(entry: Entry) -> str:
+    if not entry.pairs:
+        return "Nothing was measured."
+    why = next((why for pair in entry.pairs for why in pair.contaminated), "")
+    return f"No pair counts: {why.rstrip('.')}."
+
+
+def _names(entries: Sequence[Entry], outcome: Outcome, *, led: bool) -> str:
+    """Say which captures ended so, and why; nothing of those that are well.
+
+    `led` tells that the outcome is named first; that of the night itself is told elsewhere.
+    """
+    own = [one for one in entries if (one.outcome or Outcome.INCONCLUSIVE) is outcome]
+    if outcome is Outcome.OK or not own:
+        return ""
+    told = "; ".join(f"{one.capture} ({one.reason.rstrip('.')})" for one in own)
+    return f"{_WORDS[outcome].capitalize()}: {told}." if led else f"{told}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)

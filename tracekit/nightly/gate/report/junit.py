@@ -1,0 +1,124 @@
+"""JUnit XML: a suite for each capture, a case for each metric that decides.
+
+There is no one standard. This is what Jenkins' xUnit plugin calls JUnit 10, which pytest writes as
+well and which other readers take. Metrics that are followed only are no tests: they stand in the
+properties, so that nobody counts them as passed.
+"""
+
+from typing import Any
+
+from lxml import etree
+
+from tracekit.nightly.gate.report.model import Case, GateReport, Suite
+from tracekit.nightly.gate.report.words import bounds, said, sentences, shift
+from tracekit.nightly.history.night import Outcome
+from tracekit.report.text import visible
+
+_UNKNOWN_HOST = "localhost"  # what readers expect where the host is not told
+_TAGS = {
+    Outcome.REGRESSION: "failure",
+    Outcome.FAILED: "error",
+    Outcome.INCONCLUSIVE: "skipped",
+}
+
+
+def junit(report: GateReport) -> bytes:
+    """Return the report as JUnit XML: regression is failure, failed error, inconclusive skipped."""
+    root = etree.Element("testsuites", _attributes(name=report.title, **_counts(report.suites)))
+    for suite in report.suites:
+        root.append(_suite(suite, report))
+    root.addprevious(etree.Comment(" made by tracekit "))
+    return etree.tostring(
+        root.getroottree(), encoding="UTF-8", xml_declaration=True, pretty_print=True
+    )
+
+
+def _suite(suite: Suite, report: GateReport) -> Any:
+    deciding = [one for one in suite.cases if one.outcome is not None]
+    element = etree.Element(
+        "testsuite",
+        _attributes(
+            name=suite.name,
+            **_counts((suite,)),
+            skipped=str(sum(one.outcome is Outcome.INCONCLUSIVE for one in deciding)),
+            time=f"{suite.seconds:.3f}",
+            timestamp=report.started,
+            hostname=report.machine or _UNKNOWN_HOST,
+        ),
+    )
+    properties = etree.SubElement(element, "properties")
+    for name, value in _properties(suite, report).items():
+        etree.SubElement(properties, "property", _attributes(name=name, value=value))
+    for case in deciding:
+        element.append(_case(case))
+    if suite.reason:
+        etree.SubElement(element, "system-out").text = _text(suite.reason)
+    return element
+
+
+def _case(case: Case) -> Any:
+    element = etree.Element("testcase", _attributes(classname=case.suite, name=case.name, time="0"))
+    assert case.outcome is not None
+    tag = _TAGS.get(case.outcome)
+    if tag is not None:
+        told = _attributes(type=str(case.outcome), message=sentences(case))
+        etree.SubElement(element, tag, told).text = _text(sentences(case))
+    if numbers := _numbers(case):
+        etree.SubElement(element, "system-out").text = _text(numbers)
+    return element
+
+
+def _numbers(case: Case) -> str:
+    lines = [f"{name}: {value}" for name, value in _values(case).items()]
+    lines += [
+        f"{one.table} {one.start} … {one.end} ns: {said(one.note)}".rstrip(": ")
+        for one in case.windows
+    ]
+    return "\n".join(lines)
+
+
+def _values(case: Case) -> dict[str, str]:
+    """Return what is known of a case in numbers, in the metric's own unit."""
+    known = {
+        "unit": case.unit,
+        "candidate": case.candidate,
+        "reference": case.reference,
+        "change": shift(case.change, case) if case.change is not None else None,
+        "95 % interval": bounds(case) if case.low is not None else None,
+        "pairs": case.pairs or None,
+        "reproduced": case.reproduced,
+        "baseline": case.baseline or None,
+    }
+    return {name: str(value) for name, value in known.items() if value not in {None, ""}}
+
+
+def _properties(suite: Suite, report: GateReport) -> dict[str, str]:
+    followed = {
+        f"followed {one.name}": one.message if one.kind == "finding" else _told(one)
+        for one in suite.cases
+        if one.outcome is None
+    }
+    known = {"night": report.subject, "commit": report.commit, **report.environment}
+    return {name: value for name, value in {**known, **suite.labels, **followed}.items() if value}
+
+
+def _told(case: Case) -> str:
+    return "; ".join(f"{name} {value}" for name, value in _values(case).items())
+
+
+def _counts(suites: tuple[Suite, ...]) -> dict[str, str]:
+    outcomes = [one.outcome for suite in suites for one in suite.cases if one.outcome is not None]
+    return {
+        "tests": str(len(outcomes)),
+        "failures": str(outcomes.count(Outcome.REGRESSION)),
+        "errors": str(outcomes.count(Outcome.FAILED)),
+    }
+
+
+def _attributes(**values: str) -> dict[str, str]:
+    return {name: _text(value) for name, value in values.items()}
+
+
+def _text(text: str) -> str:
+    """Return the text with what XML cannot hold, or nobody sees, replaced by what can be seen."""
+    return visible(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})

@@ -1,0 +1,145 @@
+"""SARIF 2.1.0: what code scanning shows beside the plan's lines.
+
+Only regressions are results. GitHub shows a result as an alert whatever its `kind`, also one that
+passed; so what failed or is inconclusive stands among the tool's notifications, where SARIF wants
+what kept a tool from answering.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from tracekit.base.recording import as_json
+from tracekit.nightly.gate.report.model import Case, GateReport, Suite
+from tracekit.nightly.gate.report.words import said, sentences
+from tracekit.nightly.history.night import Outcome
+from tracekit.report.text import visible
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning"}
+
+
+def sarif(report: GateReport, version: str) -> bytes:
+    """Return the report as SARIF; `version` is that of tracekit."""
+    pairs = [
+        (suite, case)
+        for suite in report.suites
+        for case in suite.cases
+        if case.outcome is Outcome.REGRESSION
+    ]
+    rules = {_rule_id(case): case for _, case in pairs}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "tracekit",
+                "version": version,
+                "rules": [_rule(name, case) for name, case in rules.items()],
+            }
+        },
+        "results": [_result(suite, case, report, list(rules)) for suite, case in pairs],
+        "invocations": [_invocation(report)],
+        # The same every night, so that an alert that is gone is closed.
+        "automationDetails": {"id": f"tracekit/{_word(report.plan or 'runs')}/"},
+        "columnKind": "unicodeCodePoints",
+        "properties": {"outcome": str(report.outcome), "environment": _told(report.environment)},
+    }
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return as_json(document)
+
+
+def _rule(name: str, case: Case) -> dict[str, Any]:
+    what = "A finding" if case.kind == "finding" else "A regression"
+    return {
+        "id": name,
+        "shortDescription": {"text": f"{what}: {said(case.name)}"},
+        "defaultConfiguration": {"level": "error"},
+    }
+
+
+def _result(suite: Suite, case: Case, report: GateReport, rules: list[str]) -> dict[str, Any]:
+    known = {
+        "unit": visible(case.unit),
+        "candidate": case.candidate,
+        "reference": case.reference,
+        "change": case.change,
+        "low": case.low,
+        "high": case.high,
+        "threshold": case.threshold,
+        "pairs": case.pairs,
+        "reproduced": case.reproduced,
+        "gpuWindows": [
+            {
+                "table": visible(one.table),
+                "start": one.start,
+                "end": one.end,
+                "note": said(one.note),
+            }
+            for one in case.windows
+        ],
+    }
+    return {
+        "ruleId": _rule_id(case),
+        "ruleIndex": rules.index(_rule_id(case)),
+        "kind": "fail",
+        "level": "error",
+        "message": {"text": f"{said(suite.name)}: {sentences(case)}"},
+        "locations": list(_locations(suite, report)),
+        # The same regression of the next night is the same alert.
+        "partialFingerprints": {"tracekit/v1": _fingerprint(suite, case)},
+        "properties": {name: value for name, value in known.items() if value not in (None, [], "")},
+    }
+
+
+def _locations(suite: Suite, report: GateReport) -> Iterator[dict[str, Any]]:
+    physical: dict[str, Any] = {}
+    if report.file:
+        physical["artifactLocation"] = {
+            "uri": quote(visible(report.file)),
+            "uriBaseId": "%SRCROOT%",
+        }
+        physical["region"] = {"startLine": suite.line or 1}
+    logical = {"logicalLocations": [{"name": said(suite.name)}]}
+    yield {"physicalLocation": physical, **logical} if physical else logical
+
+
+def _invocation(report: GateReport) -> dict[str, Any]:
+    told = [
+        {"level": level, "message": {"text": f"{said(case.suite)}: {sentences(case)}"}}
+        for case in report.cases
+        if case.outcome and (level := _LEVELS.get(case.outcome))
+    ]
+    times = {"startTimeUtc": _utc(report.started), "endTimeUtc": _utc(report.ended)}
+    return {
+        "executionSuccessful": report.outcome is not Outcome.FAILED,
+        "toolExecutionNotifications": told,
+        **{name: value for name, value in times.items() if value},
+    }
+
+
+def _rule_id(case: Case) -> str:
+    return _word(case.name)
+
+
+def _word(text: str) -> str:
+    """Return a text as an identifier: no spaces, nothing that a path would take apart."""
+    kept = "".join(one if one.isalnum() or one in "-._" else "-" for one in said(text))
+    return kept.strip("-") or "unnamed"
+
+
+def _fingerprint(suite: Suite, case: Case) -> str:
+    return hashlib.sha256(f"{suite.name}\0{case.name}".encode(errors="replace")).hexdigest()
+
+
+def _utc(moment: str) -> str:
+    """Return an ISO 8601 time as SARIF wants it, in UTC with a Z; empty where it is none."""
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        return ""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _told(facts: dict[str, str]) -> dict[str, str]:
+    return {visible(name): visible(value) for name, value in facts.items()}

@@ -1,0 +1,131 @@
+"""A gate's report in words: what the terminal and Markdown show."""
+
+from collections.abc import Iterator, Sequence
+
+from tracekit.base.units import quantity
+from tracekit.compare.shown import Shown
+from tracekit.nightly.gate.report.model import Case, GateReport, Suite
+from tracekit.nightly.history.night import LEADS
+from tracekit.report.text import line, sentence, visible
+
+Table = tuple[str, Sequence[str], list[Sequence[str]]]
+NOTHING = "—"
+COLUMNS = ("metric", "reference", "candidate", "change", "95 % interval", "threshold", "outcome")
+_SHOWN = COLUMNS[:5]
+_LINE = 100  # characters
+_FINDINGS = ("finding", "severity", "outcome", "what it says")
+
+
+def heading(report: GateReport) -> str:
+    """Return the verdict in a line, with all that led to it."""
+    reason = said(report.reason)
+    return f"{LEADS[report.outcome]}: {reason}" if reason else LEADS[report.outcome]
+
+
+def verdict(report: GateReport) -> str:
+    """Return the verdict in a line of a terminal; where that is too short, `verdicts` says why."""
+    whole = heading(report)
+    if len(whole) <= _LINE:
+        return whole
+    named = ", ".join(said(one.name) for one in report.suites if one.outcome is report.outcome)
+    return f"{LEADS[report.outcome]}: {named}" if named else whole
+
+
+def verdicts(report: GateReport) -> list[Sequence[str]]:
+    """Return how each case that decides ended, and why."""
+    return [
+        (str(case.outcome), _named(case), said(case.message))
+        for case in report.cases
+        if case.outcome is not None
+    ]
+
+
+def tables(report: GateReport) -> Iterator[Table]:
+    """Yield the tables that a terminal shows: metrics of each capture, then its findings."""
+    for suite in report.suites:
+        metrics = [one for one in suite.cases if one.kind == "metric"]
+        rows = [row(one)[: len(_SHOWN)] for one in metrics if _measured(one)]
+        if rows:
+            yield titled(suite), _SHOWN, rows
+        found = [_finding(one) for one in suite.cases if one.kind == "finding"]
+        if found:
+            yield f"{said(suite.name)}: findings", _FINDINGS, found
+
+
+def titled(suite: Suite) -> str:
+    """Return what was measured against what, and what its changes come on top of."""
+    candidate, reference = (suite.labels.get(one, "") for one in ("candidate", "reference"))
+    against = f": {candidate} against {reference}" if candidate and reference else ""
+    beyond = next((one.baseline for one in suite.cases if one.baseline), "")
+    expected = f"; changes beyond the baseline {beyond}" if beyond else ""
+    return said(suite.name + against + expected)
+
+
+def row(case: Case) -> Sequence[str]:
+    """Return the cells of a metric, in the order of `COLUMNS`."""
+    return (
+        said(case.name),
+        _value(case.reference, case),
+        _value(case.candidate, case),
+        shift(case.change, case),
+        bounds(case),
+        _allowed(case),
+        ruling(case),
+    )
+
+
+def said(text: str) -> str:
+    """Return a text on one line: what somebody else wrote breaks no table and no log."""
+    return line(text, longest=1000)
+
+
+def sentences(case: Case) -> str:
+    """Return what became of a case, in words that stand alone: its name, then why."""
+    message = sentence(said(case.message or str(case.outcome or "")))
+    return message if case.kind == "capture" else f"{said(case.name)}: {message}"
+
+
+def bounds(case: Case) -> str:
+    """Return the interval in words."""
+    if case.low is None or case.high is None:
+        return NOTHING
+    return visible(_shown(case).between(case.low, case.high))
+
+
+def ruling(case: Case) -> str:
+    """Return how a case ended, and why."""
+    lead = "followed" if case.outcome is None else str(case.outcome)
+    told = said(case.message)
+    return f"{lead}: {told}" if told and told != lead else lead
+
+
+def shift(value: float | None, case: Case) -> str:
+    """Return a change in words: "+9.8 %", or a difference in the metric's unit."""
+    return NOTHING if value is None else visible(_shown(case).change(value))
+
+
+def _allowed(case: Case) -> str:
+    """Return the threshold in words."""
+    return NOTHING if case.threshold is None else visible(_shown(case).amount(case.threshold))
+
+
+def _shown(case: Case) -> Shown:
+    return Shown(case.scale, case.unit)
+
+
+def _named(case: Case) -> str:
+    name = "" if case.kind == "capture" else case.name
+    return said(f"{case.suite} {name}".strip())
+
+
+def _measured(case: Case) -> bool:
+    return case.candidate is not None or case.reference is not None
+
+
+def _finding(case: Case) -> Sequence[str]:
+    lead = "followed" if case.outcome is None else str(case.outcome)
+    return (said(case.name), case.severity, lead, said(case.message))
+
+
+def _value(value: float | None, case: Case) -> str:
+    return NOTHING if value is None else said(quantity(value, case.unit))

@@ -1,0 +1,1 @@
+"""Every night that was kept, and what was decided about it."""

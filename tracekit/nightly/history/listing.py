@@ -1,0 +1,228 @@
+"""Nights in a line each: how they ended, and the one change that says most of it."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from textwrap import shorten
+
+from tracekit.base.units import quantity, short_commit, stamp
+from tracekit.compare.accepted import Accepted
+from tracekit.compare.shown import Shown
+from tracekit.compare.spread import Interval
+from tracekit.nightly.gate.shift import middle
+from tracekit.nightly.history.night import Judged, Night, Outcome
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.store import Missed
+
+_DIGITS = 9  # of a commit or a digest
+_SEVERAL = 2
+_REASON = 120  # characters of a reason in a terminal
+_WHOLE = ("began", "night", "plan", "machine", "outcome", "change", "reason", "commit")
+_SHORT = ("night", "plan", "machine", "outcome", "change", "commit")
+_POINTS = ("began", "value", "reference", "change", "pairs", "outcome", "commit", "reason")
+_LONG = ("pairs", "reason")
+_SAYS_MOST = (Outcome.REGRESSION, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.OK)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A night in short.
+
+    Attributes:
+        id: The night's id.
+        plan: The plan's name.
+        machine: What the history calls the machine.
+        started: When it began, ISO 8601 in UTC.
+        outcome: How it ended; None where it has not.
+        reason: Why.
+        commit: The git commit of the folder that holds the plan.
+        partial: Whether captures are missing.
+        capture: The capture whose metric says most of the night; empty where none was judged.
+        metric: That metric.
+        change: Its change, beyond what was expected, on its own scale.
+        low: Lower end of the change's 95 % interval.
+        high: Its upper end.
+        words: The change in words.
+    """
+
+    id: str
+    plan: str
+    machine: str
+    started: str
+    outcome: Outcome | None
+    reason: str
+    commit: str
+    partial: bool
+    capture: str = ""
+    metric: str = ""
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What was accepted on a machine, and whether it holds still."""
+
+    machine: str
+    holds: bool
+    accepted: Accepted
+
+
+def line(night: Night) -> Line:
+    """Return a night in short."""
+    of_night = (
+        *(night.id, night.plan, night.machine, night.started, night.outcome, night.reason),
+        *(night.commit, night.partial),
+    )
+    found = max(_deciding(night), key=_says, default=None)
+    if found is None:
+        return Line(*of_night)
+    capture, judged = found
+    words = f"{capture} {judged.metric} {change_words(judged)}"
+    of_metric = (capture, judged.metric, judged.change, judged.low, judged.high)
+    return Line(*of_night, *of_metric, words)
+
+
+def change_words(judged: Judged) -> str:
+    """Return a metric's change with its interval, in words; empty where there is none."""
+    if judged.change is None:
+        return ""
+    interval = None
+    if judged.low is not None and judged.high is not None:
+        interval = Interval(judged.change, judged.low, judged.high)
+    return Shown(judged.scale, judged.unit).whole(judged.change, interval)
+
+
+def _deciding(night: Night) -> Iterator[tuple[str, Judged]]:
+    for entry in night.entries:
+        for judged in entry.judged:
+            if judged.gated and judged.outcome is not None and judged.change is not None:
+                yield entry.capture, judged
+
+
+def _says(found: tuple[str, Judged]) -> tuple[int, float]:
+    """Return how much a metric says: first by how it ended, then by how far it got worse."""
+    judged = found[1]
+    assert judged.outcome is not None
+    assert judged.change is not None
+    sign = {"lower": 1, "higher": -1, "neither": 0}[judged.better]
+    worse = sign * judged.change if sign else abs(judged.change)
+    return -_SAYS_MOST.index(judged.outcome), worse / (judged.threshold or 1)
+
+
+def missed_among(
+    missed: Iterable[Missed],
+    lines: Sequence[Line],
+    limit: int,
+    *,
+    plan: str | None,
+    machine: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> list[Missed]:
+    """Return the missed nights that belong beside nights of these conditions.
+
+    Where the limit cut nights off, those that were missed before them are cut off, too.
+    """
+    first = lines[0].started if len(lines) == limit else ""
+    begin = max(since.astimezone(UTC).isoformat() if since else "", first)
+    return [
+        one
+        for one in missed
+        if plan in {None, one.plan}
+        and machine in {None, one.machine}
+        and one.due >= begin
+        and (until is None or one.due < until.astimezone(UTC).isoformat())
+    ]
+
+
+def table_of(
+    lines: Sequence[Line], missed: Sequence[Missed], pinned: Collection[str], *, whole: bool
+) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Return columns and rows of nights, those that were missed among them, oldest first.
+
+    Not `whole` is for a terminal: the id says when a night began, plan and machine are told where
+    there are several, and the reason only where there is no change.
+    """
+    every = (*lines, *missed)
+    rows: list[tuple[str, dict[str, str]]] = []
+    for one in lines:
+        row = {
+            "began": stamp(one.started),
+            "night": one.id + (" (pinned)" if one.id in pinned else ""),
+            "outcome": f"{one.outcome or 'not ended'}{' (partial)' if one.partial else ''}",
+            "change": one.words,
+            "reason": one.reason,
+            "commit": short_commit(one.commit, _DIGITS),
+        }
+        rows.append((one.started, row | {"plan": one.plan, "machine": one.machine}))
+    for one in missed:
+        row = {"began": stamp(one.due), "outcome": "missed", "reason": one.reason}
+        rows.append((one.due, row | {"plan": one.plan, "machine": one.machine}))
+    found = [row for _, row in sorted(rows, key=lambda row: row[0])]
+    left_out = {
+        "plan": not whole and len({one.plan for one in every}) < _SEVERAL,
+        "machine": len({one.machine for one in every}) < _SEVERAL,
+    }
+    columns = [one for one in (_WHOLE if whole else _SHORT) if not left_out.get(one)]
+    if not whole:
+        found = [_shortened(row) for row in found]
+    return columns, [[row.get(one, "") for one in columns] for row in found]
+
+
+def _shortened(row: dict[str, str]) -> dict[str, str]:
+    change = row.get("change") or shorten(row["reason"], _REASON, placeholder=" …")
+    night = row.get("night") or row["began"]
+    return row | {"change": change, "night": night}
+
+
+def series_table(series: Series, *, whole: bool) -> tuple[str, Sequence[str], list[Sequence[str]]]:
+    """Return title, columns and rows of a metric over nights; not `whole` is for a terminal."""
+    shown = Shown(series.scale, series.unit)
+    title = f"{series.capture} {series.metric}, {series.better} is better"
+    title += f": {series.plan} on {series.machine}, work {series.work[:_DIGITS]}"
+    rows: list[Sequence[str]] = []
+    columns = _POINTS if whole else tuple(one for one in _POINTS if one not in _LONG)
+    for one in series.points:
+        change = ""
+        if one.change is not None:
+            known = one.low is not None and one.high is not None
+            interval = Interval(one.change, one.low or 0, one.high or 0) if known else None
+            change = shown.whole(one.change, interval)
+        row = {
+            "began": stamp(one.at),
+            "value": _value(one.value, series.unit),
+            "reference": _value(one.reference, series.unit),
+            "change": change,
+            "pairs": str(one.pairs),
+            "outcome": str(one.outcome or one.night_outcome or ""),
+            "commit": short_commit(one.commit, _DIGITS),
+            "reason": one.reason,
+        }
+        rows.append([row[name] for name in columns])
+    return title, columns, rows
+
+
+def held_on(machine: str, accepted: Sequence[Accepted]) -> list[Held]:
+    """Return what was accepted on a machine, oldest first; the last of a work holds."""
+    last = {(one.capture, one.work): number for number, one in enumerate(accepted)}
+    return [
+        Held(machine, last[one.capture, one.work] == number, one)
+        for number, one in enumerate(accepted)
+    ]
+
+
+def expected_words(night: Night, accepted: Accepted, metric: str) -> str:
+    """Return the change that is expected of a metric since a night was accepted, in words."""
+    entry = next(one for one in night.entries if one.capture == accepted.capture)
+    judged = next(one for one in entry.judged if one.metric == metric)
+    change = middle(accepted.changes[metric])
+    plain = math.expm1(change) if judged.scale == "ratio" else change
+    return f"{Shown(judged.scale, judged.unit).change(plain)} against the reference"
+
+
+def _value(value: float | None, unit: str) -> str:
+    return "" if value is None else quantity(value, unit)

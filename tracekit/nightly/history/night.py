@@ -1,0 +1,240 @@
+"""What a night found: the one document that the gate, the history and the trend page read.
+
+`night.json` in the night's folder is written anew after every pair, so that a night that was
+killed is known up to there. It is versioned by `FORMAT`. History of the format:
+
+    1   first
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from tracekit.base.recording import Overhead
+from tracekit.machine.state import State
+from tracekit.nightly.plan import Scale
+
+FORMAT = 1
+DOCUMENT = "night.json"
+
+Side = Literal["candidate", "reference"]
+Values = dict[str, tuple[float, ...]]
+
+
+class Outcome(StrEnum):
+    """How a night, a capture or a metric ended."""
+
+    OK = "ok"
+    REGRESSION = "regression"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+
+
+LEADS = {
+    Outcome.OK: "OK",
+    Outcome.REGRESSION: "Regression",
+    Outcome.FAILED: "Failed",
+    Outcome.INCONCLUSIVE: "Inconclusive",
+}
+"""How a sentence begins that tells an outcome."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Candidate and reference, measured in turns, or traced one after the other.
+
+    Attributes:
+        sitting: 1 for the first, 2 for the one that is to reproduce what the first found.
+        number: Its place in the sitting, from 1.
+        order: Whose turn it was, such as "abba": a the candidate, b the reference.
+        traced: Whether both were traced, so that metrics of traces are known, and times cost more.
+        candidate: The value of each of the candidate's turns, by metric; of a traced pair one.
+        reference: The same of the reference; empty where there is none.
+        before: What the machine was like before.
+        after: What it was like afterwards.
+        contaminated: Why the pair does not count; empty where it counts.
+        runs: The folders of traced runs, relative to the night's, candidate first.
+    """
+
+    sitting: int
+    number: int
+    order: str
+    traced: bool = False
+    candidate: Values = field(default_factory=dict[str, tuple[float, ...]])
+    reference: Values = field(default_factory=dict[str, tuple[float, ...]])
+    before: State | None = None
+    after: State | None = None
+    contaminated: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one metric in one night.
+
+    Attributes:
+        metric: Its name.
+        unit: Its unit.
+        better: Which direction is good news: lower, higher or neither.
+        scale: Whether the change is a ratio less one, or a difference in the metric's unit.
+        threshold: The least change for the worse that matters.
+        gated: Whether it decides; else it is followed only.
+        outcome: How it ended; None where it is followed only.
+        candidate: The median of the candidate's pairs that count; None without one.
+        reference: The same of the reference.
+        change: The candidate from the reference, beyond what was expected: the middle over pairs
+            of all sittings, as of `tracekit.nightly.gate.shift`; None where there was nothing to
+            compare with.
+        low: Lower end of its 95 % interval; None where there are too few pairs.
+        high: Its upper end.
+        expected: The change from the reference that is expected: 0 for the same work, else that
+            of the accepted baseline; None where there is neither.
+        baseline: The night whose change is expected; empty where none was accepted.
+        pairs: How many pairs count.
+        reproduced: Whether a second sitting found the same, False where one is needed still; None
+            where none was needed.
+        reason: Why it ended so, in a sentence.
+    """
+
+    metric: str
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    scale: Scale = "ratio"
+    threshold: float = 0.03
+    gated: bool = True
+    outcome: Outcome | None = None
+    candidate: float | None = None
+    reference: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    expected: float | None = None
+    baseline: str = ""
+    pairs: int = 0
+    reproduced: bool | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding of the candidate's traces: in how many of them, and what it says it costs.
+
+    Attributes:
+        rule: The rule's name.
+        message: What it says, in the first trace that has it.
+        severity: As the finding says.
+        traces: In how many of the candidate's traces it was found.
+        of: How many traces there were.
+        in_reference: In how many of the reference's traces it was found.
+        saving_per_token: What the finding says could be saved, in ns for each token; None where
+            it says nothing.
+        saving: The same, in ns for the steady window.
+    """
+
+    rule: str
+    message: str
+    severity: str
+    traces: int
+    of: int
+    in_reference: int = 0
+    saving_per_token: float | None = None
+    saving: float | None = None
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a side of a capture is: its work, whose code it is, and what runs it.
+
+    Attributes:
+        workload: The workload's name.
+        parameters: Values of its parameters.
+        python: The version of Python that ran it.
+        mlx: The version of MLX; empty without one.
+        tracekit: The version of tracekit.
+        commit: The git commit of its code; empty outside of a repository.
+        words: All this in short, as people say it: "revision 1a2b3c4", "paged, block_size 16".
+    """
+
+    workload: str
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    python: str = ""
+    mlx: str = ""
+    tracekit: str = ""
+    commit: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One capture of the plan in one night.
+
+    Attributes:
+        capture: Its name in the plan.
+        work: A digest of workload, parameters, reference, recorder and templates: nights whose
+            entries have the same name and digest are points of the same series.
+        candidate: What was measured.
+        reference: What it was measured against; None without one.
+        pairs: All pairs, those that do not count included.
+        judged: What became of each metric.
+        findings: What the candidate's traces have.
+        outcome: How it ended; the worst of its metrics and findings, None while it runs.
+        reason: Why, in a sentence.
+        overhead: What tracing cost: traced steps against untraced ones of this sitting.
+        parity: What was checked first, and how that ended, in a sentence.
+        backend: Where the work ran, as `Step.backend`.
+    """
+
+    capture: str
+    work: str
+    candidate: Described
+    reference: Described | None = None
+    pairs: tuple[Pair, ...] = ()
+    judged: tuple[Judged, ...] = ()
+    findings: tuple[Found, ...] = ()
+    outcome: Outcome | None = None
+    reason: str = ""
+    overhead: Overhead | None = None
+    parity: str = ""
+    backend: str = ""
+
+
+@dataclass(frozen=True)
+class Night:
+    """A night: what ran, on what, and how it ended.
+
+    Attributes:
+        id: What names it everywhere: its start in UTC and a few random letters.
+        plan: The plan's name.
+        digest: The plan's digest.
+        machine: What the history calls the machine; no host name unless a plan says so.
+        environment: Facts of the machine: `tracekit.machine.machine.describe`, and `os_build`,
+            `xcode_build`, `recorder`, `tracekit`.
+        started: ISO 8601 in UTC.
+        ended: The same; empty while it runs.
+        commit: The git commit of the folder that holds the plan.
+        entries: One for each capture that was begun.
+        outcome: The worst of its entries; None while it runs.
+        reason: Why, in a sentence.
+        partial: Whether captures are missing, as where the budget was spent.
+        folder: Where its files are; relative to the folder that holds the history, else whole.
+        warnings: What a reader must know.
+        kept: Whether it belongs to the plan's history; False of one that was to stay out of it,
+            which no later night may add.
+    """
+
+    id: str
+    plan: str
+    machine: str
+    started: str
+    digest: str = ""
+    environment: dict[str, Any] = field(default_factory=dict[str, Any])
+    ended: str = ""
+    commit: str = ""
+    entries: tuple[Entry, ...] = ()
+    outcome: Outcome | None = None
+    reason: str = ""
+    partial: bool = False
+    folder: str = ""
+    warnings: tuple[str, ...] = ()
+    kept: bool = True
+    format: int = field(default=FORMAT, kw_only=True)

@@ -1,0 +1,204 @@
+"""Change points: from which night on a series lies elsewhere, where no gate could have told.
+
+The series is cut into stretches so that what nights lie away from their stretch's median, summed
+up, and a penalty for each cut are least together. Sums of plain distances, not of squares, keep a
+single odd night from being two cuts. Source of the criterion, known as the Potts functional with
+absolute deviations: M. Storath and others, Jump-penalized least absolute values estimation of
+scalar or circle-valued signals, Information and Inference 6 (2017).
+
+The penalty and the rest were chosen by `bench/gate_simulation.py`.
+"""
+
+import heapq
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.nightly.gate.shift import shift
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.plan import Scale
+
+SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
+PENALTY = 5.0  # in deviations of a night
+_NORMAL_MAD = 1.4826  # a normal deviation over the median one
+_PLAUSIBLE = 2.0  # a cut elsewhere that costs as many deviations more is not ruled out
+_FLOOR = 0.5  # of the least change that matters: nights that are more alike than this do not count
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change that stayed.
+
+    Attributes:
+        index: The first night of the new stretch, as a place in the series, gaps included.
+        before: The median of the stretch before it.
+        after: The median of the stretch that begins here.
+        change: From one to the other: a ratio less one, or a difference.
+        low: Lower end of the 95 % interval of the change, the night being taken as known; None
+            where the stretches are too short for one.
+        high: Its upper end.
+        earliest: The first night at which the stretch may have begun.
+        latest: The last one.
+        of: Whether the values are the candidate's, or its changes from the reference.
+    """
+
+    index: int
+    before: float
+    after: float
+    change: float
+    low: float | None = None
+    high: float | None = None
+    earliest: int = 0
+    latest: int = 0
+    of: Literal["value", "change"] = "value"
+
+
+def steps_of(series: Series) -> tuple[Step, ...]:
+    """Find the steps of a series, oldest first, of half its threshold at least.
+
+    They are looked for in the changes from the reference where there is one, for what slows down
+    both sides alike is the machine's; then `before` and `after` are changes, as `Point.change`.
+    Else they are looked for in the values.
+    """
+    least = series.threshold / 2
+    if all(point.change is None for point in series.points):
+        return steps([point.value for point in series.points], scale=series.scale, least=least)
+    one = 1.0 if series.scale == "ratio" else 0.0
+    moved = [None if point.change is None else one + point.change for point in series.points]
+    found = steps(moved, scale=series.scale, least=least)
+    return tuple(
+        replace(step, before=step.before - one, after=step.after - one, of="change")
+        for step in found
+    )
+
+
+def steps(
+    values: Sequence[float | None], *, scale: Scale = "ratio", least: float = 0.015
+) -> tuple[Step, ...]:
+    """Find the steps in values of one night each, oldest first.
+
+    Args:
+        values: In the order of nights; None, a value that is no number, and one of which there is
+            no ratio where ratios are asked for, are gaps.
+        scale: Whether changes are ratios or differences.
+        least: The least change that is a step: a ratio less one, or a difference.
+
+    Raises:
+        ValueError: The least change is not above 0.
+    """
+    if not least > 0:
+        raise ValueError(f"The least change of a step lies above 0, and is not {least}.")
+    places = [place for place, one in enumerate(values) if _usable(one, scale)]
+    known = [float(one) for one in values if one is not None and _usable(one, scale)]
+    if len(known) < 2 * SHORTEST:
+        return ()
+    scaled = np.log(known) if scale == "ratio" else np.asarray(known, float)
+    limit = math.log1p(least) if scale == "ratio" else least
+    costs = _costs(scaled.tolist()) / _deviation(scaled, limit)
+    ends = _merged(scaled, _cut(costs), limit)
+    return tuple(
+        _step(scaled, costs, places, ends[at - 1 : at + 2], scale) for at in range(1, len(ends) - 1)
+    )
+
+
+def _usable(value: float | None, scale: Scale) -> bool:
+    return value is not None and math.isfinite(value) and (scale == "difference" or value > 0)
+
+
+def _deviation(values: Floats, limit: float) -> float:
+    """Return how far a night deviates, by how near ones differ, which a step hardly touches.
+
+    Nights up to three apart are taken, for next to each other they may be alike.
+    """
+    found = [_FLOOR * limit]
+    for lag in range(1, SHORTEST + 1):
+        apart = values[lag:] - values[:-lag]
+        middle = float(np.median(np.abs(apart - np.median(apart))))
+        found.append(_NORMAL_MAD * middle / math.sqrt(2))
+    return max(found)
+
+
+def _costs(values: Sequence[float]) -> Floats:
+    """Return what values lie away from their median, summed up, for each stretch [first, end)."""
+    costs = np.zeros((len(values) + 1, len(values) + 1))
+    for first in range(len(values)):
+        below: list[float] = []  # the lower half, negative: heaps have the least on top
+        above: list[float] = []
+        low = high = 0.0
+        for end, value in enumerate(values[first:], first + 1):
+            if len(below) > len(above):
+                moved = -heapq.heappushpop(below, -value)
+                heapq.heappush(above, moved)
+                low, high = low + value - moved, high + moved
+                costs[first, end] = max(high - low, 0.0)
+            else:
+                moved = heapq.heappushpop(above, value)
+                heapq.heappush(below, -moved)
+                low, high = low + moved, high + value - moved
+                costs[first, end] = max(high - low - below[0], 0.0)
+    return costs
+
+
+def _cut(costs: Floats) -> list[int]:
+    """Return the ends of the stretches that cost least together, 0 first."""
+    nights = len(costs) - 1
+    best = np.full(nights + 1, np.inf)
+    best[0] = -PENALTY
+    begun = [0] * (nights + 1)
+    for end in range(SHORTEST, nights + 1):
+        totals = best[: end - SHORTEST + 1] + costs[: end - SHORTEST + 1, end] + PENALTY
+        begun[end] = int(np.argmin(totals))
+        best[end] = totals[begun[end]]
+    ends = [nights]
+    while ends[0]:
+        ends.insert(0, begun[ends[0]])
+    return ends
+
+
+def _merged(values: Floats, ends: list[int], limit: float) -> list[int]:
+    """Join stretches until all neighbours are apart by the limit, the most alike ones first."""
+    ends = list(ends)
+    while len(ends) > 2:  # noqa: PLR2004  a single stretch has two ends
+        middles = [float(np.median(values[a:b])) for a, b in itertools.pairwise(ends)]
+        apart = [abs(after - before) for before, after in itertools.pairwise(middles)]
+        least = min(range(len(apart)), key=apart.__getitem__)
+        if apart[least] >= limit:
+            break
+        del ends[least + 1]
+    return ends
+
+
+def _step(
+    values: Floats, costs: Floats, places: Sequence[int], ends: Sequence[int], scale: Scale
+) -> Step:
+    """Make the step at the second of three ends."""
+    begin, at, end = ends
+    before, after = values[begin:at].tolist(), values[at:end].tolist()
+    old, new = statistics.median(before), statistics.median(after)
+    found = shift(after, before)
+    ratio = scale == "ratio"
+    plain, moved = (math.exp, math.expm1) if ratio else (float, float)
+    cuts = range(begin + 1, end)
+    dated = [
+        cut
+        for cut in cuts
+        if costs[begin, cut] + costs[cut, end] <= costs[begin, at] + costs[at, end] + _PLAUSIBLE
+    ]
+    return Step(
+        index=places[at],
+        before=plain(old),
+        after=plain(new),
+        change=moved(new - old),
+        low=moved(found.low) if found else None,
+        high=moved(found.high) if found else None,
+        earliest=places[min(dated)],
+        latest=places[max(dated)],
+    )

@@ -1,0 +1,150 @@
+"""A database that holds a history: its connections, and transactions that are whole or not."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy.exc import DBAPIError
+
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.nightly.history.store.place import place, shown
+from tracekit.nightly.history.store.refusals import told
+
+PATIENCE = 30.0  # s that a writer waits for another
+_WRITES = "tracekit_writes"
+# Any number does that nobody else takes: writers of a history wait for each other by it.
+_LOCK = 7_411_937_204_511
+_CONNECT_TIMEOUT = 10  # s
+
+
+@dataclass(frozen=True)
+class Database:
+    """A history's database.
+
+    Attributes:
+        engine: SQLAlchemy's engine.
+        url: Where it is.
+        patience: Seconds that a writer waits for another.
+    """
+
+    engine: Engine
+    url: URL
+    patience: float = PATIENCE
+
+    @property
+    def shown(self) -> str:
+        """What it is called in sentences."""
+        return shown(self.url)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """Give a connection to read with; raise a TracekitError where that fails."""
+        with self._transaction(writes=False) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection to write with, alone: all of it is kept at the end, or nothing."""
+        with self._transaction(writes=True) as connection:
+            if not self.is_sqlite:
+                patience = round(self.patience * 1000)
+                connection.execute(text(f"SET LOCAL lock_timeout = {patience}"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            yield connection
+
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Generator[Connection]:
+        try:
+            with (
+                self.engine.connect().execution_options(**{_WRITES: writes}) as connection,
+                connection.begin(),
+            ):
+                yield connection
+        except DBAPIError as error:
+            raise told(error, self.url) from error
+
+
+def database(url: str, *, create: bool, patience: float = PATIENCE) -> Database:
+    """Return the database at a URL; of SQLite, `create` makes its folder and file.
+
+    Raises:
+        UsageError: The URL names none.
+        RecordingError: There is none, or its folder cannot be made.
+        ToolError: The driver of PostgreSQL is not installed.
+    """
+    where = place(url)
+    if where.get_backend_name() == "sqlite":
+        return Database(_sqlite(where, create=create, patience=patience), where, patience)
+    try:
+        engine = create_engine(
+            where,
+            poolclass=NullPool,
+            connect_args={"connect_timeout": _CONNECT_TIMEOUT, "application_name": "tracekit"},
+        )
+    except ImportError as error:
+        raise ToolError(
+            "A history in PostgreSQL needs psycopg, which is not installed.",
+            hint="pip install 'tracekit[postgresql]'",
+        ) from error
+    return Database(engine, where, patience)
+
+
+def _sqlite(url: URL, *, create: bool, patience: float) -> Engine:
+    path = Path(str(url.database)).expanduser().absolute()
+    _require_file(path, create=create)
+
+    def connect() -> sqlite3.Connection:
+        # Transactions are begun below, for sqlite3 begins none before DDL, and no IMMEDIATE one.
+        mode = "rwc" if create else "rw"
+        return sqlite3.connect(
+            f"{path.as_uri()}?mode={mode}", uri=True, timeout=patience, isolation_level=None
+        )
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _require_file(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder, not a history.", hint="Name a file in it.")
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"The folder {path.parent} cannot be made: {error.strerror}.",
+                hint="Name a place for the history that you may write to.",
+            ) from error
+    elif not path.exists():
+        raise RecordingError(
+            f"There is no history at {path}.", hint="`tracekit nightly` makes it with its night."
+        )
+
+
+def _prepare(connection: Any, _: object) -> None:
+    for pragma in (
+        "foreign_keys = ON",
+        # A night that was acknowledged outlasts a power cut: on macOS fsync alone does not
+        # empty the drive's cache.
+        "synchronous = EXTRA",
+        "fullfsync = ON",
+        # Else REPLACE would remove rows past the triggers.
+        "recursive_triggers = ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

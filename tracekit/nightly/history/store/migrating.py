@@ -1,0 +1,88 @@
+"""A history's tables made, or brought to what this tracekit knows; refused where they are newer."""
+
+from pathlib import Path
+
+from alembic.command import upgrade
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, column, inspect, select, table
+
+from tracekit.base.errors import InputError
+from tracekit.nightly.history.store.database import Database
+from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def require_tables(database: Database, *, migrate: bool) -> None:
+    """See that the tables are those of this tracekit; make or change them where `migrate`.
+
+    Raises:
+        InputError: It is a database of something else, a newer tracekit's, or not whole; or an
+            older one's, which may not be changed.
+    """
+    with database.reading() as connection:
+        if _is_current(connection, database.shown):
+            return
+    if not migrate:
+        raise InputError(
+            f"{database.shown} holds no history of this tracekit's version yet.",
+            hint="The next `tracekit nightly` makes it, or brings it up to date.",
+        )
+    with database.writing() as connection:
+        if not _is_current(connection, database.shown):  # else another process was first
+            _upgrade(connection)
+
+
+def _is_current(connection: Connection, shown: str) -> bool:
+    """Tell whether all is as it must be; raise InputError where nothing can make it so."""
+    there = set(inspect(connection).get_table_names())
+    wanted = set(METADATA.tables)
+    version = _version(connection) if VERSION_TABLE in there else None
+    if version == VERSION:
+        missing = sorted(wanted - there)
+        if missing:
+            raise InputError(
+                f"{shown} is not whole: it has no table {', '.join(missing)}.",
+                hint="Take it back from a copy; `tracekit nightly` makes one where there is none.",
+            )
+        return True
+    if version is not None and version not in _known():
+        raise InputError(
+            f"{shown} was written by a newer tracekit: its tables have version {version}, "
+            f"and this one knows up to {VERSION}.",
+            hint="Update tracekit on this machine.",
+        )
+    if version is None:
+        _require_nothing_else(connection, there, wanted, shown)
+    return False
+
+
+def _require_nothing_else(
+    connection: Connection, there: set[str], wanted: set[str], shown: str
+) -> None:
+    ours = sorted(there & wanted)
+    if ours:
+        raise InputError(
+            f"{shown} is not whole: it has a table {ours[0]}, and no version of its tables.",
+            hint="Take it back from a copy, or name a new place for the history.",
+        )
+    if connection.dialect.name == "sqlite" and there - {VERSION_TABLE}:
+        raise InputError(
+            f"{shown} is a database of something else: it has a table {min(there)}.",
+            hint="Name another file; a history is made where there is none.",
+        )
+
+
+def _version(connection: Connection) -> str | None:
+    return connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
+
+
+def _known() -> set[str]:
+    return {one.revision for one in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
+
+
+def _upgrade(connection: Connection) -> None:
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    upgrade(config, "head")

@@ -1,0 +1,1 @@
+"""How a history's tables came to be; run by Alembic, from `tracekit.nightly.history.store.migrating`."""

@@ -1,0 +1,250 @@
+"""A history: nights are added to it, and nothing in it is ever changed."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy import Connection, insert, select
+
+from tracekit.base.errors import UsageError
+from tracekit.base.recording import now
+from tracekit.compare.accepted import Accepted
+from tracekit.nightly.history.night import Night, Outcome
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.store.acceptance import Refused, acceptances_of
+from tracekit.nightly.history.store.appending import append
+from tracekit.nightly.history.store.asking import (
+    Time,
+    Value,
+    Wanted,
+    documents,
+    ended_nights,
+    judgements,
+    values,
+)
+from tracekit.nightly.history.store.database import PATIENCE, Database, database
+from tracekit.nightly.history.store.decisions import (
+    Missed,
+    add_accepted,
+    add_missed,
+    all_accepted,
+    all_missed,
+    all_pinned,
+)
+from tracekit.nightly.history.store.document import cut_short, decoded, night_in
+from tracekit.nightly.history.store.migrating import require_tables
+from tracekit.nightly.history.store.naming import night_id
+from tracekit.nightly.history.store.points import series_of
+from tracekit.nightly.history.store.rows import moment, plain
+from tracekit.nightly.history.store.schema import NIGHTS, PINS
+
+
+@dataclass(frozen=True)
+class Store:
+    """A history in a database; whatever fails is told as a TracekitError, and undone whole."""
+
+    database: Database
+
+    @classmethod
+    @contextmanager
+    def open(cls, url: str, *, migrate: bool = True, patience: float = PATIENCE) -> Generator[Self]:
+        """Open the history at a URL, or in a file of SQLite.
+
+        Args:
+            url: Its URL, or a path.
+            migrate: Whether to make it where there is none, and its tables where they are older.
+            patience: Seconds that a writer waits for another.
+
+        Raises:
+            UsageError: The URL names no database that can hold one.
+            RecordingError: It cannot be reached, read or written.
+            InputError: It is something else, damaged, or a newer tracekit's.
+        """
+        opened = database(url, create=migrate, patience=patience)
+        try:
+            require_tables(opened, migrate=migrate)
+            yield cls(opened)
+        finally:
+            opened.engine.dispose()
+
+    def append(self, night: Night) -> bool:
+        """Add a night, whole or not at all; return False where the very same is there already.
+
+        Raises:
+            InputError: There is another one of its id, or it cannot be kept as a document.
+        """
+        with self.database.writing() as connection:
+            return append(connection, night)
+
+    def recover(self, folder: Path) -> Night | None:
+        """Add what a folder's night.json holds, as partial where the night was cut short.
+
+        Nobody else may be writing it. Returns the night, or None where there is no document, the
+        night was not to be kept, or the history has one of its id already.
+        """
+        found = night_in(folder)
+        if found is None or not found.kept:
+            return None
+        with self.database.writing() as connection:
+            if connection.scalar(select(NIGHTS.c.id).where(NIGHTS.c.id == found.id)) is not None:
+                return None
+            night = cut_short(found)
+            append(connection, night)
+            return night
+
+    def nights(
+        self,
+        *,
+        plan: str | None = None,
+        machine: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        outcome: Outcome | None = None,
+        limit: int | None = None,
+    ) -> list[Night]:
+        """Return nights, oldest first; of more than `limit`, the last ones."""
+        wanted = Wanted(plan, machine, since=since, until=until, outcome=outcome)
+        with self.database.reading() as connection:
+            found = documents(connection, wanted, limit)
+        return [decoded(document, name) for name, document in found]
+
+    def night(self, name: str) -> Night:
+        """Return the night of an id, of the beginning of one, of a folder, or the `latest`.
+
+        Raises:
+            UsageError: There is none, or more than one.
+        """
+        with self.database.reading() as connection:
+            return _night(connection, name)
+
+    def series(
+        self,
+        *,
+        plan: str | None = None,
+        machine: str | None = None,
+        capture: str | None = None,
+        metric: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+    ) -> list[Series]:
+        """Return the series of what was judged, each oldest night first."""
+        wanted = Wanted(plan, machine, capture, metric, since, until)
+        with self.database.reading() as connection:
+            return series_of(ended_nights(connection, wanted), judgements(connection, wanted))
+
+    def samples(
+        self,
+        *,
+        plan: str | None = None,
+        machine: str | None = None,
+        capture: str | None = None,
+        metric: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+    ) -> Iterator[Value]:
+        """Yield every value of every turn, those of pairs that do not count included."""
+        wanted = Wanted(plan, machine, capture, metric, since, until)
+        with self.database.reading() as connection:
+            yield from values(connection, wanted)
+
+    def accept(
+        self,
+        night: str,
+        captures: Sequence[str],
+        reason: str,
+        at: str | None = None,
+        *,
+        others: Sequence[str] = (),
+    ) -> tuple[list[Accepted], list[Refused]]:
+        """Expect from now on what a night found, and others with it: see `acceptances_of`.
+
+        Returns:
+            What is expected now, and captures that could not be accepted.
+
+        Raises:
+            UsageError: There is no reason, or what is named cannot be accepted.
+        """
+        at = moment(at or now())
+        with self.database.writing() as connection:
+            nights = [_night(connection, one) for one in (night, *others)]
+            accepted, refused = acceptances_of(nights, captures, reason, at)
+            add_accepted(connection, nights[0].machine, accepted)
+        return accepted, refused
+
+    def accepted(self, machine: str, capture: str, work: str) -> Accepted | None:
+        """Return what is expected of a capture; None where nothing was accepted."""
+        with self.database.reading() as connection:
+            found = all_accepted(connection, machine=machine, capture=capture, work=work)
+        return found[-1] if found else None
+
+    def acceptances(self, machine: str | None = None) -> list[Accepted]:
+        """Return all that was ever accepted, oldest first; a machine's last of a capture holds."""
+        of = {} if machine is None else {"machine": machine}
+        with self.database.reading() as connection:
+            return all_accepted(connection, **of)
+
+    def machines(self) -> list[str]:
+        """Return what the machines are called that nights ran on."""
+        with self.database.reading() as connection:
+            return sorted(connection.scalars(select(NIGHTS.c.machine).distinct()))
+
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all nights."""
+        with self.database.reading() as connection:
+            return frozenset(connection.scalars(select(NIGHTS.c.id)))
+
+    def pin(self, name: str, reason: str, *, at: str | None = None) -> str:
+        """Keep a night or a folder of runs from being pruned; return what is pinned."""
+        return self._pin(name, reason, at, pinned=True)
+
+    def unpin(self, name: str, reason: str = "", *, at: str | None = None) -> str:
+        """Let a night or a folder be pruned again; return what is not pinned any more."""
+        return self._pin(name, reason, at, pinned=False)
+
+    def pinned(self) -> frozenset[str]:
+        """Return what is pinned: ids of nights, and whole paths of folders."""
+        with self.database.reading() as connection:
+            return all_pinned(connection)
+
+    def missed(self, plan: str, machine: str, due: str, reason: str) -> bool:
+        """Record a night that was due and did not run; False where that is known already."""
+        night = Missed(plain(plan), plain(machine), moment(due), plain(reason))
+        with self.database.writing() as connection:
+            return add_missed(connection, night)
+
+    def missed_nights(self) -> list[Missed]:
+        """Return the nights that did not run, oldest first."""
+        with self.database.reading() as connection:
+            return all_missed(connection)
+
+    def _pin(self, name: str, reason: str, at: str | None, *, pinned: bool) -> str:
+        if pinned and not reason.strip():
+            raise UsageError("A pin needs a reason.", hint="Say why: --reason TEXT")
+        with self.database.writing() as connection:
+            found = night_id(connection, name)
+            if found is None:
+                folder = Path(name).expanduser().resolve()
+                if not folder.is_dir():
+                    raise _unknown(name)
+                found = str(folder)
+            if not pinned and found not in all_pinned(connection):
+                raise UsageError(f"{found} is not pinned.", hint="Nothing is different now.")
+            row = {"name": found, "pinned": pinned, "at": moment(at or now())}
+            connection.execute(insert(PINS), {**row, "reason": plain(reason.strip())})
+        return found
+
+
+def _night(connection: Connection, name: str) -> Night:
+    found = night_id(connection, name)
+    if found is None:
+        raise _unknown(name)
+    document = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == found))
+    return decoded(str(document), found)
+
+
+def _unknown(name: str) -> UsageError:
+    return UsageError(
+        f"The history has no night {name!r}.", hint="`tracekit history` lists the nights it has."
+    )

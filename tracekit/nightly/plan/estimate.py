@@ -1,0 +1,101 @@
+"""How long a night takes, by what its plan says and, where they are known, by earlier nights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracekit.nightly.plan.plan import Capture, NightPlan
+
+START = 5.0
+"""Seconds allowed for a process to start and warm up."""
+TRACE = 30.0
+"""Seconds allowed for a trace besides its time limit: start, saving, export, analysis."""
+_TURNS = 4  # of a pair
+_TURNS_ALONE = 2  # of a pair without a reference
+
+
+@dataclass(frozen=True)
+class Timed:
+    """How long one capture takes.
+
+    Attributes:
+        capture: Its name.
+        seconds: How long it takes if nothing has to be repeated.
+        most: How long with a second sitting, and all the repeats that the plan allows.
+        learned: Whether `seconds` is what earlier nights took.
+    """
+
+    capture: str
+    seconds: float
+    most: float
+    learned: bool = False
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long a night takes.
+
+    Attributes:
+        captures: How long each of its captures takes.
+        seconds: How long all take if nothing has to be repeated.
+        most: How long with every second sitting and every repeat.
+        budget: When the night is stopped.
+        assumptions: What the numbers presume, a sentence each.
+    """
+
+    captures: tuple[Timed, ...]
+    seconds: float
+    most: float
+    budget: float
+    assumptions: tuple[str, ...]
+
+
+def estimate(plan: NightPlan, measured: Mapping[str, float] | None = None) -> Estimate:
+    """Estimate how long a night takes.
+
+    Args:
+        plan: The night's plan.
+        measured: Seconds that captures took in earlier nights, by name, with one sitting.
+    """
+    known = measured or {}
+    captures = tuple(_timed(one, plan.retries, known.get(one.name)) for one in plan.captures)
+    return Estimate(
+        captures=captures,
+        seconds=sum(one.seconds for one in captures),
+        most=sum(one.most for one in captures),
+        budget=plan.budget,
+        assumptions=tuple(_assumptions(plan, captures)),
+    )
+
+
+def _timed(capture: Capture, retries: int, measured: float | None) -> Timed:
+    sides = 2 if capture.reference else 1
+    turns = _TURNS if capture.reference else _TURNS_ALONE
+    pair = sides * START + turns * capture.turn
+    planned = capture.pairs * pair + capture.traced * sides * (capture.time_limit + TRACE)
+    sitting = planned if measured is None else measured
+    decides = bool(capture.fail_on) or any(one.gate for one in capture.metrics)
+    sittings = 2 if decides else 1
+    most = sittings * (sitting + retries * pair)
+    return Timed(capture.name, sitting, most, learned=measured is not None)
+
+
+def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:
+    told: list[str] = []
+    if not all(one.learned for one in captures):
+        told.append(
+            f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for "
+            "each trace besides its time limit."
+        )
+        told.append(
+            "Parity, checks and the setup of a revision come on top: how long they take is not "
+            "known before they ran."
+        )
+    if any(one.learned for one in captures):
+        names = ", ".join(one.capture for one in captures if one.learned)
+        told.append(f"As long as in earlier nights: {names}.")
+    if sum(one.most for one in captures) > plan.budget:
+        told.append(
+            "With all repeats the night would outlast its budget: it would be stopped, and kept "
+            "as partial."
+        )
+    return told

@@ -1,0 +1,82 @@
+"""A plan to begin with: it says what is usual, and in comments what else there is."""
+
+from pathlib import Path
+from typing import TextIO
+
+from tracekit.base.errors import RecordingError, UsageError
+from tracekit.base.outputs import require_apart
+from tracekit.nightly.plan.document import OWN, SHARED, has_plan
+
+STARTER = """\
+# What `tracekit nightly` measures. Every key: docs/reference/night-plan.md
+# `tracekit nightly --dry-run` says what would run, and how long it takes.
+
+[nightly]
+budget = "2h"              # a night that takes longer is stopped, and kept as partial
+# output = "bench/nights"  # a folder for each night
+# history = "sqlite:///bench/nights/history.db"
+
+# What holds for every capture that does not say otherwise.
+[nightly.defaults]
+pairs = 10                 # of processes, candidate and reference, measured in turns
+turn = "300ms"
+traced = 1                 # captures of each side that are traced besides
+
+[[nightly.capture]]
+name = "decode"
+workload = "paged"         # `tracekit workloads` lists them
+parameters = { batch = 16 }
+# checks = [["python", "-m", "pytest", "-q", "tests/parity"]]
+# fail-on = ["pipeline-churn"]
+
+# What it is measured against, in the same sitting: a revision, another interpreter, or other work.
+[nightly.capture.reference]
+revision = "main"          # better a tag that stays
+# setup = ["uv", "sync"]   # makes the environment of the revision's worktree
+# python = ".venv/bin/python"
+# workload = "sdpa"
+
+# What decides: 0.03 is 3 % for the worse. Without this table step_p50 does.
+[nightly.capture.metrics]
+tokens_per_second = 0.03
+step_p99 = { threshold = 0.10, gate = false }
+"""
+
+
+def write_starter(file: Path = Path(OWN)) -> Path:
+    """Write a plan to begin with, and return its file.
+
+    Raises:
+        UsageError: There is a plan already, for nothing is written over; or no folder to write to.
+        RecordingError: It cannot be written.
+    """
+    shared = file.parent / SHARED
+    if file.name == SHARED or has_plan(shared):
+        raise UsageError(
+            f"{shared} has a plan, or is for others as well: a new one is a file of its own.",
+            hint=f"`tracekit nightly --init {OWN}` writes it where there is none.",
+        )
+    require_apart([file])
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            _write(stream, file)
+    except FileExistsError:
+        raise UsageError(f"{file} is there already.", hint="Nothing was written over.") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"There is no folder {file.parent}.", hint="Make it first.") from None
+    except OSError as error:
+        raise RecordingError(
+            f"{file} cannot be written: {error.strerror}.",
+            hint="Make room, or name another place that you may write to.",
+        ) from error
+    return file
+
+
+def _write(stream: TextIO, file: Path) -> None:
+    """Write the plan; leave no part of it where that fails."""
+    try:
+        stream.write(STARTER)
+        stream.flush()
+    except BaseException:
+        file.unlink()
+        raise

@@ -1,0 +1,178 @@
+"""Room made: what goes is removed run by run, and what came of it is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracekit.base.errors import RecordingError, TracekitError, UsageError
+from tracekit.nightly.pruning.decide import Decision, Limits, Removal, decide
+from tracekit.nightly.pruning.found import RunSeen, roots, runs_below
+from tracekit.nightly.pruning.protection import Protection
+from tracekit.nightly.pruning.remove import finish, left_over, remove
+from tracekit.record.guardian.sizes import size
+from tracekit.record.recorder import Progress, quiet
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What was removed of a run, or would be; sizes in bytes.
+
+    Attributes:
+        run: The run's folder.
+        what: bundle or exports.
+        freed: How much less it holds now; where exports went, their kept tables count against.
+        why: old, or room.
+    """
+
+    run: Path
+    what: str
+    freed: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Stays:
+    """What stayed, and why."""
+
+    path: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What became of folders.
+
+    Attributes:
+        before: What they held, in bytes.
+        after: What they hold now, or would.
+        removed: What went.
+        kept: Runs that have something to remove and stayed.
+        stayed: Files that stayed, of runs that were pruned.
+        failed: What could not be done, in words.
+        missing: How many bytes more than allowed are left; 0 where nothing is.
+        dry: Whether nothing was touched.
+    """
+
+    before: int
+    after: int
+    removed: tuple[Removed, ...] = ()
+    kept: tuple[Stays, ...] = ()
+    stayed: tuple[Stays, ...] = ()
+    failed: tuple[str, ...] = ()
+    missing: int = 0
+    dry: bool = False
+
+    @property
+    def freed(self) -> int:
+        """How many bytes there are less."""
+        return self.before - self.after
+
+
+def prune(
+    folders: Sequence[Path],
+    limits: Limits,
+    protection: Protection | None = None,
+    progress: Progress = quiet,
+    *,
+    dry: bool = False,
+    now: datetime | None = None,
+) -> Pruned:
+    """Remove what is too old or too much: bundles first, then the XML of exports.
+
+    Results, pages, kept tables, journals and nights' documents always stay. Of several folders
+    the limits hold for all together. What cannot be removed is told, and the others go on.
+
+    Args:
+        folders: Folders of runs and of nights.
+        limits: What may stay.
+        protection: What must stay; None for nothing.
+        progress: What hears what goes on.
+        dry: Whether to tell only; how much the kept tables of exports will take is not known
+            then, and counts as nothing.
+        now: The time; None for this moment.
+
+    Raises:
+        UsageError: There is no limit at all.
+        RecordingError: A folder is none.
+    """
+    if limits.keep is None and limits.most is None:
+        raise UsageError(
+            "Nothing says what may stay.", hint="Add --keep 30d, --max-size 50GB, or both."
+        )
+    for folder in folders:
+        if not folder.is_dir():
+            raise RecordingError(f"{folder} is no folder.", hint="Name one with runs or nights.")
+    where, moment = roots(folders), now or datetime.now(UTC)
+    progress("looking at the runs")
+    runs = [run for root in where for run in runs_below(root, moment)]
+    reason = (protection or Protection()).reason
+    decision = decide(runs, limits, moment, reason)
+    before = size(where)
+    work = _Work(before, limits.most, progress, dry=dry)
+    work.finish(runs)
+    work.carry_out(decision)
+    after = work.total if dry else size(where)
+    return Pruned(
+        before=before,
+        after=after,
+        removed=tuple(work.removed),
+        kept=tuple(
+            Stays(run.folder, decision.kept[run.folder]) for run in runs if _kept(run, decision)
+        ),
+        stayed=tuple(work.stayed),
+        failed=tuple(work.failed),
+        missing=0 if limits.most is None else max(0, after - limits.most),
+        dry=dry,
+    )
+
+
+class _Work:
+    """What has been done so far, and how much is left."""
+
+    def __init__(self, total: int, most: int | None, progress: Progress, *, dry: bool) -> None:
+        self.total = total
+        self.removed: list[Removed] = []
+        self.stayed: list[Stays] = []
+        self.failed: list[str] = []
+        self._most = most
+        self._progress = progress
+        self._dry = dry
+
+    def finish(self, runs: Sequence[RunSeen]) -> None:
+        """Remove what an interrupted pruning left."""
+        for run in runs:
+            left = size(left_over(run))
+            if left and not self._dry:
+                try:
+                    finish(run)
+                except TracekitError as error:
+                    self.failed.append(error.message)
+            self.total -= left
+
+    def carry_out(self, decision: Decision) -> None:
+        """Remove what is old, then what is too much."""
+        for one in decision.old:
+            self._remove(one)
+        for one in decision.spare:
+            if self._most is None or self.total <= self._most:
+                return
+            self._remove(one)
+
+    def _remove(self, one: Removal) -> None:
+        freed = one.part.size
+        if not self._dry:
+            self._progress(f"pruning {one.run.folder.name}")
+            before = size([one.run.folder])
+            try:
+                self.stayed += [Stays(path, why) for path, why in remove(one).items()]
+            except TracekitError as error:
+                self.failed.append(error.message)
+            freed = before - size([one.run.folder])
+        self.total -= freed
+        if freed:
+            self.removed.append(Removed(one.run.folder, one.part.kind, freed, one.why))
+
+
+def _kept(run: RunSeen, decision: Decision) -> bool:
+    return run.folder in decision.kept and bool(run.parts or run.only or run.busy)

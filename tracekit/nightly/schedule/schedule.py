@@ -1,0 +1,201 @@
+"""Nights that come by themselves: installed, looked at, and taken away again."""
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Literal
+
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.nightly.history.course import Course, last_course
+from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.schedule import cron, due
+from tracekit.nightly.schedule.cron import Cron
+from tracekit.nightly.schedule.job import Job, job_of
+from tracekit.nightly.schedule.launchd import Launchd
+from tracekit.nightly.schedule.only_one import runs_in
+from tracekit.nightly.schedule.rehearsal import rehearse
+from tracekit.nightly.schedule.scheduler import Installed, Scheduler, Standing
+from tracekit.nightly.schedule.systemd import Systemd
+
+Method = Literal["auto", "launchd", "systemd", "cron"]
+_PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What was installed, or would be.
+
+    Attributes:
+        method: launchd, systemd or cron.
+        job: What it runs.
+        files: The files that make it do so.
+        line: The line for a crontab; empty with other schedulers.
+        next: When the next night is due, in UTC.
+        warnings: What is to be known.
+    """
+
+    method: str
+    job: Job
+    files: dict[Path, bytes]
+    line: str
+    next: datetime
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """What is known of a plan's schedule.
+
+    Attributes:
+        installed: What schedulers were given; empty where none was.
+        standing: What each of them says, in the same order.
+        next: When the next night is due, in UTC; None where nothing is installed.
+        last: The night that began last; None without one.
+        running: Whether a night runs now.
+        missed: Due times that passed without a night since the last one, in UTC.
+    """
+
+    installed: tuple[Installed, ...]
+    standing: tuple[Standing, ...]
+    next: datetime | None
+    last: Course | None
+    running: bool
+    missed: tuple[datetime, ...]
+
+
+def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
+    """Say what `install` would do, and do nothing; raise as it does."""
+    scheduler, warnings = _chosen(method)
+    job = job_of(plan, at)
+    line = cron.line(job) if scheduler.name == "cron" else ""
+    after = due.next_due(at, datetime.now(UTC))
+    return Installation(scheduler.name, job, scheduler.files(job), line, after, warnings)
+
+
+def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
+    """Let a plan's nights begin at `at` of every day, in the place of what was installed.
+
+    `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron.
+
+    Raises:
+        UsageError: A path cannot be told to a scheduler.
+        ToolError: The scheduler is not here or refuses, the command line does not work in a bare
+            environment, or a night runs now; what was installed before still is.
+        RecordingError: A file cannot be written.
+    """
+    one = preview(plan, at, method)
+    _require_quiet(one.job.log.parent)
+    try:
+        one.job.log.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(
+            f"The folder {one.job.log.parent} cannot be made: {error.strerror}.",
+            hint="Let `output` of the plan name a folder that you may write to.",
+        ) from error
+    rehearse(one.job)
+    warnings = list(one.warnings)
+    for scheduler in _all():
+        if scheduler.name == one.method:
+            warnings += scheduler.install(one.job)
+        elif scheduler.name != "cron":
+            warnings += _removed(scheduler, one.job.plan)
+    return Installation(one.method, one.job, one.files, one.line, one.next, tuple(warnings))
+
+
+def uninstall(file: Path) -> tuple[tuple[Installed, ...], tuple[str, ...]]:
+    """Take away whatever starts the nights of a plan's file, which need not exist any more.
+
+    Returns:
+        What was installed, and what is to be known.
+
+    Raises:
+        ToolError: A night runs now, or the scheduler does not let go of it.
+    """
+    found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(file.absolute())]
+    for _, one in found:
+        if one.log is not None:
+            _require_quiet(one.log.parent)
+    warnings = [warning for scheduler, one in found for warning in scheduler.remove(one)]
+    return tuple(one for _, one in found), tuple(warnings)
+
+
+def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
+    """Tell what is known of a plan's schedule, and of its nights."""
+    now = now or datetime.now(UTC)
+    found = [(scheduler, one) for scheduler in _all() for one in scheduler.find(_file(plan))]
+    installed = tuple(one for _, one in found)
+    last, running = last_course(plan.output, plan.name), runs_in(plan.output)
+    overdue: list[datetime] = []
+    if installed:
+        at, since = installed[0].at, _since(installed[0])
+        overdue = due.unserved(at, last and last.began, now - _PATIENCE, since=since)
+    return Scheduled(
+        installed=installed,
+        standing=tuple(scheduler.standing(one) for scheduler, one in found),
+        next=due.next_due(installed[0].at, now) if installed else None,
+        last=last,
+        running=running,
+        missed=tuple(overdue[:-1] if running else overdue),
+    )
+
+
+def missed(
+    plan: NightPlan, last_started: datetime | None, now: datetime, at: time | None = None
+) -> list[datetime]:
+    """Return the due times that passed without a night, where one begins `now`; in UTC.
+
+    Nothing where no schedule is installed, and nothing of before it was. `at` takes the place of
+    the time that is installed; then only `last_started` says since when to count.
+    """
+    if at is not None:
+        return due.passed(at, last_started, now)
+    installed = [one for scheduler in _all() for one in scheduler.find(_file(plan))]
+    if not installed:
+        return []
+    return due.passed(installed[0].at, last_started, now, since=_since(installed[0]))
+
+
+def _file(plan: NightPlan) -> Path:
+    return plan.file.absolute()
+
+
+def _all() -> tuple[Scheduler, ...]:
+    return (Launchd(), Systemd(), Cron())
+
+
+def _chosen(method: Method) -> tuple[Scheduler, tuple[str, ...]]:
+    schedulers = {one.name: one for one in _all()}
+    if method != "auto":
+        if lacking := schedulers[method].lacks():
+            raise ToolError(
+                f"{method} cannot be used here: {lacking}.",
+                hint="--method cron prints a line for a crontab.",
+            )
+        return schedulers[method], ()
+    first = schedulers["launchd" if sys.platform == "darwin" else "systemd"]
+    lacking = first.lacks()
+    if not lacking:
+        return first, ()
+    return schedulers["cron"], (f"{first.name} cannot be used here: {lacking}.",)
+
+
+def _removed(scheduler: Scheduler, plan: Path) -> list[str]:
+    return [warning for one in scheduler.find(plan) for warning in scheduler.remove(one)]
+
+
+def _require_quiet(output: Path) -> None:
+    """Raise ToolError while a night runs: a scheduler would stop it."""
+    if runs_in(output):
+        raise ToolError(
+            f"A night runs now, in {output}; its scheduler would stop it.",
+            hint="Wait for its end. `tracekit nightly status` tells.",
+        )
+
+
+def _since(one: Installed) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(one.since)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

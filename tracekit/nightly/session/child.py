@@ -1,0 +1,223 @@
+"""A side's process while it lives: greeted, asked, waited for."""
+
+import logging
+import os
+import selectors
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+
+from tracekit.base.errors import InputError, ToolError, UsageError
+from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.program import ending, last_words
+from tracekit.workload.turns import PROTOCOL, Answer, Request, answer_of, line_of
+from tracekit.workload.turns.protocol import (
+    Canary,
+    Finish,
+    Finished,
+    Hello,
+    Prepare,
+    Ready,
+    Turn,
+    Turned,
+)
+
+log = logging.getLogger(__name__)
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 28  # bytes of one answer
+_SECOND = 1e9
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds to wait.
+
+    Attributes:
+        hello: For a child's first words.
+        ready: For a workload to be prepared and warm.
+        canary: For the canary's work.
+        turn: For a turn, beyond ten times what it should take.
+        finish: For a workload's last words, and then for its end.
+        leave: For a child to end when nobody asks it any more, and again when it was told to.
+    """
+
+    hello: float = 60.0
+    ready: float = 900.0
+    canary: float = 60.0
+    turn: float = 60.0
+    finish: float = 60.0
+    leave: float = 2.0
+
+
+PATIENCE = Patience()
+
+
+@dataclass
+class Child:
+    """A process of a side.
+
+    Attributes:
+        name: What messages call it, such as "the candidate of paged".
+        process: The process; its whole session is ours.
+        log: What it says on standard error.
+        since: Where in the log that begins.
+        deadline: When the night's time is spent, in monotonic seconds; None for never.
+        patience: How long to wait for what.
+        started: The processes that it was seen to have started, in sessions of their own too.
+    """
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    since: int
+    deadline: float | None = None
+    patience: Patience = PATIENCE
+    hello: Hello = field(default_factory=lambda: Hello(0))
+    ready: Ready = field(default_factory=lambda: Ready(""))
+    started: set[psutil.Process] = field(default_factory=set[psutil.Process])
+    _rest: bytes = b""
+
+    def greet(self, python: Path) -> Hello:
+        """Wait for its first words.
+
+        Raises:
+            ToolError: It has no tracekit, one without turns, or one of another protocol.
+        """
+        try:
+            self.hello = _given(self._answer(self.patience.hello).hello)
+        except ToolError:
+            if self.process.poll() is None:
+                raise
+            said = last_words(self.log, self.since)
+            if "No module named" in said and "tracekit" in said.rpartition("No module named")[2]:
+                raise _without_turns(self.name, python) from None
+            raise
+        if self.hello.protocol != PROTOCOL:
+            raise _other_protocol(self.name, python, self.hello)
+        return self.hello
+
+    def prepare(self, asked: Prepare) -> Ready:
+        """Let it prepare its workload and warm it up."""
+        self.ready = _given(self.ask(Request(prepare=asked), self.patience.ready).ready)
+        for warning in self.ready.warnings:
+            log.warning("%s: %s", self.name, warning)
+        return self.ready
+
+    def turn(self, asked: Turn) -> Turned:
+        """Let it step for a while."""
+        steps = 10 * (asked.least + 2) * self.ready.last / _SECOND
+        limit = self.patience.turn + 10 * (asked.seconds + asked.wake) + steps
+        return _given(self.ask(Request(turn=asked), limit).turn)
+
+    def sing(self, asked: Canary) -> int:
+        """Let it do fixed work, and return how long that took, in ns."""
+        return _given(self.ask(Request(canary=asked), self.patience.canary).canary).nanoseconds
+
+    def finish(self) -> Finished:
+        """Let it end its work, and wait for its end."""
+        self.look()
+        finished = _given(self.ask(Request(finish=Finish()), self.patience.finish).finished)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(self.patience.finish)
+        return finished
+
+    def look(self) -> None:
+        """Note what it has started; once it has ended nobody can tell whose that was."""
+        with suppress(psutil.Error):
+            self.started |= set(psutil.Process(self.process.pid).children(recursive=True))
+
+    def ask(self, request: Request, limit: float) -> Answer:
+        """Ask it something and wait for the answer, for `limit` seconds.
+
+        Raises:
+            ToolError: It failed, ended, or did not answer in time.
+            UsageError: What it was asked for cannot be done, as the plan is wrong.
+            BudgetSpentError: The night's time is spent.
+        """
+        assert self.process.stdin is not None
+        with suppress(OSError):  # one that has ended is told by its missing answer
+            self.process.stdin.write(line_of(request))
+            self.process.stdin.flush()
+        return self._answer(limit)
+
+    def _answer(self, limit: float) -> Answer:
+        end = time.monotonic() + limit
+        until = end if self.deadline is None else min(end, self.deadline)
+        line = self._line(until)
+        if line is None:
+            if until != end:
+                raise BudgetSpentError(f"The night's time was spent while {self.name} worked.")
+            raise ToolError(
+                f"{self._capital} did not answer within {limit:.0f} s and was ended."
+                f"{last_words(self.log, self.since)}"
+            )
+        try:
+            answer = answer_of(line)
+        except InputError as error:
+            raise ToolError(f"{self._capital} said what is no answer: {error.message}") from error
+        if answer.failed is not None:
+            kind = UsageError if answer.failed.exit_code == UsageError.exit_code else ToolError
+            raise kind(f"{self._capital}: {answer.failed.message}", hint=answer.failed.hint)
+        return answer
+
+    def _line(self, until: float) -> bytes | None:
+        """Return its next line; None where there is none in time.
+
+        Raises:
+            ToolError: It ended.
+        """
+        assert self.process.stdout is not None
+        handle = self.process.stdout.fileno()
+        parts = [self._rest]
+        with selectors.DefaultSelector() as selector:
+            selector.register(handle, selectors.EVENT_READ)
+            while b"\n" not in parts[-1]:
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    self._rest = b"".join(parts)
+                    return None
+                parts.append(os.read(handle, _CHUNK))
+                if not parts[-1] or len(parts) * _CHUNK > _LONGEST:
+                    raise self._gone()
+        line, _, self._rest = b"".join(parts).partition(b"\n")
+        return line
+
+    def _gone(self) -> ToolError:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(self.patience.leave)
+        said = last_words(self.log, self.since)
+        how = ending(self.process.poll())
+        return ToolError(f"{self._capital} ended in the middle of its work, with {how}.{said}")
+
+    @property
+    def _capital(self) -> str:
+        return self.name[0].upper() + self.name[1:]
+
+
+def _given(found: Found | None) -> Found:
+    if found is None:
+        raise ToolError("A child answered something else than it was asked.")
+    return found
+
+
+def _without_turns(name: str, python: Path) -> ToolError:
+    return ToolError(
+        f"The interpreter {python} of {name} has no tracekit that can take turns.",
+        hint=f"Install this tracekit there too: {python} -m pip install tracekit, or let the "
+        "revision bring one by its `setup` or `pythonpath`.",
+    )
+
+
+def _other_protocol(name: str, python: Path, hello: Hello) -> ToolError:
+    return ToolError(
+        f"The interpreter {python} of {name} has tracekit {hello.tracekit}, which takes turns by "
+        f"protocol {hello.protocol}; this one does by protocol {PROTOCOL}.",
+        hint="Install the same tracekit in both.",
+    )

@@ -1,0 +1,213 @@
+"""Pairs of fresh processes, stepped in turns: abba, baab, and so on.
+
+What drifts over the seconds of a pair, as heat does, falls on both sides alike. What a process
+happens to get and keeps, as the place of its memory, differs from process to process: so each
+pair has processes of its own, and varies as nights do.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+
+from tracekit.machine.state import State, Watch
+from tracekit.nightly.history.night import Pair, Values
+from tracekit.nightly.session.child import Child
+from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.looks import worst
+from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.side import Side
+from tracekit.nightly.session.starting import Bounds, started
+from tracekit.nightly.session.values import quantities_of, require_steps, values_of
+from tracekit.workload.turns.protocol import Canary, Prepare, Turn, Turned
+
+LEAST = 5
+"""Steps of a turn, at least."""
+WAKE = 0.05
+"""Seconds of unmeasured steps before a turn, at most; a sixth of the turn where that is less."""
+_LETTERS = {"a": "candidate", "b": "reference"}
+
+Letter = str
+
+
+def measure(
+    prepared: Prepared,
+    *,
+    sitting: int = 1,
+    first: int = 1,
+    pairs: int | None = None,
+    watch: Watch | None = None,
+    canary: bool = True,
+    deadline: float | None = None,
+) -> Iterator[Pair]:
+    """Measure pairs; each one is whole when it comes.
+
+    Whoever asks decides how many: one that does not count is measured again by asking for more,
+    with another `first`. No process of a pair outlives it, nor the canary the iterator.
+
+    Args:
+        prepared: The capture.
+        sitting: 1 for the first, 2 for the one that is to reproduce it.
+        first: The number of the first pair; odd ones go abba, even ones baab.
+        pairs: How many; by default as many as the plan says.
+        watch: Looks at the machine before and after each pair; None to leave that out.
+        canary: Whether fixed work is done at each look, to tell the machine's pace.
+        deadline: When the night's time is spent, in monotonic seconds; None for never.
+
+    Raises:
+        ToolError: A process failed, ended or hung: the capture has failed.
+        UsageError: A side refuses what the plan asks for.
+        BudgetSpentError: The night's time is spent; what was begun is not counted.
+    """
+    count = prepared.capture.pairs if pairs is None else pairs
+    with ExitStack() as stack:
+        looks = watch is not None and canary
+        pace = _Canary(prepared, stack, deadline) if looks else None
+        for number in range(first, first + count):
+            _look_at(deadline)
+            pair = _Pair(prepared, Pair(sitting, number, order_of(prepared, number)), deadline)
+            yield (
+                pair.together(watch, pace) if prepared.capture.together else pair.apart(watch, pace)
+            )
+
+
+def order_of(prepared: Prepared, number: int) -> str:
+    """Return whose turns a pair has, in order: a the candidate, b the reference."""
+    odd = number % 2 == 1
+    if prepared.reference is None:
+        return "aa" if prepared.capture.together else "a"
+    if prepared.capture.together:
+        return "abba" if odd else "baab"
+    return "ab" if odd else "ba"
+
+
+class _Canary:
+    """A third process, which does the same fixed work before and after each pair."""
+
+    def __init__(self, prepared: Prepared, stack: ExitStack, deadline: float | None) -> None:
+        self._prepared, self._stack, self._deadline = prepared, stack, deadline
+        self._child: Child | None = None
+
+    def sing(self, like: Child) -> int:
+        """Return how long fixed work takes now, in ns, on the device that a side's work is on."""
+        ready = like.ready
+        kind = Canary("cpu" if ready.backend == "cpu" else "gpu", mlx=bool(ready.mlx))
+        return self._started().sing(kind)
+
+    @property
+    def pids(self) -> set[int]:
+        """The canary's process, once there is one."""
+        return {self._started().process.pid}
+
+    def _started(self) -> Child:
+        if self._child is None:
+            one = self._prepared
+            name = f"the canary of {one.capture.name}"
+            place = one.log_of("canary")
+            bounds = Bounds(self._deadline, one.patience, one.guardian)
+            child = started(name, one.candidate, place, bounds)
+            self._child = self._stack.enter_context(child)
+        return self._child
+
+
+class _Pair:
+    """One pair, while it is measured."""
+
+    def __init__(self, prepared: Prepared, pair: Pair, deadline: float | None) -> None:
+        self._prepared, self._pair, self._deadline = prepared, pair, deadline
+        self._turns: dict[str, list[Turned]] = {}
+        self._values: dict[str, Values] = {}
+
+    def together(self, watch: Watch | None, canary: _Canary | None) -> Pair:
+        """Let both processes live at once, and take turns."""
+        with ExitStack() as stack:
+            letters = dict.fromkeys(self._pair.order)
+            children = {one: self._ready(one, stack) for one in letters}
+            before = self._before(watch, canary, list(children.values()))
+            for letter in self._pair.order:
+                self._turn(letter, children[letter], 1)
+            after = self._after(watch, canary, next(iter(children.values())))
+            for letter, child in children.items():
+                self._finish(letter, child)
+        return self._measured(before, after)
+
+    def apart(self, watch: Watch | None, canary: _Canary | None) -> Pair:
+        """Let one process live after the other; each has one turn, twice as long."""
+        before: list[State] = []
+        after: list[State] = []
+        for letter in self._pair.order:
+            with ExitStack() as stack:
+                child = self._ready(letter, stack)
+                if (state := self._before(watch, canary, [child])) is not None:
+                    before.append(state)
+                self._turn(letter, child, 2)
+                if (state := self._after(watch, canary, child)) is not None:
+                    after.append(state)
+                self._finish(letter, child)
+        return self._measured(worst(before), worst(after))
+
+    def _ready(self, letter: Letter, stack: ExitStack) -> Child:
+        side = self._side(letter)
+        one, capture = self._prepared, self._prepared.capture
+        place: Path = one.log_of(side.role)
+        bounds = Bounds(self._deadline, one.patience, one.guardian)
+        child = stack.enter_context(started(one.named(side), side, place, bounds))
+        asked = Prepare(side.workload, side.workloads, dict(side.parameters), capture.warmup)
+        ready = child.prepare(asked)
+        if side.role == "candidate":
+            one.learned.ready(ready)
+        for warning in ready.warnings:
+            one.learned.remark(f"{warning.rstrip('.')}, in {one.named(side)}.")
+        return child
+
+    def _turn(self, letter: Letter, child: Child, times: int) -> None:
+        _look_at(self._deadline)
+        seconds = times * self._prepared.capture.turn
+        turn = child.turn(Turn(seconds, LEAST, min(WAKE, seconds / 6)))
+        self._turns.setdefault(letter, []).append(require_steps(child.name, turn))
+        if turn.specializations:
+            self._prepared.learned.remark(
+                f"Pipelines were made while {child.name} was measured, though it was warm."
+            )
+
+    def _finish(self, letter: Letter, child: Child) -> None:
+        finished = child.finish()
+        self._prepared.learned.found(quantities_of(finished))
+        self._values[letter] = values_of(self._turns[letter], finished)
+
+    def _before(
+        self, watch: Watch | None, canary: _Canary | None, children: list[Child]
+    ) -> State | None:
+        if watch is None:
+            return None
+        ours = {os.getpid(), *(child.process.pid for child in children)}
+        if canary is None:
+            return watch.before(ours)
+        return watch.before(ours | canary.pids, canary.sing(children[0]))
+
+    def _after(self, watch: Watch | None, canary: _Canary | None, child: Child) -> State | None:
+        if watch is None:
+            return None
+        return watch.after(canary.sing(child) if canary is not None else None)
+
+    def _side(self, letter: Letter) -> Side:
+        role = _LETTERS[letter]
+        return next(one for one in self._prepared.sides if one.role == role)
+
+    def _measured(self, before: State | None, after: State | None) -> Pair:
+        pair = self._pair
+        return Pair(
+            pair.sitting,
+            pair.number,
+            pair.order,
+            candidate=self._values["a"],
+            reference=self._values.get("b", {}),
+            before=before,
+            after=after,
+        )
+
+
+def _look_at(deadline: float | None) -> None:
+    if deadline is not None and monotonic() >= deadline:
+        raise BudgetSpentError("The night's time was spent between its pairs.")

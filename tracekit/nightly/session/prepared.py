@@ -1,0 +1,135 @@
+"""A capture whose sides are there: checked out, set up, and known to be able to take turns."""
+
+import logging
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracekit.nightly.gate import Quantity
+from tracekit.nightly.history.night import Described
+from tracekit.nightly.history.night import Side as Role
+from tracekit.nightly.plan import Capture, NightPlan
+from tracekit.nightly.session.child import PATIENCE, Patience
+from tracekit.nightly.session.side import Side, candidate_of, reference_of
+from tracekit.nightly.session.starting import Bounds, started
+from tracekit.record.guardian import Guardian
+from tracekit.workload.turns.protocol import Ready
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Learned:
+    """What shows only once the work runs.
+
+    Attributes:
+        backend: Where the candidate's work ran, as `Step.backend`; empty before the first pair.
+        device: What MLX said of its device.
+        results: What the workload's own results are, by name.
+        remarks: What a reader must know, each sentence once.
+    """
+
+    backend: str = ""
+    device: dict[str, object] = field(default_factory=dict[str, object])
+    results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
+    remarks: list[str] = field(default_factory=list[str])
+
+    def ready(self, ready: Ready) -> None:
+        """Learn where the candidate's work runs."""
+        self.backend, self.device = ready.backend, dict(ready.device)
+
+    def found(self, results: Mapping[str, Quantity]) -> None:
+        """Learn what results there are."""
+        self.results |= results
+
+    def remark(self, sentence: str) -> None:
+        """Keep a sentence, and tell it at once if it is new."""
+        if sentence not in self.remarks:
+            log.warning("%s", sentence)
+            self.remarks.append(sentence)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A capture that can be measured.
+
+    Attributes:
+        capture: What the plan says of it.
+        folder: The night's folder; the capture's files lie in one of its own there.
+        candidate: The candidate's side.
+        reference: The reference's; None where there is none.
+        described: What the sides are, for the night's document.
+        guardian: Ends what was started if tracekit is killed.
+        patience: How long to wait for what.
+        learned: What shows only once the work runs.
+    """
+
+    capture: Capture
+    folder: Path
+    candidate: Side
+    reference: Side | None
+    described: Mapping[Role, Described]
+    guardian: Guardian
+    patience: Patience = PATIENCE
+    learned: Learned = field(default_factory=Learned)
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The candidate, and the reference where there is one."""
+        return (self.candidate,) if self.reference is None else (self.candidate, self.reference)
+
+    @property
+    def own_folder(self) -> Path:
+        """The capture's folder in the night's."""
+        return self.folder / self.capture.name
+
+    def log_of(self, name: str) -> Path:
+        """Return the file that takes what a process says."""
+        return self.own_folder / "logs" / f"{name}.log"
+
+    def named(self, side: Side) -> str:
+        """Return what messages call a side."""
+        return f"the {side.role} of {self.capture.name}"
+
+
+@contextmanager
+def prepared(
+    capture: Capture,
+    plan: NightPlan,
+    folder: Path,
+    *,
+    deadline: float | None = None,
+    patience: Patience = PATIENCE,
+) -> Generator[Prepared]:
+    """Make both sides of a capture ready to be measured, and let them go afterwards.
+
+    A revision is checked out and set up, unless an earlier night did; each interpreter is started
+    once, to hear what it is.
+
+    Args:
+        capture: One of the plan.
+        plan: The night's plan.
+        folder: The night's folder.
+        deadline: When the night's time is spent, in monotonic seconds; None for never.
+        patience: How long to wait for what.
+
+    Raises:
+        UsageError: The plan names something that is not there.
+        ToolError: A revision cannot be checked out or set up, or an interpreter has no tracekit
+            that can take turns.
+        BudgetSpentError: The night's time is spent.
+    """
+    with ExitStack() as stack:
+        guardian = stack.enter_context(Guardian(folder))
+        candidate = candidate_of(capture, plan)
+        reference = stack.enter_context(reference_of(capture, plan, candidate, guardian, deadline))
+        sides = (candidate,) if reference is None else (candidate, reference)
+        logs = folder / capture.name / "logs"
+        bounds = Bounds(deadline, patience, guardian)
+        described: dict[Role, Described] = {}
+        for side in sides:
+            name = f"the {side.role} of {capture.name}"
+            with started(name, side, logs / f"{side.role}.log", bounds) as child:
+                described[side.role] = side.described(child.hello)
+        yield Prepared(capture, folder, candidate, reference, described, guardian, patience)

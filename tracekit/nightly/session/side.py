@@ -1,0 +1,246 @@
+"""The two sides of a capture: whose code runs which work, in which interpreter, from where."""
+
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.machine import machine
+from tracekit.nightly.history.night import Described
+from tracekit.nightly.history.night import Side as Role
+from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.repository import repository
+from tracekit.nightly.session.worktree import Worktree, checked_out
+from tracekit.record.guardian import Guardian
+from tracekit.record.xctrace.environment import own_environment
+from tracekit.workload.turns.protocol import Hello
+from tracekit.workload.workload import find
+
+# What points a Python to the modules, or the environment, of another one.
+_OF_ANOTHER = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+_SHORT = 7  # letters of a commit, as git shows them
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is measured on one side.
+
+    Attributes:
+        role: Whether it is the candidate or the reference.
+        workload: The workload's name.
+        workloads: The folder with workloads of one's own; None for those of its tracekit.
+        parameters: Values of the workload's parameters.
+        python: The interpreter.
+        env: The environment of its processes, whole.
+        cwd: The folder that they stand in.
+        commit: The git commit of its code, -dirty where tracked files were changed; empty outside
+            of a repository.
+        difference: In what it differs from the candidate, in words, as far as the plan says it.
+    """
+
+    role: Role
+    workload: str
+    workloads: Path | None
+    parameters: Mapping[str, Any]
+    python: Path
+    env: Mapping[str, str]
+    cwd: Path
+    commit: str = ""
+    difference: tuple[str, ...] = field(default=())
+
+    def described(self, hello: Hello) -> Described:
+        """Say what it is, once its interpreter said what that is."""
+        words = self.difference or (_work_words(self.workload, self.parameters),)
+        if self.role == "reference" and self.python != _own_python():
+            mlx = f" with MLX {hello.mlx}" if hello.mlx else " without MLX"
+            words = (*self.difference, f"Python {hello.python}{mlx}")
+        return Described(
+            workload=self.workload,
+            parameters=dict(self.parameters),
+            python=hello.python,
+            mlx=hello.mlx,
+            tracekit=hello.tracekit,
+            commit=self.commit,
+            words=", ".join(words),
+        )
+
+
+def candidate_of(capture: Capture, plan: NightPlan) -> Side:
+    """Return the candidate: this interpreter, and the files as they are.
+
+    Where the reference is a revision, the same folders of the repository go before all modules.
+
+    Raises:
+        UsageError: There is no such workload, or a parameter does not fit.
+        InputError: The workload's file cannot be loaded.
+    """
+    find(capture.workload, capture.workloads).bind(capture.parameters)
+    home = plan.file.resolve().parent
+    env = own_environment({})
+    reference = capture.reference
+    if reference is not None and reference.revision:
+        env = _with_modules(env, repository(home).top, reference.pythonpath)
+    return Side(
+        role="candidate",
+        workload=capture.workload,
+        workloads=capture.workloads and capture.workloads.resolve(),
+        parameters=dict(capture.parameters),
+        python=_own_python(),
+        env=env,
+        cwd=home,
+        commit=machine.git_commit(home),
+    )
+
+
+@contextmanager
+def reference_of(
+    capture: Capture,
+    plan: NightPlan,
+    candidate: Side,
+    guardian: Guardian,
+    deadline: float | None = None,
+) -> Generator[Side | None]:
+    """Return the reference, None where a capture has none; its revision is kept while it is used.
+
+    Raises:
+        UsageError: The plan names a revision, an interpreter or a folder that is not there, or
+            work that this interpreter, which is to do it, does not know.
+        ToolError: The revision cannot be checked out or set up.
+    """
+    asked = capture.reference
+    if asked is None:
+        yield None
+    elif asked.revision:
+        found = repository(candidate.cwd)
+        worktree = Worktree(found, found.commit(asked.revision), asked.setup)
+        with checked_out(worktree, guardian, deadline) as folder:
+            yield _at(capture, asked, candidate, worktree, folder)
+    else:
+        python = candidate.python
+        if asked.python is not None:
+            python = _interpreter(asked.python, plan.file.resolve().parent)
+        yield _reference(capture, asked, candidate, python)
+
+
+def _at(
+    capture: Capture, asked: Reference, candidate: Side, worktree: Worktree, folder: Path
+) -> Side:
+    """Return the reference in the work tree of its revision."""
+    found = worktree.repository
+    own = _interpreter(asked.python, folder) if asked.python else candidate.python
+    home = found.inside(candidate.cwd)
+    workloads = candidate.workloads
+    if workloads is not None and (inside := found.inside(workloads)) is not None:
+        workloads = _folder(folder / inside, asked.revision)
+    env = candidate.env if own == candidate.python else _of_own(candidate.env)
+    short = worktree.commit[:_SHORT]
+    named = "" if worktree.commit.startswith(asked.revision) else f"{asked.revision} "
+    side = _reference(capture, asked, candidate, own)
+    return Side(
+        role="reference",
+        workload=side.workload,
+        workloads=workloads,
+        parameters=side.parameters,
+        python=own,
+        env=_with_modules(_without(env, found.top), folder, asked.pythonpath),
+        cwd=folder / home if home and (folder / home).is_dir() else folder,
+        commit=worktree.commit,
+        difference=(
+            f"revision {named}({short})" if named else f"revision {short}",
+            *side.difference,
+        ),
+    )
+
+
+def _reference(capture: Capture, asked: Reference, candidate: Side, python: Path) -> Side:
+    here = python == candidate.python and not asked.revision
+    name = asked.workload or capture.workload
+    parameters = dict(capture.parameters) | asked.parameters
+    if name != capture.workload or here:
+        parameters = _parameters(name, capture, asked, strict=here)
+    work = [_work_words(name, {})] if name != capture.workload else []
+    work += [f"{key} {value}" for key, value in asked.parameters.items()]
+    return Side(
+        role="reference",
+        workload=name,
+        workloads=candidate.workloads,
+        parameters=parameters,
+        python=python,
+        env=candidate.env if python == candidate.python else _of_own(candidate.env),
+        cwd=candidate.cwd,
+        commit=candidate.commit,
+        difference=tuple(work),
+    )
+
+
+def _parameters(name: str, capture: Capture, asked: Reference, *, strict: bool) -> dict[str, Any]:
+    """Return the candidate's values as far as the workload has such parameters, and its own.
+
+    What another interpreter or revision is to do it may know better than this one: then nothing
+    is refused here.
+    """
+    try:
+        workload = find(name, capture.workloads)
+        known = workload.parameters
+        shared = {key: one for key, one in capture.parameters.items() if key in known}
+        if strict:
+            workload.bind(shared | asked.parameters)
+    except TracekitError:
+        if strict:
+            raise
+        shared = {}
+    return shared | asked.parameters
+
+
+def _interpreter(python: Path, home: Path) -> Path:
+    """Return where an interpreter is; links are kept, for one in an environment is a link."""
+    place = home / python.expanduser()
+    if not (place.is_file() and os.access(place, os.X_OK)):
+        raise UsageError(
+            f"There is no interpreter {place} that can be run.",
+            hint="`python` of a reference names one that has tracekit, such as .venv/bin/python; "
+            "a `setup` can make one in the work tree of a revision.",
+        )
+    return place
+
+
+def _folder(path: Path, revision: str) -> Path:
+    if not path.is_dir():
+        raise UsageError(
+            f"The revision {revision!r} has no folder {path.name} of workloads.",
+            hint="Give a revision that has it, or keep the workloads outside of the repository.",
+        )
+    return path
+
+
+def _with_modules(env: Mapping[str, str], top: Path, folders: tuple[str, ...]) -> dict[str, str]:
+    """Let folders of a work tree be searched for modules before all others."""
+    own = [str((top / one).resolve()) for one in folders]
+    rest = [one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one]
+    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, *rest]))}
+
+
+def _without(env: Mapping[str, str], top: Path) -> dict[str, str]:
+    """Leave out the folders of modules that lie in a work tree: they are those of another."""
+    kept = [
+        one
+        for one in env.get("PYTHONPATH", "").split(os.pathsep)
+        if one and not Path(one).resolve().is_relative_to(top)
+    ]
+    return {**env, "PYTHONPATH": os.pathsep.join(kept)}
+
+
+def _of_own(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name not in _OF_ANOTHER}
+
+
+def _own_python() -> Path:
+    return Path(sys.executable)
+
+
+def _work_words(workload: str, parameters: Mapping[str, Any]) -> str:
+    return ", ".join([workload, *(f"{key} {value}" for key, value in parameters.items())])

@@ -1,0 +1,132 @@
+"""Traced captures of both sides, one after the other, by the whole pipeline.
+
+Each runs as `tracekit capture` in its side's own interpreter and folder, so that it is recorded,
+exported and analyzed by the tracekit that the side has, and can be ended when the night's time is
+spent.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tracekit.analysis.result import Result, load
+from tracekit.base.errors import InconclusiveError, ToolError, TracekitError
+from tracekit.base.recording import Recording
+from tracekit.machine.state import State, Watch
+from tracekit.nightly.history.night import Pair, Values
+from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.program import Program, ending, last_words, run
+from tracekit.nightly.session.side import Side
+from tracekit.nightly.session.values import traced_quantities, traced_values
+
+_NO_ROWS = "The trace of the {role} is not known to hold its work."
+_LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes
+
+
+def trace(
+    prepared: Prepared,
+    *,
+    sitting: int = 1,
+    first: int = 1,
+    pairs: int | None = None,
+    watch: Watch | None = None,
+    deadline: float | None = None,
+) -> Iterator[Pair]:
+    """Trace pairs; each one is whole when it comes.
+
+    A trace without rows of its target says nothing of it, so its pair does not count, and says
+    why. The arguments are those of `tracekit.nightly.session.measure`; odd pairs go ab, even ones ba.
+
+    Raises:
+        ToolError: A capture failed, or did not end in time.
+        UsageError: A side refuses what the plan asks for.
+        BudgetSpentError: The night's time is spent; what was begun is not counted.
+    """
+    count = prepared.capture.traced if pairs is None else pairs
+    for number in range(first, first + count):
+        yield _pair(prepared, sitting, number, watch, deadline)
+
+
+def arguments_of(prepared: Prepared, side: Side, output: Path) -> tuple[str, ...]:
+    """Return the command line that captures a side into a folder."""
+    capture = prepared.capture
+    own = ("--workloads", str(side.workloads)) if side.workloads is not None else ()
+    templates = [word for one in capture.templates for word in ("--template", one)]
+    return (
+        *(str(side.python), "-P", "-m", "tracekit", "capture"),
+        *("--workload", side.workload, *own, "--recorder", capture.recorder, *templates),
+        *("--counters", capture.counters, "--telemetry", capture.telemetry),
+        *("--time-limit", f"{capture.time_limit:.3f}s", "--warmup", str(capture.warmup)),
+        *("--output", str(output), *options(side.parameters)),
+    )
+
+
+def options(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a workload's parameters as options; what is None is left to its default."""
+    return tuple(word for name, value in parameters.items() for word in _option(name, value))
+
+
+def _option(name: str, value: Any) -> Iterator[str]:
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        yield f"--{option}" if value else f"--no-{option}"
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield f"--{option}={one}"
+    elif value is not None:
+        yield f"--{option}={value}"
+
+
+def _pair(
+    prepared: Prepared, sitting: int, number: int, watch: Watch | None, deadline: float | None
+) -> Pair:
+    sides = prepared.sides if number % 2 else tuple(reversed(prepared.sides))
+    values: dict[str, Values] = {}
+    runs: dict[str, str] = {}
+    reasons: list[str] = []
+    before: State | None = watch.before() if watch is not None else None
+    for side in sides:
+        name = f"{side.role}-{sitting}-{number}"
+        recording = Recording(prepared.own_folder / name)
+        result, known = _capture(prepared, side, recording, deadline)
+        prepared.learned.found(traced_quantities(result))
+        values[side.role] = traced_values(result)
+        runs[side.role] = f"{prepared.capture.name}/{name}"
+        reasons += [] if known else [_NO_ROWS.format(role=side.role)]
+    order = "".join("a" if side.role == "candidate" else "b" for side in sides)
+    return Pair(
+        sitting,
+        number,
+        order,
+        traced=True,
+        candidate=values["candidate"],
+        reference=values.get("reference", {}),
+        before=before,
+        after=watch.after() if watch is not None else None,
+        contaminated=tuple(reasons),
+        runs=tuple(runs[one] for one in ("candidate", "reference") if one in runs),
+    )
+
+
+def _capture(
+    prepared: Prepared, side: Side, recording: Recording, deadline: float | None
+) -> tuple[Result, bool]:
+    """Capture a side; return its result, and whether its work is known to be in the trace."""
+    place = prepared.log_of(recording.folder.name)
+    argv = arguments_of(prepared, side, recording.folder.resolve())
+    program = Program(argv, side.env, side.cwd, place, place.with_suffix(".out"))
+    status = run(program, prepared.guardian, _LIMIT, deadline)
+    if status not in {0, InconclusiveError.exit_code}:
+        raise ToolError(
+            f"The traced capture of {prepared.named(side)} ended with {ending(status)}."
+            f"{last_words(place)}",
+            hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
+        )
+    try:
+        return load(recording.result_file), status == 0
+    except TracekitError as error:
+        raise ToolError(
+            f"The traced capture of {prepared.named(side)} left no result that can be read: "
+            f"{error.message}",
+            hint=error.hint,
+        ) from error

@@ -1,0 +1,238 @@
+"""Work trees of other revisions: each checked out and set up once, and kept for later nights.
+
+They lie in tracekit's notes, one folder for a commit and a way to set it up. Beside each lie its
+lock, which whoever uses it holds, what its setup said, and a note that it is whole. The note is
+written last, so a work tree that was made by half is made anew.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tracekit.base.errors import RecordingError, ToolError, TracekitError
+from tracekit.base.git import REPOSITORY_VARIABLES, done, git
+from tracekit.base.notes import notes_folder
+from tracekit.base.recording import now, save
+from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.program import Program, ending, last_words, run
+from tracekit.nightly.session.repository import Repository
+from tracekit.record.guardian import Guardian
+
+KEPT = 4
+"""Work trees of a repository that are kept when another one is made, the last used ones."""
+_SETUP = 3600.0
+_POLL = 0.1
+_OURS = {"VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONHOME", "PYTHONPATH"}
+
+
+@dataclass(frozen=True)
+class Worktree:
+    """A revision's own folder, and the names beside it.
+
+    Attributes:
+        repository: Whose revision it is.
+        commit: Which commit.
+        setup: The command that makes its environment; empty for none.
+    """
+
+    repository: Repository
+    commit: str
+    setup: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The work tree."""
+        digest = hashlib.sha256(msgspec.json.encode(self.setup)).hexdigest()[:8]
+        return _place(self.repository) / f"{self.commit[:12]}-{digest}"
+
+    @property
+    def note(self) -> Path:
+        """Says that it is whole."""
+        return self.folder.with_suffix(".json")
+
+    @property
+    def log(self) -> Path:
+        """What its setup said."""
+        return self.folder.with_suffix(".log")
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is there as it was made: set up, at its commit, its files not changed.
+
+        One of which git cannot tell that is not.
+        """
+        if not self.note.is_file() or not self.folder.is_dir():
+            return False
+        try:
+            head = done(self.folder, "rev-parse", "--verify", "--quiet", "HEAD")
+            return head.strip() == self.commit and not self.changed
+        except ToolError:
+            return False
+
+    @property
+    def changed(self) -> str:
+        """What of its tracked files is not as in the commit; empty where all is.
+
+        Raises:
+            ToolError: Git cannot tell.
+        """
+        arguments = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+        return done(self.folder, *arguments).strip()
+
+
+@contextmanager
+def checked_out(
+    worktree: Worktree, guardian: Guardian, deadline: float | None = None
+) -> Generator[Path]:
+    """Make the work tree if it is not whole, and keep it while it is used.
+
+    Raises:
+        ToolError: Git or the setup failed, files of submodules are missing, or the work tree is
+            locked.
+        BudgetSpentError: The night's time was spent before it was made.
+        RecordingError: There is no place for it.
+    """
+    with ExitStack() as stack:
+        handle = stack.enter_context(_lock_file(worktree.folder))
+        _take(handle, fcntl.LOCK_SH, worktree, deadline)
+        if not worktree.whole:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            _take(handle, fcntl.LOCK_EX, worktree, deadline)
+            if not worktree.whole:  # somebody else may have made it meanwhile
+                _remove(worktree.repository, worktree.folder)
+                _make(worktree, guardian, deadline)
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            _prune(worktree)
+        with suppress(OSError):
+            os.utime(worktree.note)
+        yield worktree.folder
+
+
+def _place(repository: Repository) -> Path:
+    digest = hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]
+    return notes_folder().resolve() / "worktrees" / digest
+
+
+def _make(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
+    repository, folder = worktree.repository, worktree.folder
+    done(repository.top, "worktree", "prune")
+    done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
+    if worktree.setup:
+        _set_up(worktree, guardian, deadline)
+    _require_submodules(worktree)
+    if changed := worktree.changed:
+        raise ToolError(
+            f"The setup of revision {worktree.commit[:12]} changed files of the commit, so what "
+            f"would be measured is not that commit: {changed.splitlines()[0].strip()}",
+            hint="Let it write only files that the repository does not track.",
+        )
+    save(worktree.note, {"commit": worktree.commit, "setup": worktree.setup, "made": now()})
+
+
+def _set_up(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
+    left_out = REPOSITORY_VARIABLES | _OURS
+    env = {name: one for name, one in os.environ.items() if name not in left_out}
+    worktree.log.unlink(missing_ok=True)
+    program = Program(worktree.setup, env, worktree.folder, worktree.log)
+    status = run(program, guardian, _SETUP, deadline)
+    if status != 0:
+        raise ToolError(
+            f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "
+            f"{ending(status)}.{last_words(worktree.log)}",
+            hint=f"All that it said is in {worktree.log}.",
+        )
+
+
+def _require_submodules(worktree: Worktree) -> None:
+    if not (worktree.folder / ".gitmodules").is_file():
+        return
+    lines = done(worktree.folder, "submodule", "status").splitlines()
+    missing = [line[1:].split()[1] for line in lines if line.startswith("-")]
+    if missing:
+        raise ToolError(
+            f"Revision {worktree.commit[:12]} has submodules whose files are not checked out: "
+            f"{', '.join(missing)}.",
+            hint='Let its setup bring them: setup = ["git", "submodule", "update", "--init"].',
+        )
+
+
+def _remove(repository: Repository, folder: Path) -> None:
+    """Remove a work tree and what git knows of it; refuse one that somebody locked."""
+    reason = _lock_of(repository, folder)
+    if reason is not None:
+        raise ToolError(
+            f"The work tree {folder} is not as it was made, and cannot be made anew: it is locked"
+            f"{f' ({reason})' if reason else ''}.",
+            hint=f"`git worktree unlock {folder}` lets it be replaced.",
+        )
+    try:
+        folder.with_suffix(".json").unlink(missing_ok=True)
+        git(repository.top, "worktree", "remove", "--force", str(folder))
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise RecordingError(f"{folder} cannot be removed: {error.strerror}.") from error
+
+
+def _lock_of(repository: Repository, folder: Path) -> str | None:
+    """Return why git says that a work tree is locked, empty for no reason; None if it is not."""
+    listed = git(repository.top, "worktree", "list", "--porcelain").stdout
+    for block in listed.split("\n\n"):
+        lines = block.splitlines()
+        if lines and lines[0] == f"worktree {folder.resolve()}":
+            found = [line for line in lines if line.split(" ")[0] == "locked"]
+            return found[0].partition(" ")[2] if found else None
+    return None
+
+
+def _prune(worktree: Worktree) -> None:
+    """Remove all but the last used work trees of the repository, unless somebody uses them."""
+    notes = _place(worktree.repository).glob("*.json")
+    for note in sorted(notes, key=lambda one: one.stat().st_mtime, reverse=True)[KEPT:]:
+        folder = note.with_suffix("")
+        with suppress(TracekitError, OSError), _lock_file(folder) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(worktree.repository, folder)
+            folder.with_suffix(".log").unlink(missing_ok=True)
+
+
+@contextmanager
+def _lock_file(folder: Path) -> Generator[int]:
+    path = folder.with_suffix(".lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise RecordingError(
+            f"{path} cannot be opened: {error.strerror}.",
+            hint="Revisions are checked out beside it; TRACEKIT_CACHE names another place.",
+        ) from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int, how: int, worktree: Worktree, deadline: float | None) -> None:
+    """Lock, once nobody else holds a lock that stands against it."""
+    while True:
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise BudgetSpentError(
+                    f"The night's time was spent while somebody else made {worktree.folder}."
+                ) from None
+            time.sleep(_POLL)
+        else:
+            return

@@ -1,0 +1,140 @@
+"""What happened between nights: the machine and its software changed, a baseline was accepted."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from string import ascii_uppercase
+
+from tracekit.base.units import short_commit
+from tracekit.compare.accepted import Accepted
+from tracekit.nightly.history.night import Described, Entry, Night
+from tracekit.nightly.trend.course import Course, Fared
+from tracekit.nightly.trend.words import day, moment_of
+from tracekit.report.naming import flat
+
+NOT_STATED = "not stated"
+_FEW_NIGHTS = 6
+_OFTEN = 1 / 3  # what changes on more of the nights than this is told once, not drawn each time
+_SHORT = 12  # characters of a commit or a digest that are shown
+_DIGESTS = ("plan", "commit")
+_SPELLED = {"mlx": "MLX", "os": "system", "os build": "OS build", "xcode build": "Xcode build"}
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something that happened to a course at one night, lettered as on its charts.
+
+    Attributes:
+        letter: What it is called on the charts.
+        at: When the night began that is the first with it.
+        accepted: Whether it is a baseline; else the environment changed.
+        words: What happened.
+    """
+
+    letter: str
+    at: str
+    accepted: bool
+    words: str
+
+
+def happenings(course: Course) -> tuple[Happening, ...]:
+    """Return what is drawn as lines and marks on a course's charts, oldest first."""
+    often = _often(course)
+    found = [(at, False, "; ".join(_told(one, often))) for at, one in _changed(course)]
+    found = [one for one in found if one[2]]
+    found += [
+        (_night_of(one, course), True, f"accepted on {day(one.at)}: {one.reason}")
+        for one in course.accepted
+    ]
+    found.sort(key=lambda one: (moment_of(one[0]), one[1]))
+    return tuple(Happening(_letter(place), *one) for place, one in enumerate(found))
+
+
+def restless(course: Course) -> tuple[str, ...]:
+    """Return the facts that change so often that they are not drawn, such as a commit."""
+    return tuple(sorted(_often(course)))
+
+
+def changed_at(course: Course, at: str) -> str:
+    """Return all that changed with one night, for who asks what made a step; may be empty."""
+    pairs = ((old, new) for old, new in pairwise(_known(course)) if new.at == at)
+    return "; ".join(words for old, new in pairs for words in _told(_differences(old, new)))
+
+
+def _changed(course: Course) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
+    """Yield each night before which facts changed: fact to (from, to)."""
+    for old, new in pairwise(_known(course)):
+        found = _differences(old, new)
+        if found:
+            yield new.at, found
+
+
+def _differences(old: Fared, new: Fared) -> dict[str, tuple[str, str]]:
+    before, after = _facts(old), _facts(new)
+    return {
+        name: (before.get(name, NOT_STATED), after.get(name, NOT_STATED))
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name) != after.get(name)
+    }
+
+
+def _known(course: Course) -> list[Fared]:
+    return [one for one in course.fared if one.night is not None and one.entry is not None]
+
+
+def _facts(fared: Fared) -> Mapping[str, str]:
+    """Return what a night was measured on and with, by name; the candidate's commit counts."""
+    if fared.night is None or fared.entry is None:
+        return {}
+    return dict(_stated(fared.night, fared.entry))
+
+
+def _stated(night: Night, entry: Entry) -> Iterator[tuple[str, str]]:
+    for name, value in flat(night.environment):
+        yield _SPELLED.get(name, name), value
+    for name, value in (("plan", night.digest), ("backend", entry.backend)):
+        if value:
+            yield name, value
+    yield from _side("candidate", entry.candidate)
+    if entry.reference is not None:
+        yield from _side("reference", entry.reference)
+
+
+def _side(side: str, one: Described) -> Iterator[tuple[str, str]]:
+    facts = {"Python": one.python, "MLX": one.mlx, "tracekit": one.tracekit, "commit": one.commit}
+    yield from ((f"{side}'s {name}", value) for name, value in facts.items() if value)
+
+
+def _often(course: Course) -> frozenset[str]:
+    nights = len(_known(course))
+    if nights < _FEW_NIGHTS:
+        return frozenset()
+    times = Counter(name for _, one in _changed(course) for name in one)
+    return frozenset(name for name, number in times.items() if number > nights * _OFTEN)
+
+
+def _told(changed: Mapping[str, tuple[str, str]], left_out: Iterable[str] = ()) -> Iterator[str]:
+    """Put changes into words; what both sides or the machine had in common is said once."""
+    said: set[tuple[str, str, str]] = set()
+    for name, (before, after) in changed.items():
+        fact = name.rpartition("'s ")[2]
+        same = (fact.lower(), before, after)
+        if name in left_out or same in said:
+            continue
+        said.add(same)
+        short = fact in _DIGESTS
+        old, new = (short_commit(one, _SHORT) if short else one for one in (before, after))
+        yield f"{name} {old} → {new}"
+
+
+def _night_of(accepted: Accepted, course: Course) -> str:
+    """Return when an accepted night began; when it was accepted where that night is not known."""
+    known = (one.night for one in course.fared if one.night is not None)
+    return next((one.started for one in known if one.id == accepted.night), accepted.at)
+
+
+def _letter(place: int) -> str:
+    """Return A … Z, AA, AB … ."""
+    before, last = divmod(place, len(ascii_uppercase))
+    return (_letter(before - 1) if before else "") + ascii_uppercase[last]

@@ -1,0 +1,212 @@
+"""The trend as one page: how things stand, every series over nights, findings, claims."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from markupsafe import Markup
+
+from tracekit.compare.accepted import Accepted
+from tracekit.nightly.history.night import Described, Night
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.steps import Step, steps_of
+from tracekit.nightly.history.store import Missed
+from tracekit.nightly.trend import problems
+from tracekit.nightly.trend.claims import Claim, claims_of
+from tracekit.nightly.trend.course import Course, courses_of
+from tracekit.nightly.trend.curve import picture_of
+from tracekit.nightly.trend.happened import Happening, happenings, restless
+from tracekit.nightly.trend.picture import Tag, day_axis, svg
+from tracekit.nightly.trend.points import RECENT, Drawing, summary_of
+from tracekit.nightly.trend.reports import Links, beside, first_report
+from tracekit.nightly.trend.standing import (
+    LATELY,
+    MOST_CHANGES,
+    MOST_LOST,
+    lost_of,
+    stale_of,
+    stand_of,
+    tally_of,
+    turns_of,
+    verdict_of,
+)
+from tracekit.nightly.trend.table import Table, table_of
+from tracekit.nightly.trend.words import SIGNS, TONES, cost_of, day, days_of, several
+from tracekit.report import text
+from tracekit.report.naming import heading
+from tracekit.report.render import Redact, document, environment_of
+
+Steps = Callable[[Series], Sequence[Step]]
+_Stepped = Sequence[tuple[Series, Sequence[Step]]]
+
+FEW_FOLLOWED = 12  # as many compact charts are open from the start
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A series as the template shows it."""
+
+    series: Series
+    title: str
+    note: str
+    summary: str
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A course as the template shows it."""
+
+    course: Course
+    candidate: str
+    reference: str
+    checked: str
+    cost: str
+    large: tuple[Figure, ...]
+    small: tuple[Figure, ...]
+    unknown: tuple[str, ...]
+    happened: tuple[Happening, ...]
+    restless: tuple[str, ...]
+    findings: tuple[problems.Row, ...]
+    claims: tuple[Claim, ...]
+    table: Table
+    thinned: bool
+
+
+def render_trend(
+    series: Sequence[Series],
+    nights: Sequence[Night],
+    accepted: Sequence[Accepted],
+    *,
+    missed: Sequence[Missed] = (),
+    steps: Steps = steps_of,
+    now: str,
+    redact: Redact,
+    links: Links = beside,
+) -> str:
+    """Return the page: one HTML document that loads nothing and reads without script.
+
+    Args:
+        series: All series that are shown, of any machines and plans.
+        nights: The nights of these series; they say why something has no value.
+        accepted: All that was accepted as what to expect.
+        missed: Nights that were due and did not run.
+        steps: Returns the change points of a series.
+        now: The time at which the page is made, ISO 8601: it says how old the last night is.
+        redact: Takes out of a string what must not be shown.
+        links: Returns the link to a file of the history, such as "night/run/report.html", whose
+            path is relative to the history's folder where the night's is; an empty one is none.
+            A link that names a person or a machine is left out.
+
+    Returns:
+        The document. The same input gives the same characters.
+    """
+    shown = partial(_unredacted, links=links, redact=redact)
+    courses = courses_of(series, nights, accepted, missed)
+    stepped = [[(one, steps(one)) for one in course.shown] for course in courses]
+    stands = [stand_of(one, now) for one in courses]
+    turns = turns_of(
+        [(course, *one) for course, held in zip(courses, stepped, strict=True) for one in held]
+    )
+    lost = lost_of(nights, missed)
+    return document(
+        environment_of(redact),
+        "trend/page.html",
+        styles=("page.css", "trend/trend.css"),
+        scripts=(),
+        title=_title(courses),
+        verdict=verdict_of(stands, now),
+        stale=stale_of(nights, missed, now),
+        tally=tally_of(nights, missed),
+        stands=[one for one in stands if one.course.current],
+        day=day,
+        signs=SIGNS,
+        tones=TONES,
+        lately=LATELY,
+        turns=turns[:MOST_CHANGES],
+        more_turns=max(0, len(turns) - MOST_CHANGES),
+        lost=lost[:MOST_LOST],
+        more_lost=max(0, len(lost) - MOST_LOST),
+        sections=[
+            _section(course, held, shown, redact)
+            for course, held in zip(courses, stepped, strict=True)
+        ],
+        few=sum(len(one.shown) for one in courses) <= FEW_FOLLOWED,
+        recent=RECENT,
+    )
+
+
+def _unredacted(path: str, links: Links, redact: Redact) -> str:
+    """Return a link only if it has nothing that must not be shown: half a link leads nowhere."""
+    href = links(path)
+    return href if redact(href) == href else ""
+
+
+def _title(courses: Sequence[Course]) -> str:
+    """Return what the page is of: plan and machine, where there is one of each."""
+    plans = list(dict.fromkeys(one.plan for one in courses))
+    machines = list(dict.fromkeys(one.machine for one in courses))
+    if not courses:
+        return "an empty history"
+    of = plans[0] if len(plans) == 1 else several(len(plans), "plan")
+    on = machines[0] if len(machines) == 1 else several(len(machines), "machine")
+    return f"{of} on {on}"
+
+
+def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) -> Section:
+    happened = happenings(course)
+    figures = list(_figures(course, stepped, happened, links, redact))
+    last = course.last.entry if course.last else None
+    return Section(
+        course=course,
+        candidate=_described(last.candidate) if last else "",
+        reference=_described(last.reference) if last and last.reference else "",
+        checked=text.sentence(last.parity) if last else "",
+        cost=cost_of(last.overhead) if last else "",
+        large=tuple(one for one in figures if one.series.gated),
+        small=tuple(one for one in figures if not one.series.gated),
+        unknown=tuple(heading(one) for one in course.unknown),
+        happened=happened,
+        restless=restless(course),
+        findings=problems.rows_of(course),
+        claims=claims_of(course),
+        table=table_of(course, links),
+        thinned=any(len(one.points) > RECENT for one in course.series),
+    )
+
+
+def _figures(
+    course: Course,
+    stepped: _Stepped,
+    happened: Sequence[Happening],
+    links: Links,
+    redact: Redact,
+) -> Iterator[Figure]:
+    days = [days_of(one.at) for one in course.fared]
+    days += [days_of(one.at) for series in course.series for one in series.points]
+    if not days:
+        return
+    tags = tuple(
+        Tag(days_of(one.at), one.letter, "accepted" if one.accepted else "changed", one.words)
+        for one in happened
+    )
+    href = partial(first_report, links=links)
+    drawing = Drawing(course, day_axis(days), tags, href)
+    for one, steps in stepped:
+        picture = picture_of(one, steps, drawing)
+        drawn = svg(picture, lambda words: text.visible(redact(words)))
+        yield Figure(
+            one,
+            heading(one.metric),
+            _better(one),
+            summary_of(one, steps),
+            Markup(drawn),  # noqa: S704  escaped as XML
+        )
+
+
+def _better(series: Series) -> str:
+    return "" if series.better == "neither" else f"{series.better} is better"
+
+
+def _described(one: Described) -> str:
+    return one.words or one.workload

@@ -1,0 +1,200 @@
+"""How things stand: the last night of each capture, what changed lately, what did not count."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tracekit.base.units import quantity
+from tracekit.nightly.history.night import Judged, Night, Outcome
+from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.steps import Step
+from tracekit.nightly.history.store import Missed
+from tracekit.nightly.trend.course import Course
+from tracekit.nightly.trend.happened import changed_at
+from tracekit.nightly.trend.points import doubt_of
+from tracekit.nightly.trend.words import (
+    SIGNS,
+    TONES,
+    WAYS,
+    State,
+    ago,
+    bounds,
+    day,
+    direction,
+    moment_of,
+    several,
+    shift,
+    state_of,
+)
+from tracekit.report.naming import heading
+
+_FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
+MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How a capture stands after its last night."""
+
+    course: Course
+    sign: str
+    tone: str
+    state: str
+    when: str
+    reason: str
+    deciding: tuple[str, ...]
+    lately: tuple[State, ...]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A change point: when, of what, how much, and what else changed that night."""
+
+    at: str
+    course: Course
+    series: Series
+    words: str
+    way: str
+    tone: str
+    levels: str
+    doubt: str
+    with_it: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A night, or a capture of one, that says nothing of a change."""
+
+    at: str
+    what: str
+    state: State
+    reason: str
+
+
+def stand_of(course: Course, now: str) -> Stand:
+    """Return how a capture stands."""
+    last = course.last
+    lately = tuple(one.state for one in course.fared[-LATELY:])
+    if last is None:
+        reason = "No night of it has run."
+        return Stand(course, SIGNS[State.NOT_RUN], "plain", "nothing yet", "", reason, (), lately)
+    deciding = tuple(
+        _deciding(one) for one in (last.entry.judged if last.entry else ()) if one.gated
+    )
+    when = f"{day(last.at)}, {ago(last.at, now)}"
+    sign, tone = SIGNS[last.state], TONES[last.state]
+    return Stand(course, sign, tone, str(last.state), when, last.reason, deciding, lately)
+
+
+def _deciding(one: Judged) -> str:
+    if one.change is None:
+        value = quantity(one.candidate, one.unit)
+        return f"{heading(one.metric)} {value}, not compared"
+    interval = bounds(one.low, one.high, one.scale, one.unit)
+    words = f"{heading(one.metric)} {shift(one.change, one.scale, one.unit)}"
+    return f"{words} ({interval})" if interval else words
+
+
+def turns_of(found: Sequence[tuple[Course, Series, Sequence[Step]]]) -> tuple[Turn, ...]:
+    """Return the change points of all series, the latest first, those that decide before others."""
+    turns = [_turn(course, series, one) for course, series, steps in found for one in steps]
+    turns.sort(key=lambda one: not one.series.gated)
+    return tuple(sorted(turns, key=lambda one: moment_of(one.at), reverse=True))
+
+
+def _turn(course: Course, series: Series, step: Step) -> Turn:
+    at = series.points[step.index].at
+    way = direction(step.change, series.better)
+    words = shift(step.change, series.scale, series.unit)
+    return Turn(
+        at, course, series, words, way, WAYS[way],
+        levels=" → ".join(_level(series, step, one) for one in (step.before, step.after))
+        + " from the reference" * (step.of == "change"),
+        doubt=doubt_of(series, step),
+        with_it=changed_at(course, at),
+    )  # fmt: skip
+
+
+def _level(series: Series, step: Step, level: float) -> str:
+    if step.of == "change":
+        return shift(level, series.scale, series.unit)
+    return quantity(level, series.unit)
+
+
+def lost_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[Lost, ...]:
+    """Return what failed, was inconclusive, was cut short or missed, the latest first."""
+    found = [
+        Lost(one.due, one.plan, State.MISSED, one.reason or "it did not run") for one in missed
+    ]
+    for night in nights:
+        told = [
+            Lost(night.started, f"{night.plan}: {one.capture}", state_of(one.outcome), one.reason)
+            for one in night.entries
+            if one.outcome in {Outcome.FAILED, Outcome.INCONCLUSIVE, None}
+        ]
+        if night.partial or not (told or night.entries):
+            state = state_of(night.outcome) if not night.entries else State.NOT_RUN
+            reason = night.reason or "it ended before all of its captures were measured"
+            told.append(Lost(night.started, night.plan, state, reason))
+        found += told
+    return tuple(sorted(found, key=lambda one: (moment_of(one.at), one.what), reverse=True))
+
+
+def tally_of(nights: Sequence[Night], missed: Sequence[Missed]) -> tuple[tuple[str, str], ...]:
+    """Return how many nights ended how, in words and numbers."""
+    ended = Counter(state_of(one.outcome) for one in nights)
+    ended[State.MISSED] = len(missed)
+    told = [(several(len(nights), "night"), "plain")]
+    told += [
+        (f"{SIGNS[one]} {ended[one]} {_TALLIED.get(one, one)}", TONES[one])
+        for one in State
+        if ended[one]
+    ]
+    return tuple(told)
+
+
+def stale_of(nights: Sequence[Night], missed: Sequence[Missed], now: str) -> str:
+    """Return that no night has run lately, in a sentence; empty where the last one is fresh."""
+    if not nights:
+        return ""
+    last = max((one.started for one in nights), key=moment_of)
+    since = sum(moment_of(one.due) > moment_of(last) for one in missed)
+    if not since and moment_of(now) - moment_of(last) < _FRESH:
+        return ""
+    told = f"No night has run since {day(last)}, {ago(last, now)}"
+    return f"{told}; {several(since, 'was', 'were')} missed." if since else f"{told}."
+
+
+_TALLIED = {State.REGRESSION: "with a regression", State.UNFINISHED: "not ended"}
+
+
+def verdict_of(stands: Sequence[Stand], now: str) -> tuple[str, str, str]:
+    """Return the tone, the sign and the sentence that the page begins with."""
+    lasts = [(one.course, one.course.last) for one in stands if one.course.current]
+    current = [(course, last) for course, last in lasts if last is not None]
+    if not current:
+        return "unclear", "? Nothing yet", "No capture has been measured in any night."
+    last = max((one.at for _, one in current), key=moment_of)
+    worst = min((one.state for _, one in current), key=_RANKS.index)
+    named = [(course, one) for course, one in current if one.state is worst]
+    names = ", ".join(course.capture for course, _ in named)
+    when = f"the night of {day(last)} ({ago(last, now)})"
+    tone = TONES[worst]
+    if worst is State.OK:
+        every = f"{several(len(named), 'capture')}: nothing became worse than allowed"
+        return tone, f"{SIGNS[worst]} OK", f"{every} in {when}."
+    said = f"{names} in {when}" if len(named) < len(current) else f"T{when[1:]}, in {names}"
+    why = named[0][1].reason.rstrip(".")
+    return tone, f"{SIGNS[worst]} {worst.capitalize()}", f"{said}{f': {why}' if why else ''}."
+
+
+_RANKS = (
+    State.REGRESSION,
+    State.FAILED,
+    State.INCONCLUSIVE,
+    State.NOT_RUN,
+    State.UNFINISHED,
+    State.OK,
+    State.MISSED,
+)
