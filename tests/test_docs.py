@@ -19,7 +19,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
-from tracekit.cli import application
+from tracekit.cli.main import application
 from tracekit.record.choice import needed_tables
 from tracekit.tables.derived import asked
 from tracekit.tables.schema import Schema

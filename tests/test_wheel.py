@@ -133,4 +133,4 @@ def test_a_history_is_begun_read_and_drawn_without_a_checkout(wheel: Path, tmp_p
 def test_the_project_names_its_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         entry = next(one for one in archive.namelist() if one.endswith("entry_points.txt"))
-        assert "tracekit = tracekit.cli:main" in archive.read(entry).decode()
+        assert "tracekit = tracekit.cli.main:main" in archive.read(entry).decode()

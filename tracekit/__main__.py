@@ -1,5 +1,5 @@
 """`python -m tracekit` is `tracekit`."""
 
-from tracekit.cli import main
+from tracekit.cli.main import main
 
 main()

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reading.decoded import Decoded, arrow_type
-from tracekit import console, outcome, tables
-from tracekit.cli import main
+from tracekit import tables
+from tracekit.cli import console, outcome
+from tracekit.cli.main import main
 from tracekit.tables.xml import STACK_TYPES, ColumnCells, ExactReader, FastReader, Node, Reader
 
 # What a command imports when it runs belongs to the imports, not to the reading.

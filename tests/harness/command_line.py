@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.cli import main
+from tracekit.cli.main import main
 
 
 def run(*arguments: str | Path) -> int:

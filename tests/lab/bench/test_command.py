@@ -14,7 +14,7 @@ import pytest
 
 from bench_subjects import Hand, literal_subject
 from tracekit.base.errors import ToolError
-from tracekit.commands import bench
+from tracekit.cli import bench
 from tracekit.lab.bench import SUBJECTS, Settings, Shape, run_bench
 
 Run = Callable[..., Any]

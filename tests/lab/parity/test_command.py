@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from tracekit.base.errors import InterruptedRunError
-from tracekit.commands import parity as command
+from tracekit.cli import parity as command
 from tracekit.lab.parity import Case, Implementation, Parity, run_parity
 from tracekit.ops.attention import Problem
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from real_nights import Nights, repository
-from tracekit.commands.pruning import _protection
+from tracekit.cli.pruning import _protection
 from tracekit.nightly import run_night
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store import Store

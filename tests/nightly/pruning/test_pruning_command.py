@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Recording
+from tracekit.cli.opening import opening
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store import Store
 from tracekit.nightly.pruning import Limits, prune
-from tracekit.opening import opening
 
 Run = Callable[..., Any]
 MakeRun = Callable[..., Recording]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.console import show_diagnosis
+from tracekit.cli.console import show_diagnosis
 from tracekit.machine.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor import Diagnosis, Probed, Surroundings, examine
 from tracekit.record.doctor.cache import keep, recall

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.cli import main
+from tracekit.cli.main import main
 from tracekit.record.recorder import Attach, Launch, Request
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.counters import (

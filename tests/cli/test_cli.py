@@ -1,0 +1,332 @@
+"""The command line: what it prints, and what it tells a script."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+Xml = Callable[..., str]
+Run = Callable[..., Any]
+SMALL = [
+    "--batch",
+    "2",
+    "--q-heads",
+    "4",
+    "--kv-heads",
+    "2",
+    "--head-dim",
+    "64",
+    "--block-size",
+    "16",
+    "--max-blocks",
+    "4",
+    "--active-blocks",
+    "2",
+    "--dtype",
+    "float32",
+]
+
+
+def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
+    shown = tracekit("--help")
+    assert shown.code == 0
+    listed = shown.out.split("Commands:")[1].strip().splitlines()
+    assert [line.split()[0] for line in listed] == [
+        "capture",
+        "record",
+        "export",
+        "analyze",
+        "report",
+        "import",
+        "tables",
+        "convert",
+        "query",
+        "batch",
+        "compare",
+        "gate",
+        "index",
+        "prune",
+        "workloads",
+        "rules",
+        "doctor",
+        "chip",
+        "open",
+        "bench",
+        "parity",
+        "verify-kernel",
+        "templates",
+        "nightly",
+        "history",
+        "baseline",
+    ]
+    assert "..." not in shown.out.split("Commands:")[1]
+
+
+HEAVY = (
+    *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
+    *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "leather", "perfetto"),
+    *("dask", "distributed", "fsspec", "duckdb"),
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "capture",
+        "batch",
+        "compare",
+        "nightly",
+        "nightly install",
+        "nightly status",
+        "history",
+        "baseline accept",
+        "gate",
+        "prune",
+        "query",
+    ],
+)
+def test_help_imports_nothing_heavy(command: str) -> None:
+    """Pandas alone takes longer than help may take."""
+    program = (
+        f"import sys; sys.argv = ['tracekit', *{command.split()!r}, '--help']\n"
+        "from tracekit.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        f"print(sorted({set(HEAVY)!r} & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert f"Usage: tracekit {command}".strip() in ran.stdout
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_told(tracekit: Run) -> None:
+    shown = tracekit("--version")
+    assert shown.code == 0
+    assert shown.out.startswith("tracekit 0.")
+
+
+def test_no_command_shows_help_and_is_a_usage_error(tracekit: Run) -> None:
+    shown = tracekit()
+    assert shown.code == 2
+    assert "Commands:" in shown.out + shown.err
+
+
+def test_a_workloads_parameters_are_options_with_help(tracekit: Run) -> None:
+    shown = tracekit("capture", "--workload", "paged", "--help")
+    assert shown.code == 0
+    for option in ("--batch", "--q-heads", "--kv-heads", "--head-dim", "--block-size", "--dtype"):
+        assert option in shown.out
+    assert "Sequences of a step." in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["--batch", "many"], "--batch", id="wrong-type"),
+        pytest.param(["--batch", "0"], "--batch", id="out-of-bounds"),
+        pytest.param(["--dtype", "int3"], "--dtype", id="no-choice"),
+        pytest.param(["--size", "3"], "--size", id="no-option"),
+        pytest.param(["--time-limit", "soon"], "not a time limit", id="time-limit"),
+        pytest.param(["--q-heads", "3", "--kv-heads", "2"], "heads", id="they-do-not-fit"),
+        pytest.param(["--", "ls"], "one of them, not several", id="workload-and-command"),
+    ],
+)
+def test_a_bad_parameter_is_a_usage_error_that_names_it(
+    arguments: list[str], said: str, tracekit: Run, tmp_path: Path
+) -> None:
+    output = ["--output", tmp_path / "run", "--recorder", "host"]
+    ran = tracekit("capture", "--workload", "paged", *output, *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_workload_that_is_not_there_is_said_with_those_that_are(
+    tracekit: Run,
+) -> None:
+    ran = tracekit("capture", "--workload", "page")
+    assert ran.code == 2
+    assert "There is no workload 'page'" in ran.err
+    assert "paged" in ran.err
+
+
+def test_nothing_to_record_is_a_usage_error(tracekit: Run) -> None:
+    ran = tracekit("capture")
+    assert ran.code == 2
+    assert "Say what to record" in ran.err
+
+
+def test_xctrace_asked_for_where_it_is_not_fails(
+    tracekit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = tracekit("record", "--recorder", "xctrace", "--", sys.executable, "-V")
+    assert ran.code == 3
+    assert "no xctrace" in ran.err
+    assert "--recorder host" in ran.err
+
+
+def test_capture_says_in_words_what_it_found_and_where_it_is(tracekit: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    options = ["--recorder", "host", "--repeats", "30", "--output", folder]
+    ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
+    assert ran.code == 0, ran.err
+    assert "tokens_per_second" in ran.out
+    unchecked = ran.out.partition("not checked  ")[2]
+    assert "low-occupancy" in unchecked
+    assert "  the work ran on the CPU" in unchecked
+    assert str(folder / "report.html") in ran.out
+    assert (folder / "report.html").stat().st_size < 250_000
+    for export in (folder / "exports").glob("host-*.xml"):
+        out = tmp_path / f"{export.stem}.parquet"
+        assert tracekit("convert", export, out).code == 0
+        assert len(pd.read_parquet(out)) == export.read_text().count("<row>")
+
+
+def test_json_prints_the_result_and_nothing_else(tracekit: Run, tmp_path: Path) -> None:
+    options = ["--recorder", "host", "--repeats", "30", "--output", tmp_path / "run", "--json"]
+    ran = tracekit("capture", "--workload", "paged", *options, *SMALL)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out) == json.loads((tmp_path / "run" / "result.json").read_text())
+
+
+def test_the_stages_alone_make_the_same_run(tracekit: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    options = ["--recorder", "host", "--repeats", "10", "--output", folder]
+    recorded = tracekit("record", "--workload", "paged", *options, *SMALL)
+    assert (recorded.code, recorded.out.strip()) == (0, str(folder))
+    assert f"tracekit export {folder}" in recorded.err
+    assert tracekit("export", folder).code == 0
+    assert tracekit("analyze", folder).code == 0
+    reported = tracekit("report", folder)
+    assert (reported.code, reported.out.strip()) == (0, str(folder / "report.html"))
+    assert tracekit("tables", folder).err == "", "tracekit knows every column it writes"
+
+
+def test_a_program_is_sampled_and_its_load_shown(tracekit: Run, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = ["--", sys.executable, "-c", "import time; time.sleep(30)"]
+    options = ["--recorder", "host", "--time-limit", "500ms", "--output", run]
+    recorded = tracekit("record", *options, *command)
+    assert recorded.code == 0, recorded.err
+    early = tracekit("analyze", run)
+    assert (early.code, "has no exports to analyze" in early.err) == (3, True)
+    assert f"tracekit export {run}" in early.err
+    assert tracekit("export", run).code == 0
+    assert "memory_peak" in tracekit("analyze", run).out
+
+
+def test_after_a_failure_what_was_measured_can_be_exported(tracekit: Run, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = ["--", sys.executable, "-c", "import sys, time; time.sleep(0.3); sys.exit(3)"]
+    recorded = tracekit("record", "--recorder", "host", "--output", run, *command)
+    assert (recorded.code, "ended with exit status 3" in recorded.err) == (3, True)
+    assert f"Go on with `tracekit export {run}`." in recorded.err
+    assert tracekit("export", run).code == 0
+
+
+def test_an_old_folder_is_never_recorded_over(tracekit: Run, imported: Path) -> None:
+    before = (imported / "recording.json").read_bytes()
+    ran = tracekit("capture", "--workload", "paged", "--output", imported)
+    assert ran.code == 2
+    assert "is a run: nothing else is written there" in ran.err
+    assert (imported / "recording.json").read_bytes() == before
+
+
+def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: Path) -> None:
+    (tmp_path / "nap.py").write_text(
+        "import time\n"
+        "from pathlib import Path\n"
+        "from tracekit.workload.workload import Step, workload\n\n"
+        "@workload\n"
+        "def nap(milliseconds: int = 5, places: list[Path] = []) -> Step:\n"
+        "    '''Sleep.'''\n"
+        "    seconds = milliseconds / 1000\n"
+        "    return Step(lambda: time.sleep(seconds), lambda _: None, 'cpu', tokens=1)\n"
+    )
+    listed = tracekit("workloads", "--workloads", tmp_path)
+    assert "nap\tSleep." in listed.out
+    options = ["--recorder", "host", "--repeats", "5", "--output", tmp_path / "run", "--json"]
+    own = ["--workloads", tmp_path, "--milliseconds", "7", "--places", "a", "--places", "b"]
+    ran = tracekit("capture", "--workload", "nap", *options, *own)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["provenance"]["parameters"] == {
+        "milliseconds": 7,
+        "places": ["a", "b"],
+    }
+
+
+def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Run, tmp_path: Path) -> None:
+    (tmp_path / "clash.py").write_text(
+        "from tracekit.workload.workload import Step, workload\n\n"
+        "@workload\n"
+        "def clash(output: int = 5) -> Step:\n"
+        "    '''Clash.'''\n"
+    )
+    ran = tracekit("capture", "--workload", "clash", "--workloads", tmp_path)
+    assert ran.code == 3
+    assert "'output', which is an option of tracekit itself" in ran.err
+
+
+def test_a_folder_that_is_no_run_is_told_in_a_sentence(tracekit: Run, tmp_path: Path) -> None:
+    for command in ("export", "analyze", "report", "tables"):
+        ran = tracekit(command, tmp_path)
+        assert ran.code == 3, command
+        assert "no recording.json" in ran.err
+
+
+def test_a_full_disk_is_told_in_a_sentence(
+    tracekit: Run, imported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    (imported / "report.html").unlink(missing_ok=True)
+    tracekit("analyze", imported)
+    ran = tracekit("tables", imported, "gpu_intervals", "--output", "/dev/full/t.csv")
+    assert ran.code == 3
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["import", "x" * 300], id="path"),
+        pytest.param(["tables", "x" * 300], id="run"),
+        pytest.param(["capture", "--workload", "x" * 300], id="workload"),
+    ],
+)
+def test_a_name_that_is_too_long_is_told_in_a_sentence(tracekit: Run, arguments: list[str]) -> None:
+    ran = tracekit(*arguments)
+    assert ran.code == 3
+    assert "File name too long" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_bytes_that_are_no_text_are_refused(tracekit: Run) -> None:
+    ran = tracekit("tables", "bad\udcff")
+    assert ran.code == 2
+    assert "is no text in UTF-8" in ran.err
+
+
+def test_letters_that_a_terminal_has_not_do_no_harm() -> None:
+    argv = [sys.executable, "-m", "tracekit", "capture", "--help"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(argv, check=False, env=env, capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert b"COMMAND" in ran.stdout
+
+
+def test_a_closed_stdout_does_no_harm() -> None:
+    argv = ["sh", "-c", f"'{sys.executable}' -m tracekit rules >&-"]
+    ran = subprocess.run(argv, check=False, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, b"")

@@ -1,0 +1,93 @@
+"""What a terminal shows of tables and results stays readable."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.base.recording import Provenance, Recording
+from tracekit.cli.console import measurements, show, show_tables
+
+
+def test_a_table_with_very_many_columns_is_listed_with_the_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wide = pd.DataFrame({f"Counter {number}": [1.5] for number in range(90)})
+    show_tables([("narrow", pd.DataFrame({"start": [1], "end": [2]})), ("wide", wide)])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "start, end" in printed
+    assert "Counter 0, Counter 1," in printed
+    assert "Counter 89" not in printed
+    assert "…" in printed
+
+
+def test_what_a_table_lacks_is_said_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    show_tables([("gpu_states", "two exports of it")])
+    assert "two exports of it" in capsys.readouterr().out
+
+
+def test_what_a_workload_could_not_measure_is_not_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    metrics = (
+        Measurement("step_rate", 45.0, "steps/s", Better.HIGHER),
+        Measurement("goodput", None, "requests/s", Better.HIGHER, "no limit was given."),
+    )
+    results = (
+        Measurement("speedup", None, "x", Better.HIGHER, "there was no pair of steps"),
+        Measurement("pairs", 0, "count", Better.NEITHER),
+    )
+    show(Result(Provenance(), metrics=metrics, results=results), Recording(tmp_path))
+    numbers = capsys.readouterr().out.partition("\n\n")[0]
+    lines = [line.split(maxsplit=1) for line in numbers.splitlines()]
+    assert lines == [
+        ["step_rate", "45 steps/s"],
+        ["speedup", "not available, because there was no pair of steps"],
+        ["pairs", "0"],
+    ]
+
+
+def test_measurements_in_a_file_keep_their_title_and_head(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    measurements("decode: 2 tokens", ("subject", "call"), [("paged", "2 ms"), ("sdpa", "1 ms")])
+    assert capsys.readouterr().out.splitlines() == [
+        "# decode: 2 tokens",
+        "subject\tcall",
+        "paged\t2 ms",
+        "sdpa\t1 ms",
+        "",
+    ]
+
+
+def test_time_that_two_rules_count_is_said_to_be_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    late = Finding(
+        "late-start", Severity.WARNING, "Late.", "Submit ahead.", saving=3_000, within="bubbles"
+    )
+    show(Result(Provenance(), findings=(late,)), Recording(tmp_path))
+    assert "Late. Could save up to 3 µs; bubbles counts that too." in capsys.readouterr().out
+
+
+def test_silence_says_how_many_rules_could_judge(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    checks = (Check("a", Status.PASSED), Check("b", Status.ABSTAINED, "no GPU."))
+    show(Result(Provenance(), checks=checks), Recording(tmp_path))
+    assert "No finding, by the 1 of 2 rules that could judge." in capsys.readouterr().out
+    show(Result(Provenance(), checks=checks[:1]), Recording(tmp_path))
+    assert "No finding.\n" in capsys.readouterr().out
+
+
+def test_idle_time_is_that_of_the_window_that_findings_speak_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    whole = Measurement("gpu_idle_ratio", 0.3, "ratio", Better.LOWER)
+    steady = Measurement("idle_ratio", 0.1, "ratio", Better.LOWER)
+    show(Result(Provenance(), metrics=(whole, steady)), Recording(tmp_path))
+    assert "gpu_idle_ratio" not in capsys.readouterr().out
+    show(Result(Provenance(), metrics=(whole,)), Recording(tmp_path))
+    assert "gpu_idle_ratio" in capsys.readouterr().out

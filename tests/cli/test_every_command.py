@@ -1,0 +1,254 @@
+"""Every command, where its output cannot be written, where it is stopped, and where it may harm."""
+
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import typer
+
+from command_line import run
+from devices import device
+from every_command import IN_RUN, LINES, NO_TOOL, World, copied, make_world, output_of, signalled
+from tracekit.cli.main import application
+
+FILES = [name for name in LINES if "." in output_of(name)]
+FOLDERS = [name for name in LINES if output_of(name) == "OUT"]
+# Names of users that states, workloads and other fields have as well.
+WORDS = ["done", "auto", "import", "paged", "passed", "gpu", "metal", "mlx", "run", "host"]
+READ_ONLY = Path("/sys")  # where not even root can write
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture
+def world(made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world of the test's own, from where there is no plan and no history."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    return copied(made, tmp_path / "world")
+
+
+@pytest.fixture
+def unharmed(name: str, world: World) -> Iterator[None]:
+    """Hold that inputs are as they were, nothing is half written, and no process is left."""
+    before = world.contents()
+    children = set(psutil.Process().children(recursive=True))
+    yield
+    assert world.contents() == before
+    assert world.leftovers() == []
+    left = set(psutil.Process().children(recursive=True)) - children
+    # multiprocessing's own, which serves this process as long as it lives
+    assert [one for one in left if "resource_tracker" not in " ".join(one.cmdline())] == []
+
+
+def told(ran: Any) -> str:
+    """Return the error of a command, which is a sentence or two and a hint."""
+    assert "Traceback" not in ran.err
+    assert "bug of tracekit" not in ran.err
+    errors = [line for line in ran.err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, ran.err
+    assert "\nhint: " in ran.err, ran.err
+    return errors[0]
+
+
+def commands(app: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[str]:
+    for one in app.registered_commands:
+        yield " ".join((*path, str(one.name)))
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, (*path, str(group.name)))
+
+
+def test_every_command_is_here() -> None:
+    missing = [
+        name
+        for name in commands(application([]))
+        if not any(line == name or line.startswith(f"{name} ") for line in LINES.values())
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_command_does_what_it_is_for_whatever_the_user_is_called(
+    name: str, world: World, tracekit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = WORDS[[*LINES].index(name) % len(WORDS)]
+    monkeypatch.setenv("LOGNAME", word)
+    monkeypatch.setattr("socket.gethostname", lambda: word)
+    ran = tracekit(*world.words(name))
+    assert ran.code in ({0, 2, 3, 4} if name in NO_TOOL else {0}), ran.err
+    assert world.leftovers() == []
+    if output_of(name):
+        assert (world.out / output_of(name).lower()).exists()
+
+
+def closed_pipe() -> int:
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+@contextmanager
+def stdout_of(number: int) -> Iterator[None]:
+    before = sys.stdout
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as stream:
+            sys.stdout = stream
+            yield
+    finally:
+        sys.stdout = before
+
+
+@pytest.mark.parametrize("name", [one for one in LINES if not one.startswith("batch")])
+def test_a_closed_pipe_is_neither_a_regression_nor_a_bug(
+    name: str, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = world.contents()
+    with stdout_of(closed_pipe()):
+        code = run(*world.words(name))
+    errors = capsys.readouterr().err
+    assert code in {0, 141} | ({2, 3, 4} if name in NO_TOOL else set())
+    assert "Traceback" not in errors
+    assert "error: " not in errors or name in NO_TOOL
+    assert name in IN_RUN or world.contents() == before
+    assert world.leftovers() == []
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file take a byte more, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS, "analyze", "report", "index"])
+@pytest.mark.usefixtures("unharmed")
+def test_a_full_disk_is_an_error_in_a_sentence(
+    name: str, world: World, tracekit: Callable[..., Any]
+) -> None:
+    with full_disk():
+        ran = tracekit(*world.words(name))
+    assert ran.code == 3
+    assert told(ran)
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+@pytest.mark.usefixtures("unharmed")
+def test_a_place_that_cannot_be_written_is_an_error_in_a_sentence(
+    name: str, world: World, tracekit: Callable[..., Any]
+) -> None:
+    if not READ_ONLY.is_dir():
+        pytest.skip("no folder here that not even root can write")
+    ran = tracekit(*world.words(name, READ_ONLY / output_of(name).lower()))
+    assert ran.code in {2, 3}
+    assert str(READ_ONLY) in told(ran)
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+@pytest.mark.usefixtures("unharmed")
+def test_an_input_is_never_the_output(
+    name: str, world: World, tracekit: Callable[..., Any]
+) -> None:
+    places = [one for one in world.places().values() if str(one) in " ".join(world.words(name))]
+    places = [one for one in places if one != world.places()["FOLDER"]]
+    for place in places or [world.places()["RUN"]]:
+        files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()]
+        for output in {place, files[0]}:
+            ran = tracekit(*world.words(name, output))
+            assert ran.code in {2, 3}, output
+            assert told(ran)
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+@pytest.mark.usefixtures("unharmed")
+def test_links_are_followed(name: str, world: World, tracekit: Callable[..., Any]) -> None:
+    output = world.out / output_of(name).lower()
+    far = world.folder / "far"
+    far.mkdir()
+    real = far / output.name
+    if name in FOLDERS:
+        real.mkdir()
+    output.symlink_to(real)
+    ran = tracekit(*world.words(name))
+    exclusive = {"templates make", "nightly --init"}  # never anything but a new file
+    assert ran.code == (2 if name in exclusive else 0), ran.err
+    assert output.is_symlink()
+    if name not in exclusive:
+        assert any(real.iterdir()) if name in FOLDERS else real.stat().st_size
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+@pytest.mark.usefixtures("unharmed")
+def test_devices_are_written_to_and_stay(
+    name: str, world: World, tracekit: Callable[..., Any]
+) -> None:
+    output = world.out / output_of(name).lower()
+    null = device(world.folder, "null")
+    output.symlink_to(null)
+    ran = tracekit(*world.words(name))
+    refused = name in {*FOLDERS, "templates make", "nightly --init"}
+    assert ran.code in ({2, 3} if refused else {0}), ran.err
+    assert null.is_char_device()
+    assert output.is_symlink()
+
+
+def reading(world: World) -> Callable[[str, str], bool]:
+    inputs = str(world.folder / "in")
+    # A bundle's files are opened from its folder.
+    return lambda event, name: (
+        event in {"subprocess.Popen", "sqlite3.connect"}
+        or name.startswith(inputs)
+        or name.endswith("form.template")
+    )
+
+
+def writing(world: World) -> Callable[[str, str], bool]:
+    out = str(world.out)
+    return lambda _, name: name.startswith(out) and name != out and "recording.json" not in name
+
+
+# Workers read and write for `batch`; its own tests stop it.
+KINDS = {"RUN", "BUNDLE", "NIGHT", "EXPORTS", "HISTORY", "PLAN"}
+READERS = [
+    name
+    for name, line in LINES.items()
+    if KINDS & set(line.replace("/", " ").split()) and "batch" not in name
+]
+WRITERS = [name for name in (*FILES, *FOLDERS) if "batch" not in name]
+EVENTS = {signal.SIGINT: reading, signal.SIGTERM: writing}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *((name, signal.SIGINT) for name in READERS),
+        *((name, signal.SIGTERM) for name in WRITERS),
+    ],
+)
+@pytest.mark.usefixtures("unharmed")
+def test_a_command_that_is_stopped_says_so(
+    name: str, number: signal.Signals, world: World, tracekit: Callable[..., Any]
+) -> None:
+    with signalled(number, EVENTS[number](world)) as came:
+        ran = tracekit(*world.words(name))
+    assert came, "the event never came"
+    assert ran.code == 130, (came, ran.err)
+    assert re.search("[Ii]nterrupted|stopped", told(ran))

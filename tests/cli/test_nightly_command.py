@@ -1,0 +1,230 @@
+"""`tracekit nightly`: what it prints, what it refuses, and what it tells a script."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tracekit.cli.nightly import _show
+from tracekit.nightly.folder import claim
+from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
+from tracekit.nightly.plan import NightPlan, read_plan
+
+Run = Callable[..., Any]
+PLAN = f"""
+[nightly]
+name = "paged"
+history = "postgresql://ada:secret@host/nights"
+[nightly.defaults]
+reference.python = "{sys.executable}"
+[[nightly.capture]]
+name = "decode"
+workload = "paged"
+parameters = {{ batch = 8 }}
+fail-on = "pipeline-churn"
+[[nightly.capture]]
+name = "dense"
+workload = "sdpa"
+metrics.hits = 0.1
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tracekit.toml").write_text(PLAN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_help_shows_the_options_and_the_commands(tracekit: Run) -> None:
+    shown = tracekit("nightly", "--help")
+    assert shown.code == 0
+    assert "Usage: tracekit nightly [OPTIONS] [CONFIG] | COMMAND [ARGS]..." in shown.out
+    for word in ("--dry-run", "--capture", "--bisect", "--init", "install", "status", "uninstall"):
+        assert f"  {word}" in shown.out
+
+
+def test_a_commands_help_is_its_own(tracekit: Run) -> None:
+    shown = tracekit("nightly", "install", "--help")
+    assert shown.code == 0
+    assert "Usage: tracekit nightly install [OPTIONS]" in shown.out
+    assert "--dry-run" in shown.out
+
+
+def test_a_dry_run_says_what_would_run_and_how_long(here: Path, tracekit: Run) -> None:
+    before = sorted(os.walk(here))
+    shown = tracekit("nightly", "--dry-run")
+    assert shown.code == 0, shown.err
+    title, head, decode, dense = shown.out.splitlines()[:4]
+    assert title == "# paged: 6 min … 16 min of 2 h 0 min"
+    assert head.split("\t") == [
+        "capture", "work", "reference", "pairs", "traced", "decides", "time",
+    ]  # fmt: skip
+    assert decode.split("\t") == [
+        "decode",
+        "paged, batch 8",
+        f"python {sys.executable}",
+        "10",
+        "1",
+        "step_p50 3.0 %, pipeline-churn",
+        "3 min … 8 min",
+    ]
+    assert "hits 10.0 %" in dense
+    assert "dense: hits is no metric of tracekit" in shown.err
+    assert "5 s are allowed for each process" in shown.err
+    assert sorted(os.walk(here)) == before
+
+
+def test_a_plan_is_named_by_its_file_and_its_captures_by_name(here: Path, tracekit: Run) -> None:
+    (here / "tracekit.toml").rename(here / "other.toml")
+    shown = tracekit("nightly", "other.toml", "--capture", "dense", "--dry-run")
+    assert shown.code == 0
+    assert "dense" in shown.out
+    assert "decode" not in shown.out
+    shown = tracekit("nightly", "--dry-run", "--capture", "decod", "other.toml")
+    assert shown.code == 2
+    assert "Did you mean decode?" in shown.err
+
+
+def test_a_dry_run_as_json_shows_no_password(here: Path, tracekit: Run) -> None:
+    shown = tracekit("nightly", "--dry-run", "--json")
+    assert shown.code == 0
+    document = json.loads(shown.out)
+    assert [one["name"] for one in document["plan"]["captures"]] == ["decode", "dense"]
+    assert document["estimate"]["seconds"] == 364.0
+    assert document["obstacles"] == []
+    assert "secret" not in shown.out
+
+
+def test_a_reference_that_cannot_be_had_ends_a_dry_run(here: Path, tracekit: Run) -> None:
+    file = here / "tracekit.toml"
+    file.write_text(PLAN.replace(sys.executable, "gone/python"))
+    shown = tracekit("nightly", "--dry-run")
+    assert shown.code == 2
+    assert f"decode: There is no interpreter {here}/gone/python." in shown.err
+    assert "dense: There is no interpreter" in shown.err
+    assert shown.out.startswith("# paged: ")
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], []], ids=["dry", "for-real"])
+def test_mistakes_are_told_before_anything_runs(
+    words: list[str], here: Path, tracekit: Run
+) -> None:
+    (here / "tracekit.toml").write_text(PLAN.replace("batch = 8", "batch = 0, bach = 1"))
+    shown = tracekit("nightly", *words)
+    assert shown.code == 2
+    assert "tracekit.toml has 2 mistakes:" in shown.err
+    assert "tracekit.toml:10:16: nightly.capture.parameters.batch is not fit" in shown.err
+    assert sorted(one.name for one in here.iterdir()) == ["tracekit.toml"]
+
+
+def test_a_plan_to_begin_with_is_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracekit: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = tracekit("nightly", "--init")
+    assert (shown.code, shown.out) == (0, "tracekit.toml\n")
+    assert "--dry-run" in shown.err
+    assert read_plan().captures[0].name == "decode"
+    shown = tracekit("nightly", "--init")
+    assert shown.code == 2
+    assert "is there already" in shown.err
+    assert tracekit("nightly", "--init", "more.toml").code == 0
+    assert (tmp_path / "more.toml").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["gone.toml"], id="no-plan"),
+        pytest.param(["--no-such-option"], id="no-option"),
+        pytest.param(["a.toml", "b.toml"], id="two-plans"),
+        pytest.param(["--capture", "gone"], id="no-capture"),
+    ],
+)
+def test_what_is_no_word_on_a_commit_stops_a_bisection(
+    words: list[str], here: Path, tracekit: Run
+) -> None:
+    assert tracekit("nightly", *words).code == 2
+    assert tracekit("nightly", "--bisect", *words).code == 130
+
+
+@pytest.mark.parametrize("word", ["instal", "statsu", "unistall"])
+def test_a_command_that_is_misspelled_is_no_plan(word: str, here: Path, tracekit: Run) -> None:
+    shown = tracekit("nightly", word, "--at", "02:30")
+    assert shown.code == 2
+    assert f"There is no command or file '{word}'. Did you mean " in shown.err
+
+
+def test_a_plan_may_be_called_almost_as_a_command(here: Path, tracekit: Run) -> None:
+    (here / "instal").write_text(PLAN)
+    assert tracekit("nightly", "instal", "--dry-run").code == 0
+
+
+def test_a_workload_that_cannot_be_loaded_is_an_obstacle(here: Path, tracekit: Run) -> None:
+    (here / "torn.py").write_text("def (")
+    (here / "tracekit.toml").write_text(
+        "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\n"
+    )
+    shown = tracekit("nightly", "--dry-run")
+    assert (shown.code, "torn.py cannot be loaded" in shown.err) == (2, True)
+
+
+def test_a_commit_whose_workload_cannot_be_loaded_is_skipped(here: Path, tracekit: Run) -> None:
+    (here / "torn.py").write_text("def (")
+    (here / "tracekit.toml").write_text(
+        "[nightly]\n[[nightly.capture]]\nworkload = 'torn'\nworkloads = '.'\ntraced = 0\n"
+    )
+    shown = tracekit("nightly", "--no-history", "--bisect")
+    assert shown.code == 125, shown.err
+    assert shown.out.splitlines()[1].split("\t")[:2] == ["failed", "torn"]
+    assert "torn.py cannot be loaded: SyntaxError" in shown.out
+
+
+def test_only_commands_that_judge_speak_to_git(tracekit: Run) -> None:
+    assert tracekit("rules", "--bisect").code == 2
+    assert tracekit("nightly", "--bisect", "--help").code == 0
+
+
+JUDGED = Judged("step_p50", "ns", "lower", outcome=Outcome.REGRESSION, change=0.1, reason="slower")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [(Outcome.OK, 0), (Outcome.REGRESSION, 1), (Outcome.FAILED, 3), (Outcome.INCONCLUSIVE, 4)],
+)
+def test_a_night_is_told_in_words_and_by_its_exit_code(
+    outcome: Outcome, code: int, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    night, plan = kept(outcome)
+    with pytest.raises(typer.Exit) as end:
+        _show(plan, night, json=False, open_page=True)
+    assert end.value.exit_code == code
+    shown = capsys.readouterr()
+    assert "because" in shown.out.splitlines()[0]
+    assert "step_p50" in shown.out
+    assert "warning: look" in shown.err
+    assert f"written: {plan.output}/n1/night.json" in shown.err
+
+
+def test_a_night_as_json_is_its_document(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    night, plan = kept(Outcome.OK)
+    with pytest.raises(typer.Exit):
+        _show(plan, night, json=True, open_page=False)
+    assert json.loads(capsys.readouterr().out)["id"] == "n1"
+
+
+def kept(outcome: Outcome) -> tuple[Night, NightPlan]:
+    plan = read_plan()
+    entry = Entry("decode", "w", Described("paged"), judged=(JUDGED,), outcome=outcome)
+    night = Night(
+        "n1", "paged", "mini", "2026-11-20T02:30:00+00:00", entries=(entry,), outcome=outcome,
+        reason="because", warnings=("look",),
+    )  # fmt: skip
+    claim(plan.output, "n1").save(night)
+    return night, plan

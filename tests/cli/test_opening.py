@@ -1,0 +1,249 @@
+"""What `tracekit open` opens, and by which command line."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.recording import Provenance, Recording
+from tracekit.cli.main import main
+from tracekit.cli.opening import opening
+from tracekit.record.xctrace.command import Completed
+
+Make = Callable[..., Recording]
+VERSION = "xctrace version 26.0 (17C529)"
+
+
+class Xcodes:
+    """A `Run` of a Mac with Xcodes, each with its version; the first is selected."""
+
+    def __init__(self, *tools: tuple[str, str]) -> None:
+        self.versions = dict(tools)
+        self.asked: list[tuple[str, ...]] = []
+
+    def __call__(self, argv: tuple[str, ...], timeout: float) -> Completed:
+        """Answer, and note what was asked."""
+        assert timeout > 0
+        self.asked.append(argv)
+        if argv == ("xcrun", "--find", "xctrace"):
+            return Completed(argv, 0, next(iter(self.versions)))
+        if argv[1:] == ("version",) and argv[0] in self.versions:
+            return Completed(argv, 0, self.versions[argv[0]])
+        return Completed(argv, 1, "", "licence?")
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Make a run's folder that holds what is named."""
+
+    def folder(*names: str, line: tuple[str, ...] = (), version: str = VERSION) -> Recording:
+        recording = Recording(tmp_path / "a run")
+        recording.folder.mkdir()
+        lines = (line,) if line else ()
+        recording.save_provenance(Provenance(command_lines=lines, recorder_version=version))
+        for name in names:
+            path = recording.folder / name
+            if path.suffix in {".html", ".json"}:
+                path.touch()
+            else:
+                path.mkdir()
+        return recording
+
+    return folder
+
+
+@pytest.fixture
+def xcode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[str, str]]:
+    """Install an Xcode; return its xctrace and its Instruments."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "xcrun").touch(0o755)
+    monkeypatch.setenv("PATH", str(bin_folder))
+
+    def install(name: str) -> tuple[str, str]:
+        contents = tmp_path / name / "Contents"
+        app = contents / "Applications" / "Instruments.app"
+        app.mkdir(parents=True)
+        return str(contents / "Developer" / "usr" / "bin" / "xctrace"), str(app)
+
+    return install
+
+
+def nothing(argv: tuple[str, ...], timeout: float) -> Completed:
+    pytest.fail(f"{argv} was run within {timeout}")
+
+
+@pytest.mark.parametrize(("system", "opener"), [("darwin", "open"), ("linux", "xdg-open")])
+def test_the_page_is_opened_unless_something_else_is_named(
+    make: Make, system: str, opener: str
+) -> None:
+    recording = make("report.html", "recording.trace", "capture.gputrace")
+    got = opening(recording, system=system, run=nothing)
+    assert (got.what, got.warnings) == ("page", ())
+    assert got.argv == (opener, str(recording.report_file.resolve()))
+
+
+def test_a_run_that_was_only_captured_opens_its_capture(make: Make) -> None:
+    recording = make("capture.gputrace")
+    got = opening(recording, system="darwin", run=nothing)
+    assert got.argv == ("open", str(recording.gputrace.resolve()))
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        pytest.param(["result.json"], "`tracekit report", id="analyzed"),
+        pytest.param(["exports"], "`tracekit analyze", id="exported"),
+        pytest.param(["recording.trace"], "`tracekit export", id="recorded"),
+        pytest.param(["recording.host"], "`tracekit export", id="recorded-by-host"),
+        pytest.param([], "record again", id="nothing"),
+    ],
+)
+def test_without_a_page_the_way_to_one_is_told(make: Make, names: list[str], hint: str) -> None:
+    recording = make(*names)
+    with pytest.raises(RecordingError, match="has no page yet") as caught:
+        opening(recording, system="darwin", run=nothing)
+    assert hint in caught.value.hint
+
+
+def test_a_bundle_opens_in_the_instruments_that_recorded_it(
+    make: Make, xcode: Callable[[str], tuple[str, str]]
+) -> None:
+    selected, _ = xcode("Xcode.app")
+    other, app = xcode("Xcode beta.app")
+    recording = make("recording.trace", line=(other, "record"))
+    run = Xcodes((selected, "xctrace version 16.0 (17F42)"), (other, VERSION))
+    got = opening(recording, "trace", system="darwin", run=run)
+    assert got.argv == ("open", "-a", app, str(recording.bundle.resolve()))
+    assert got.warnings == ()
+    assert run.asked == [(other, "version")]
+
+
+def test_an_xcode_that_was_updated_since_is_told(
+    make: Make, xcode: Callable[[str], tuple[str, str]]
+) -> None:
+    tool, app = xcode("Xcode.app")
+    recording = make("recording.trace", line=(tool, "record"))
+    run = Xcodes((tool, "xctrace version 16.0 (17F42)"))
+    got = opening(recording, "trace", system="darwin", run=run)
+    assert got.argv[2] == app
+    assert got.warnings == ("Recorded with build 17C529 of Xcode, opened with build 17F42.",)
+
+
+@pytest.mark.parametrize("line", [(), ("/gone/Xcode.app/Contents/Developer/usr/bin/xctrace",)])
+def test_a_bundle_from_elsewhere_opens_in_the_selected_xcode(
+    make: Make, xcode: Callable[[str], tuple[str, str]], line: tuple[str, ...]
+) -> None:
+    tool, app = xcode("Xcode.app")
+    recording = make("recording.trace", line=line, version="")
+    got = opening(recording, "trace", system="darwin", run=Xcodes((tool, VERSION)))
+    assert got.argv[:3] == ("open", "-a", app)
+    assert got.warnings == ()
+
+
+def test_a_version_that_cannot_be_asked_for_is_told(
+    make: Make, xcode: Callable[[str], tuple[str, str]]
+) -> None:
+    tool, app = xcode("Xcode.app")
+    recording = make("recording.trace", line=(tool, "record"))
+    got = opening(recording, "trace", system="darwin", run=Xcodes(("/other", VERSION)))
+    assert got.argv[2] == app
+    assert "is not known" in got.warnings[0]
+
+
+def test_a_mac_without_a_usable_xcode_leaves_the_choice_to_macos(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    recording = make("recording.trace")
+    got = opening(recording, "trace", system="darwin", run=nothing)
+    assert got.argv == ("open", "-a", "Instruments", str(recording.bundle.resolve()))
+    assert "macOS chooses" in got.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        pytest.param(["recording.host"], "nothing that Instruments reads", id="host"),
+        pytest.param(["exports"], "stayed where the exports were made", id="imported"),
+        pytest.param([], "record again", id="nothing"),
+    ],
+)
+def test_a_bundle_that_is_not_there_is_told(make: Make, names: list[str], hint: str) -> None:
+    with pytest.raises(RecordingError, match="no bundle of xctrace") as caught:
+        opening(make(*names), "trace", system="darwin", run=nothing)
+    assert hint in caught.value.hint
+
+
+def test_a_capture_that_is_not_there_is_told(make: Make) -> None:
+    with pytest.raises(RecordingError, match="no GPU frame capture") as caught:
+        opening(make("report.html"), "gputrace", system="darwin", run=nothing)
+    assert "--gputrace" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "app"),
+    [("trace", "recording.trace", "Instruments"), ("gputrace", "capture.gputrace", "Xcode")],
+)
+def test_away_from_a_mac_the_page_is_opened_instead(
+    make: Make, what: str, name: str, app: str
+) -> None:
+    recording = make("report.html", name)
+    got = opening(recording, what, system="linux", run=nothing)  # type: ignore[arg-type]
+    assert got.argv == ("xdg-open", str(recording.report_file.resolve()))
+    [warning] = got.warnings
+    assert warning.startswith(f"{app} opens {name}, and runs on macOS only")
+
+
+def test_away_from_a_mac_and_without_a_page_nothing_can_be_opened(make: Make) -> None:
+    with pytest.raises(ToolError, match="runs on macOS only") as caught:
+        opening(make("recording.trace"), "trace", system="linux", run=nothing)
+    assert "to a Mac" in caught.value.hint
+
+
+def command(*arguments: str | Path) -> int:
+    try:
+        main(["open", *map(str, arguments)])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_the_command_line_is_printed_as_a_shell_takes_it(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = make("report.html")
+    assert command(recording.folder, "--print") == 0
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    assert capsys.readouterr().out == f"{opener} '{recording.report_file.resolve()}'\n"
+
+
+def test_two_things_at_a_time_are_a_usage_error(
+    make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(make("report.html").folder, "--page", "--trace") == 2
+    assert "one thing at a time" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(tmp_path) == 3
+    assert "no recording.json" in capsys.readouterr().err
+
+
+def test_the_page_is_handed_to_the_browser(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = make("report.html")
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{tmp_path}/seen"\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    argv = [sys.executable, "-m", "tracekit", "open", str(recording.folder)]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "seen").read_text() == recording.report_file.resolve().as_uri()

@@ -1,0 +1,51 @@
+"""What exit codes say to a script, and to `git bisect run`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.cli.outcome import bisect_code, night_code
+from tracekit.nightly.history.night import Outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [
+        (Outcome.OK, 0),
+        (Outcome.REGRESSION, 1),
+        (Outcome.FAILED, 3),
+        (Outcome.INCONCLUSIVE, 4),
+        (None, 3),
+    ],
+)
+def test_every_end_of_a_night_has_its_code(outcome: Outcome | None, code: int) -> None:
+    assert night_code(outcome) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        pytest.param(0, 0, id="good"),
+        pytest.param(1, 1, id="bad"),
+        pytest.param(2, 130, id="usage"),
+        pytest.param(3, 125, id="failed"),
+        pytest.param(4, 125, id="inconclusive"),
+        pytest.param(70, 198, id="our-bug"),
+        pytest.param(125, 125, id="skipped-already"),
+        pytest.param(127, 255, id="no-such-program"),
+        pytest.param(130, 130, id="interrupted"),
+        pytest.param(255, 255, id="highest"),
+    ],
+)
+def test_git_is_told_what_it_takes_codes_for(code: int, told: int) -> None:
+    assert bisect_code(code) == told
+
+
+@given(st.integers(0, 255))
+def test_only_a_regression_is_bad_and_only_an_answer_is_good(code: int) -> None:
+    told = bisect_code(code)
+    assert 0 <= told <= 255
+    assert (told == 0) == (code == 0)
+    assert (told == 1) == (code == 1)
+    assert told in {0, 1, 125} or told >= 128
+    assert bisect_code(told) == told

@@ -1,0 +1,127 @@
+"""`batch`: many recordings, analysed in parallel."""
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracekit.cli import options
+
+if TYPE_CHECKING:
+    from tracekit.fleet.batch import Outcome
+    from tracekit.record.recorder import Progress
+
+_QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
+
+
+def batch(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE…", help="Recordings, folders, patterns in quotes, URLs."),
+    ],
+    *,
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for results; to go on, that of before.")
+    ],
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Dask cluster, tcp://HOST:8786, to work on.")
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes to start.  [default: as many as fit]"),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
+    ] = None,
+    run_number: options.RunNumber = None,
+    tables: Annotated[
+        str, typer.Option(metavar="NAME,…|all|none", help="Tables to keep beside the results.")
+    ] = "none",
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try those again that failed before.")
+    ] = False,
+    time_limit: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest time that one recording may take.")
+    ] = "1h",
+    no_redact: options.NoRedact = False,
+    open_page: options.OpenPage = False,
+) -> None:
+    """Analyse many recordings at once.
+
+    A SOURCE is a run's folder, a .trace, a .trace.zip, exports, a folder that is looked through
+    for all of these, a pattern such as 'traces/**/*.trace', or a URL of an object store or archive
+    that fsspec knows, such as s3://bucket/traces or zip://**/*.trace::all.zip. No source is
+    written to. --target is for what has yet to be imported; a run keeps its own. Of a trace with
+    several runs the last one is analysed, or the one that --run names.
+
+    DIR/results is a Parquet data set with one row for each recording, DIR/index.html the page
+    about them. A recording that cannot be analysed is a row that says why, and the exit code is 3.
+    The same command goes on where an earlier one ended: what was done, and has not changed, is
+    not done again. --tables keeps whole tables as DIR/tables/NAME, for questions over all of them;
+    none are kept by default, since they can be larger than the recordings.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.cli import console
+    from tracekit.fleet.batch import Choices, Plan, run_batch, wanted_tables
+    from tracekit.workload.plan import seconds
+
+    if scheduler and workers is not None:
+        raise UsageError(
+            "--workers starts processes here, and --scheduler works on a cluster.",
+            hint="Give one of them.",
+        )
+    choices = Choices(target, wanted_tables(tables), not no_redact, run_number)
+    most = seconds(time_limit)
+    plan = Plan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
+    with console.progress("batch") as progress:
+        outcome = run_batch(plan, progress if console.watched() else _now_and_then())
+    _show(outcome)
+    if open_page:
+        typer.launch(outcome.page.resolve().as_uri())
+    _require_all(outcome)
+
+
+def _now_and_then() -> "Progress":
+    from tracekit.cli import console
+
+    said = monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal said
+        if monotonic() - said > _QUIET:
+            said = monotonic()
+            console.show_hint(f"batch · {text}")
+
+    return tell
+
+
+def _show(outcome: "Outcome") -> None:
+    from tracekit.cli import console
+
+    tally = outcome.tally
+    console.show_file(outcome.page)
+    console.show_warnings(outcome.warnings)
+    several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
+    told = [f"{tally.done:,} analysed{several}"]
+    told += [f"{tally.kept:,} done before"] if tally.kept else []
+    told += [f"{tally.failed:,} failed"] if tally.failed else []
+    told += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
+    console.show_hint(f"{tally.total:,} sources: {', '.join(told)}.")
+    for name, error, hint in tally.failures:
+        console.show_warnings([error if error.startswith(name) else f"{name}: {error}"])
+        if hint:
+            console.show_hint(f"  {hint}")
+
+
+def _require_all(outcome: "Outcome") -> None:
+    """Raise InputError where some recordings could not be analysed; all others are kept."""
+    from tracekit.base.errors import InputError
+
+    failed = outcome.tally.all_failed
+    if failed:
+        raise InputError(
+            f"{failed:,} of {outcome.tally.total:,} sources could not be analysed.",
+            hint=f"{outcome.page} says why; --retry-failed tries them again.",
+        )

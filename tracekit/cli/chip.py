@@ -1,0 +1,249 @@
+"""`chip`: what this machine's chip can do, and how to launch a shape on it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracekit.base.dtypes import ITEMSIZES, Dtype
+
+if TYPE_CHECKING:
+    from tracekit.lab.suggestion import DecodeShape
+    from tracekit.machine.chips import Chip, Figure, ThisChip
+    from tracekit.machine.roofline import Bound
+    from tracekit.machine.triad import Bandwidth
+    from tracekit.ops.traffic import Traffic
+
+_SHAPE: dict[str, int] = {
+    "batch": 16,
+    "q_heads": 16,
+    "kv_heads": 8,
+    "head_dim": 128,
+    "context": 1024,
+}
+Row = tuple[str, str, str]
+
+
+def chip(
+    *,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure what the CPU gets from memory, 2 s.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another chip, such as 'Apple M4 Max'.")
+    ] = None,
+    gpu_cores: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="GPU cores of that chip.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Suggest how to launch: sequences.")
+    ] = None,
+    q_heads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Query heads.")] = None,
+    kv_heads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Heads of K and V.")
+    ] = None,
+    head_dim: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Elements of a head.")
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
+    ] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Type of the elements.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Say what this machine's chip can do.
+
+    Each figure has its source and how far it can be trusted; what is not known says why. With any
+    option of a shape, a launch of paged decode attention is suggested for it, with the reasons;
+    the options left out are 16 sequences of 1024 tokens, 16 query and 8 K/V heads of 128 float16.
+    `tracekit bench --tune` measures which launch is best.
+    """
+    from tracekit.base.nearest import nearest
+    from tracekit.cli import console
+    from tracekit.machine.chips import known_chips
+    from tracekit.machine.triad import measure_bandwidth
+
+    here = _asked(name, gpu_cores, measure=measure)
+    given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads}
+    shape = _shape({**given, "head_dim": head_dim, "context": context}, dtype)
+    measured = measure_bandwidth() if measure else None
+    if json:
+        console.show_json(_document(here, measured, shape))
+        return
+    rows = [*_chip_rows(here), *_measured_rows(measured)]
+    console.table(("", "this machine" if name is None else "that chip", "source"), rows)
+    if name is not None and here.chip.name not in known_chips():
+        console.show_hint(nearest(here.chip.name, known_chips()))
+    if shape is not None:
+        console.show_hint(_words(shape))
+        console.table(("launch", "suggested", "because"), list(_launch_rows(shape, here.chip)))
+
+
+def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
+    from tracekit.base.errors import UsageError
+    from tracekit.machine.chips import ThisChip, spelled, this_chip
+    from tracekit.machine.chips import chip as look_up
+
+    if name is not None and measure:
+        raise UsageError("--measure is of this machine; --name names another chip.")
+    if name is not None:
+        return ThisChip(look_up(spelled(name), cores))
+    if cores is not None:
+        raise UsageError("--gpu-cores is of a chip that --name names.")
+    return this_chip()
+
+
+def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | None":
+    from tracekit.lab.suggestion import DecodeShape
+
+    if dtype is None and not any(given.values()):
+        return None
+    sizes = {one: given[one] or default for one, default in _SHAPE.items()}
+    return DecodeShape(**sizes, itemsize=ITEMSIZES[dtype or "float16"])
+
+
+def _chip_rows(here: "ThisChip") -> Iterator[Row]:
+    from tracekit.base.units import size, unavailable
+    from tracekit.machine.roofline import ridge_of
+
+    one, machine = here.chip, here.machine
+    yield "chip", one.name or unavailable("the system does not name it"), ""
+    yield "gpu cores", str(one.cores) if one.cores else unavailable(_uncounted(here)), ""
+    memory: Any = machine.get("memory")
+    if memory:
+        yield "memory", size(memory), ""
+    yield from _gpu_rows()
+    yield _figure_row("bandwidth", one.bandwidth, 1e9, "GB/s")
+    yield _figure_row("float32", one.fp32, 1e12, "TFLOP/s")
+    yield _figure_row("float16", one.fp16, 1e12, "TFLOP/s")
+    yield _figure_row("ridge", ridge_of(one), 1, "FLOP/byte")
+
+
+def _uncounted(here: "ThisChip") -> str:
+    if not here.machine:
+        return "--gpu-cores does not say it"
+    mac = here.machine.get("system") == "Darwin"
+    return "`ioreg` does not count them" if mac else "only a Mac's are counted"
+
+
+def _gpu_rows() -> Iterator[Row]:
+    """Say what MLX knows of the GPU, on a Mac."""
+    from tracekit.machine.chips import architecture_class, buffer_limits
+
+    architecture = _architecture()
+    limits = buffer_limits(architecture)
+    if architecture_class(architecture):
+        yield "architecture", f"{architecture}: {architecture_class(architecture)}", "MLX"
+    if limits is not None:
+        operations, elements = limits.operations, limits.mebi_elements
+        full = f"more than {operations} operations or {elements} Mi elements"
+        yield "MLX commits", full, "MLX's source; MLX_MAX_OPS_PER_BUFFER changes it"
+
+
+def _architecture() -> str:
+    try:
+        import mlx.core as mx
+    except ImportError:
+        return ""
+    return str(mx.device_info().get("architecture", "")) if mx.metal.is_available() else ""
+
+
+def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
+    from tracekit.base.units import unavailable
+
+    if figure.value is None:
+        return name, unavailable(figure.reason), ""
+    return name, f"{figure.value / scale:.4g} {unit}", f"{figure.confidence}: {figure.source}"
+
+
+def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
+    from tracekit.base.units import size
+
+    if measured is None:
+        return
+    how = f"measured here: triad over {size(measured.size)}, {measured.threads} threads, the CPU's"
+    if measured.of_memory is None:
+        how += "; the caches' size is not known"
+    elif not measured.of_memory:
+        how += f"; too small for caches of {size(measured.cache)}, so partly theirs"
+    yield "measured", f"{measured.best / 1e9:.4g} GB/s", how
+    yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
+
+
+def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
+    from tracekit.base.units import NOT_AVAILABLE, duration
+    from tracekit.lab.suggestion import suggest
+
+    for choice in suggest(shape, one.cores):
+        value = NOT_AVAILABLE if choice.value is None else f"{choice.value:,}"
+        yield choice.name, value, choice.why
+    work, least = _work(shape), _least(shape, one)
+    moved = (work.unique + work.written) / 1e6
+    yield "bytes", f"{moved:,.4g} MB", "that memory must move, each counted once."
+    yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
+    if least is None:
+        yield "bound", NOT_AVAILABLE, one.bandwidth.reason
+    else:
+        of = "memory alone; the rate of arithmetic is not known" if least.partial else least.limit
+        why = f"of {of}; an M1 Max reached about 80 % of its bandwidth."
+        yield "bound", duration(least.seconds * 1e9), why
+
+
+def _work(shape: "DecodeShape") -> "Traffic":
+    from tracekit.lab.suggestion import suggest
+    from tracekit.ops.attention.traffic import traffic
+
+    block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
+    assert block is not None
+    return traffic(
+        [shape.context] * shape.batch,
+        q_heads=shape.q_heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        block_size=block,
+        itemsize=shape.itemsize,
+    )
+
+
+def _least(shape: "DecodeShape", one: "Chip") -> "Bound | None":
+    from tracekit.machine.roofline import bound
+
+    if one.bandwidth.value is None:
+        return None
+    work = _work(shape)
+    rate = one.fp32.value if shape.itemsize == ITEMSIZES["float32"] else one.fp16.value
+    moved = work.unique + work.written
+    return bound(work.flops, moved, bandwidth=one.bandwidth.value, rate=rate)
+
+
+def _words(shape: "DecodeShape") -> str:
+    return (
+        f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
+        f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements of "
+        f"{shape.itemsize} bytes; `tracekit bench --tune` measures what is best here:"
+    )
+
+
+def _document(
+    here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
+) -> dict[str, Any]:
+    """Return all that is known as JSON has it: rates per second, sizes in bytes."""
+    from tracekit.lab.suggestion import suggest
+    from tracekit.machine.roofline import ridge_of
+
+    one = here.chip
+    document: dict[str, Any] = {
+        "chip": asdict(one),
+        "machine": dict(here.machine),
+        "architecture": _architecture() or None,
+        "ridge": asdict(ridge_of(one)),
+        "measured": None if measured is None else asdict(measured),
+    }
+    if shape is not None:
+        least = _least(shape, one)
+        document["shape"] = asdict(shape)
+        document["launch"] = [asdict(choice) for choice in suggest(shape, one.cores)]
+        document["work"] = asdict(_work(shape))
+        document["bound"] = None if least is None else asdict(least)
+    return document

@@ -1,0 +1,134 @@
+"""`compare`: runs against runs, what became of each number, and how sure that is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracekit.cli import options
+
+if TYPE_CHECKING:
+    from tracekit.compare import Comparison, Sample
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="A B | A1 A2 … vs B1 B2 …", help="Folders of runs, or result.json."),
+]
+Threshold = Annotated[
+    float, typer.Option(min=0, max=10, metavar="SHARE", help="Least change that matters.")
+]
+Resolution = Annotated[
+    float,
+    typer.Option(min=0, max=10, metavar="SHARE", help="Change that `same` must rule out."),
+]
+Between = Annotated[
+    float,
+    typer.Option(
+        min=0, max=1, metavar="SHARE", help="How much equal runs differ beyond what each shows."
+    ),
+]
+MetricName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Metric that decides; may be given again.  [default: those of speed]",
+    ),
+]
+Html = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a page with both timelines.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Compare even unlike work.")]
+ExitCode = Annotated[
+    bool, typer.Option("--exit-code", help="End with 1 if it is worse, with 4 if it is unclear.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")]
+
+
+def compare(
+    runs: Runs,
+    *,
+    html: Html = None,
+    json: Json = False,
+    exit_code: ExitCode = False,
+    force: Force = False,
+    metric: MetricName = None,
+    threshold: Threshold = 0.03,
+    resolution: Resolution = 0.10,
+    between: Between = 0.025,
+    open_page: options.OpenPage = False,
+) -> None:
+    """Tell better from worse between runs.
+
+    Each metric is better, worse, the same or unclear, with an interval that holds its change with
+    95 %. Several runs of each side say more than one: record them in turns. Runs of other work, or
+    of another recorder, are refused; other differences are listed.
+
+    Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: these are not to be compared.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
+    from tracekit.cli import console
+    from tracekit.compare import Limits
+    from tracekit.compare.comparing import compare_runs, redaction, samples, sides
+
+    if open_page and html is None:
+        raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
+    first, second = sides(runs)
+    with writing([] if html is None else [html], [*first, *second]):
+        limits = Limits(threshold, resolution, between, tuple(metric or ()))
+        with console.progress("compare") as progress:
+            progress("reading the runs")
+            before, after = samples(first), samples(second)
+            progress("measuring blocks of them")
+            compared = compare_runs(before, after, limits, force=force)
+        if html is not None:
+            _write(html, compared, (before, after), redaction([*first, *second]))
+    if json:
+        console.show_json(compared)
+    else:
+        _show(compared)
+    if html is not None and open_page:
+        typer.launch(html.resolve().as_uri())
+    if exit_code:
+        _end(compared)
+
+
+def _show(compared: "Comparison") -> None:
+    from tracekit.cli import console
+    from tracekit.compare.page import words
+
+    console.show_line(words.heading(compared))
+    for title, columns, rows in words.tables(compared):
+        console.measurements(title, columns, rows)
+    console.show_warnings([f"{one.side}: {one.words}." for one in compared.conditions])
+    console.show_hint(words.how_sure(compared))
+
+
+def _write(
+    file: Path,
+    compared: "Comparison",
+    samples: "tuple[list[Sample], list[Sample]]",
+    redact: Callable[[str], str],
+) -> None:
+    from tracekit.base.recording import write_whole
+    from tracekit.cli import console
+    from tracekit.compare.page.page import render_comparison
+
+    page = render_comparison(compared, *samples, redact=redact)
+    write_whole(file, page.encode())
+    console.show_written(file)
+
+
+def _end(compared: "Comparison") -> None:
+    from tracekit.base.errors import InconclusiveError
+    from tracekit.compare import Verdict
+
+    if compared.verdict is Verdict.UNCLEAR:
+        raise InconclusiveError(
+            f"Unclear: {compared.reason}",
+            hint="Record several runs of each side, in turns, or longer ones.",
+        )
+    if compared.verdict is Verdict.WORSE:
+        raise typer.Exit(1)

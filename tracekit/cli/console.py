@@ -1,0 +1,247 @@
+"""What a person sees: progress on stderr, results on stdout. Nothing else prints."""
+
+import shlex
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import shorten
+from time import monotonic
+
+import msgspec
+import pandas as pd
+from rich.spinner import Spinner
+from rich.table import Table
+
+from tracekit.analysis.reasons import reasons
+from tracekit.analysis.result import Result, Status
+from tracekit.analysis.rule import Rule
+from tracekit.analysis.summary import numbers, silence, worth
+from tracekit.base.recording import Recording, quoted
+from tracekit.cli.folding import rigid
+from tracekit.cli.styled import ERR, OUT, styled, turning
+from tracekit.record.doctor.diagnosis import Diagnosis
+from tracekit.record.doctor.matrix import MATRIX_COLUMNS, matrix_rows
+from tracekit.record.recorder import Progress, quiet
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_VERDICTS = {
+    "ok": "green",
+    "warning": "bold yellow",
+    "failed": "bold red",
+    "not applicable": "dim",
+    "unknown": "bold cyan",
+}
+_WIDEST = 30  # characters of a cell
+
+
+@contextmanager
+def progress(stage: str) -> Generator[Progress]:
+    """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
+    if not ERR.is_terminal:
+        yield quiet
+        return
+    began = monotonic()
+    spinner = Spinner("dots", f"{stage} …", style="status.spinner")
+    with turning(spinner):
+        yield lambda text: spinner.update(text=styled(f"{stage} · {text}"))
+    ERR.print(styled(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim")))
+
+
+def show(result: Result, recording: Recording, *, json: bool = False) -> None:
+    """Print the result: the numbers, the findings in words, and where everything is."""
+    if json:
+        show_json(result)
+        return
+    _show_metrics(result)
+    _show_findings(result)
+    _show_checks(result)
+    for name, stage in result.provenance.unfinished.items():
+        how = "was interrupted" if stage.state == "interrupted" else "was not completed"
+        told = f": {stage.message}" if stage.message else "."
+        show_warnings([f"The stage {name} {how}{told}"])
+    show_warnings(result.provenance.warnings)
+    _show_paths(recording)
+
+
+def show_folders(recordings: Sequence[Recording], follow: str) -> None:
+    """Print each run's folder, and the command that goes on."""
+    for recording in recordings:
+        sys.stdout.write(f"{recording.folder}\n")
+    for recording in recordings:
+        show_next(follow, recording)
+
+
+def show_next(command: str, recording: Recording) -> None:
+    """Say on stderr which command goes on with a run."""
+    show_hint(f"Go on with: tracekit {command} {quoted(recording.folder)}")
+
+
+def show_file(path: Path) -> None:
+    """Print a file that was written."""
+    sys.stdout.write(f"{path}\n")
+
+
+def show_written(path: Path) -> None:
+    """Say on stderr that a file was written, where stdout holds numbers."""
+    ERR.print(styled(f"written: {path}"))
+
+
+def show_gputrace(recording: Recording) -> None:
+    """Print where a GPU frame capture is, how to open it, and what it does not tell."""
+    show_file(recording.gputrace)
+    show_hint(f"Open it in Xcode: open {shlex.quote(str(recording.gputrace))}")
+    show_warnings(recording.provenance().warnings)
+
+
+def show_line(line: str) -> None:
+    """Print a command line."""
+    sys.stdout.write(f"{line}\n")
+
+
+def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
+    """Print the tables that a run has, with their rows and columns, or why one is not there."""
+    rows = [
+        (name, "", found)
+        if isinstance(found, str)
+        else (
+            name,
+            f"{len(found):,}",
+            shorten(", ".join(found.columns), 600, placeholder=" …"),
+        )
+        for name, found in tables
+    ]
+    table(("table", "rows", "columns"), rows)
+
+
+def show_frame(frame: pd.DataFrame, rows: int) -> None:
+    """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
+    shown = frame.head(rows)
+    if OUT.is_terminal:
+        text = shown.to_string(line_width=OUT.width, max_colwidth=_WIDEST, na_rep="")
+        sys.stdout.write(f"{text}\n")
+    else:
+        shown.to_csv(sys.stdout, sep="\t", index=False)
+    if len(frame) > rows:
+        ERR.print(styled(f"{len(frame) - rows:,} more rows; --rows shows more.", style="dim"))
+
+
+def show_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def show_hint(hint: str) -> None:
+    """Print what to do next, on stderr."""
+    ERR.print(styled(hint, style="dim"))
+
+
+def show_rule(rule: Rule) -> None:
+    """Print what a rule says of itself."""
+    OUT.print(styled((rule.name, "bold"), f"  {rule.title}"))
+    for head, text in rule.sections.items():
+        OUT.print(styled("\n", (head, "bold"), f"\n  {text}"))
+
+
+def show_error(message: str, hint: str) -> None:
+    """Print an error and its hint on stderr."""
+    ERR.print(styled(("error: ", "bold red"), message))
+    if hint:
+        ERR.print(styled(("hint: ", "bold"), hint))
+
+
+def show_diagnosis(diagnosis: Diagnosis, *, json: bool = False) -> None:
+    """Print what the doctor found: a row a fact, its fix below it, then the matrix."""
+    if json:
+        show_json(diagnosis.document())
+        return
+    width = max(len(fact.name) for fact in diagnosis.facts)
+    for fact in diagnosis.facts:
+        verdict = (f"{fact.verdict:<14}  ", _VERDICTS[fact.verdict])
+        OUT.print(styled(verdict, (f"{fact.name:<{width}}  ", "bold"), fact.words))
+        if fact.fix:
+            OUT.print(styled(f"{'':14}  {'':{width}}  → {fact.fix}", style="dim"))
+    if diagnosis.capabilities is not None:
+        OUT.print()
+        table(MATRIX_COLUMNS, matrix_rows(diagnosis.capabilities))
+
+
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Print warnings on stderr, each one once."""
+    for warning in dict.fromkeys(warnings):
+        ERR.print(styled(("warning: ", "yellow"), warning))
+
+
+def measurements(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of numbers below its title; a file or pipe keeps title and head as well."""
+    OUT.print(styled(f"# {title}" if not OUT.is_terminal else title, style="dim"))
+    table(columns, rows, headed=True)
+    OUT.print()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, headed: bool = False) -> None:
+    """Print a table; tab-separated where nobody looks, and without its head unless `headed`.
+
+    In a terminal that is too narrow the widest columns are folded, and no others.
+    """
+    if not OUT.is_terminal:
+        if headed:
+            sys.stdout.write("\t".join(columns) + "\n")
+        sys.stdout.writelines("\t".join(row) + "\n" for row in rows)
+        return
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column, stiff in zip(columns, rigid(columns, rows, OUT.width), strict=True):
+        grid.add_column(styled(column), no_wrap=stiff, overflow="fold")
+    for row in rows:
+        grid.add_row(*(styled(cell) for cell in row))
+    OUT.print(grid)
+
+
+def looked_at() -> bool:
+    """Tell whether stdout is a terminal, where somebody looks."""
+    return OUT.is_terminal
+
+
+def watched() -> bool:
+    """Tell whether stderr is a terminal, where progress is shown."""
+    return ERR.is_terminal
+
+
+def _show_metrics(result: Result) -> None:
+    known = numbers(result)
+    width = max(map(len, known), default=0)
+    for name, value in known.items():
+        OUT.print(styled(f"{name:<{width}}  ", (value, "bold")))
+
+
+def _show_findings(result: Result) -> None:
+    OUT.print()
+    if not result.findings:
+        OUT.print(styled(silence(result)))
+    for finding in result.findings:
+        head = (f"{finding.severity}", _STYLES[finding.severity])
+        OUT.print(styled(head, "  ", (finding.rule, "bold")))
+        OUT.print(styled(f"  {finding.message}{worth(finding)}"))
+        OUT.print(styled(f"  → {finding.advice}", style="dim"))
+
+
+def _show_checks(result: Result) -> None:
+    passed = [one.rule for one in result.checks if one.status is Status.PASSED]
+    OUT.print()
+    OUT.print(styled(f"passed       {', '.join(passed) or 'none'}"))
+    for reason in reasons(result.checks, Status.ABSTAINED, Status.FAILED):
+        OUT.print(styled("not checked  ", (", ".join(reason.rules), "bold"), ":"))
+        OUT.print(styled(f"  {reason.words}", style="dim"))
+
+
+def _show_paths(recording: Recording) -> None:
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    OUT.print()
+    OUT.print(styled(f"folder       {recording.folder}"))
+    if recording.report_file.exists():
+        OUT.print(styled(f"page         {recording.report_file}"))
+        OUT.print(styled(f"open it      {opener} {quoted(recording.report_file)}"))
+    if recording.bundle.exists():
+        OUT.print(styled(f"trace        {recording.bundle} (private: it names machine and user)"))
+        if sys.platform == "darwin":
+            OUT.print(styled(f"open it      open -a Instruments {quoted(recording.bundle)}"))

@@ -1,0 +1,150 @@
+"""`convert`: an export or a bundle into flat tables, a run into what other programs read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.base.recording import Recording
+from tracekit.cli import options
+from tracekit.cli.unbundling import convert_bundle
+
+if TYPE_CHECKING:
+    from tracekit.tables.place import Choice
+
+FormatName = Literal["perfetto", "chrome", "speedscope", "parquet", "csv", "feather"]
+
+
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="EXPORT.xml|X.trace|RUN", help="Export, bundle, or a run's folder."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUT]",
+            help="File to write, or folder for a bundle: .parquet, .csv or .feather.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    to: Annotated[
+        FormatName | None, typer.Option(help="Format of a whole run, or of a bundle's tables.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Table to take, where there are several.")
+    ] = None,
+    table: options.TablePlace = None,
+    run_number: options.RunNumber = None,
+    no_redact: options.NoRedact = False,
+    force: options.Force = False,
+) -> None:
+    """Convert an export, bundle or run.
+
+    An export becomes a flat table: one row for each row, one column for each mnemonic, in order.
+    Where there are stacks, a column NAME.stack numbers them, and OUT.frames.parquet and
+    OUT.stacks.parquet beside OUT say what they are. Of a damaged export the rows before the
+    damage are written, and the exit code is 3. A table of any length is converted in a few
+    hundred MB of memory.
+
+    A bundle becomes a folder of all of its tables with --to parquet, csv or feather, or one table
+    with --schema, of the last run unless --run names another. All runs become folders `run1`,
+    `run2` of their own, unless --run names one. Tables that are damaged are left out by name, and
+    the exit code is 3.
+
+    A run becomes what --to says: perfetto and chrome hold its intervals on tracks, with arrows
+    from command buffers over encoders to the GPU, its counters, and what was found; speedscope
+    holds the stacks of threads; parquet and csv every table, as it is. Without OUT it stands
+    below the run's folder, in convert.
+
+    What is read is never written to, and files that tracekit did not make stay unless --force is
+    given.
+    """
+    from tracekit.tables.place import Choice
+    from tracekit.tables.stored import is_bundle, require_unpacked
+
+    require_unpacked(source)
+    choice = Choice(run_number, table)
+    if is_bundle(source):
+        convert_bundle(source, output, to, schema, choice, force=force)
+    elif source.is_dir() and (to is not None or Recording(source).provenance_file.exists()):
+        _require_convertible(source, to, chosen=schema or choice != Choice())
+        _convert_run(source, output, to, no_redact=no_redact, force=force)
+    else:
+        _convert_export(source, output, schema, choice, to, force=force)
+
+
+def _convert_export(
+    export: Path,
+    output: Path | None,
+    schema: str | None,
+    choice: "Choice",
+    to: str | None,
+    *,
+    force: bool,
+) -> None:
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
+    from tracekit.cli import console, outcome
+    from tracekit.tables.convert import convert as write
+    from tracekit.tables.convert import files_of
+
+    if to is not None:
+        raise UsageError(
+            f"--to {to} converts a run, and {export} is not a folder.",
+            hint="Without --to, an export becomes a table: name the file to write.",
+        )
+    if output is None:
+        raise UsageError(
+            "It is not said where to write the table.",
+            hint="Name a file that ends in .parquet, .csv or .feather.",
+        )
+    with (
+        writing(files_of(output), [export], force=force),
+        console.progress("convert"),
+    ):
+        converted = write(export, output, schema, choice)
+    for file in converted.files:
+        console.show_file(file)
+    if len(converted.files) > 1:
+        console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
+    console.show_warnings((*converted.drift, *converted.remarks))
+    outcome.require_whole(converted.damage)
+
+
+def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
+    from tracekit.base.errors import UsageError
+    from tracekit.interop import FORMATS
+
+    if to is None:
+        told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
+        raise UsageError(f"It is not said what {folder} is to become.", hint=f"--to {told}.")
+    if chosen:
+        raise UsageError(
+            "--schema, --table and --run choose a table of an export.",
+            hint=f"A run is converted as a whole; `tracekit tables {folder}` writes one table, and "
+            "`tracekit analyze --run` makes an import be about another run.",
+        )
+
+
+def _convert_run(
+    folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
+) -> None:
+    from tracekit import pipeline
+    from tracekit.base.outputs import require_apart
+    from tracekit.cli import console
+    from tracekit.interop import convert_run
+
+    assert to is not None
+    require_apart([] if output is None else [output], [folder])
+    recording = Recording(folder)
+    tables = pipeline.tables_of(recording)
+    redact = str if no_redact else pipeline.redaction_of(recording)
+    with console.progress("convert"):
+        written = convert_run(recording, tables, to, output, redact, force=force)
+    for file in written.files:
+        console.show_file(file)
+    console.show_warnings(
+        (*tables.warnings, *(f"{name}: {why}" for name, why in written.unreadable.items()))
+    )

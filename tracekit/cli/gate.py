@@ -1,0 +1,205 @@
+"""`gate`: whether a night, or runs, are worse; told in exit codes and in reports of others."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracekit.cli import gate_options
+
+if TYPE_CHECKING:
+    from tracekit.base.errors import TracekitError
+    from tracekit.nightly.gate.report import GateReport
+    from tracekit.nightly.gate.writing import Destinations
+
+_STDOUT = Path("-")
+_MEANT = (
+    "--plan, --history and --max-age are of nights; --metric, --threshold and --force of runs, "
+    "for a night was judged by its plan."
+)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Who is told, beside the terminal."""
+
+    on_regression: tuple[str, ...]
+    summary: Path | None
+    annotations: bool
+    json: bool
+    markdown: bool
+
+
+def gate(
+    what: gate_options.What = None,
+    *,
+    plan: gate_options.Plan = None,
+    history: gate_options.History = "",
+    max_age: gate_options.MaxAge = "",
+    junit: gate_options.Junit = None,
+    sarif: gate_options.Sarif = None,
+    openmetrics: gate_options.OpenMetrics = None,
+    markdown: gate_options.Markdown = None,
+    summary: gate_options.Summary = None,
+    annotations: gate_options.Annotations = None,
+    on_regression: gate_options.OnRegression = "",
+    json: gate_options.Json = False,
+    bisect: gate_options.Bisect = False,
+    metric: gate_options.MetricName = None,
+    threshold: gate_options.Threshold = None,
+    force: gate_options.Force = False,
+) -> None:
+    """Tell a script whether a night, or runs, are worse.
+
+    A night is as it was judged: its plan has the thresholds. Two runs, or several of each side, are
+    compared as `tracekit compare` does. What is missing is never good news.
+
+    Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
+    from tracekit.nightly.gate.telling import command_of
+    from tracekit.nightly.gate.writing import Destinations
+
+    del bisect  # the exit code is mapped once the command has ended, whatever ends it
+    if json and markdown == _STDOUT:
+        raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
+    file = None if markdown == _STDOUT else markdown
+    destinations = Destinations(junit, sarif, openmetrics, file)
+    told = _Told(
+        command_of(on_regression) if on_regression else (),
+        _summary_file(summary),
+        os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations,
+        json,
+        markdown == _STDOUT,
+    )
+    words = what or []
+    with writing(destinations.files, [*words, *([plan] if plan else [])]):
+        if len(words) > 1:
+            _require_none(plan=plan, history=history, max_age=max_age)
+            report = _of_runs(words, metric, threshold, force=force)
+        else:
+            _require_none(metric=metric, threshold=threshold, force=force)
+            report = _of_night(words, plan, history, max_age)
+        _tell(report, destinations, told)
+
+
+def _summary_file(asked: bool | None) -> Path | None:
+    from tracekit.base.errors import UsageError
+
+    file = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if asked and not file:
+        raise UsageError("$GITHUB_STEP_SUMMARY is not set.", hint="It is in GitHub Actions.")
+    return Path(file) if file and asked is not False else None
+
+
+def _require_none(**options: object) -> None:
+    from tracekit.base.errors import UsageError
+
+    for name, value in options.items():
+        if value is not None and value is not False and value != "":
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} has no meaning for what is judged here.", hint=_MEANT)
+
+
+def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
+    from tracekit.base.amounts import age
+    from tracekit.base.errors import InconclusiveError
+    from tracekit.nightly.gate.ageing import aged
+    from tracekit.nightly.gate.found import LATEST, find_night
+    from tracekit.nightly.gate.placing import placed
+    from tracekit.nightly.gate.report import of_night, of_no_night
+
+    longest = age(max_age).total_seconds() if max_age else None
+    try:
+        found = find_night(str(words[0]) if words else LATEST, plan, history)
+    except InconclusiveError as error:
+        return of_no_night(error.message, error.hint)
+    report = placed(of_night(found.night, found.plan), found)
+    return report if longest is None else aged(report, longest)
+
+
+def _of_runs(
+    words: Sequence[Path], metrics: Sequence[str] | None, threshold: float | None, *, force: bool
+) -> "GateReport":
+    from dataclasses import replace
+
+    from tracekit.cli import console
+    from tracekit.compare import Limits
+    from tracekit.compare.comparing import compare_runs, samples, sides
+    from tracekit.nightly.gate.placing import in_repository
+    from tracekit.nightly.gate.report import of_comparison
+
+    first, second = sides(words)
+    limits = replace(Limits(), metrics=tuple(metrics or ()))
+    if threshold is not None:
+        limits = replace(limits, threshold=threshold)
+    with console.progress("gate") as progress:
+        progress("reading the runs")
+        before, after = samples(first), samples(second)
+        progress("measuring blocks of them")
+        compared = compare_runs(before, after, limits, force=force)
+    made = after[0].result.provenance
+    report = of_comparison(compared, made.machine | {"tracekit": made.tracekit}, made.workload)
+    file = second[0] if second[0].is_file() else second[0] / "result.json"
+    return replace(report, file=in_repository(file), commit=made.git_commit)
+
+
+def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
+    """Write, print and tell the report; then end as it says."""
+    from tracekit.cli import console
+    from tracekit.nightly.gate.report import annotations
+    from tracekit.nightly.gate.telling import tell
+    from tracekit.nightly.gate.writing import append_summary, write_reports
+    from tracekit.nightly.history.night import Outcome
+
+    errors = write_reports(report, destinations)
+    _show(report, told)
+    warnings: list[str] = []
+    if told.summary:
+        warnings.append(append_summary(report, told.summary))
+    if told.annotations:
+        for line in annotations(report):
+            # A reader of the document on stdout takes no lines of GitHub's.
+            typer.echo(line, err=told.json or told.markdown)
+    if told.on_regression and report.outcome is Outcome.REGRESSION:
+        warnings.append(tell(told.on_regression, report))
+    console.show_warnings([*report.warnings, *(one for one in warnings if one)])
+    _end(report, errors)
+
+
+def _show(report: "GateReport", told: _Told) -> None:
+    from tracekit.cli import console
+    from tracekit.nightly.gate.report import markdown, words
+
+    if told.json:
+        console.show_json(report)
+    elif told.markdown:
+        console.show_line(markdown(report).rstrip("\n"))
+    else:
+        console.show_line(words.verdict(report))
+        console.table(("outcome", "what", "why"), words.verdicts(report))
+        console.show_line("")
+        for title, columns, rows in words.tables(report):
+            console.measurements(title, columns, rows)
+
+
+def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
+    """End with the code of the outcome; a report that was not written is no success either."""
+    from tracekit.base.errors import InconclusiveError, TracekitError
+    from tracekit.cli import console
+    from tracekit.nightly.gate.report import words
+    from tracekit.nightly.history.night import Outcome
+
+    if report.outcome is Outcome.REGRESSION:
+        console.show_warnings([one.message for one in errors])
+        raise typer.Exit(1)
+    if errors:
+        raise errors[0]
+    if report.outcome is Outcome.FAILED:
+        raise TracekitError(words.verdict(report), hint="The night's folder has the logs.")
+    if report.outcome is Outcome.INCONCLUSIVE:
+        raise InconclusiveError(words.verdict(report), hint="It says nothing, good or bad.")

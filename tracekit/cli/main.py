@@ -1,0 +1,213 @@
+"""The command line: which commands there are, and how errors become words and exit codes."""
+
+import errno
+import logging
+import signal
+import sys
+import traceback
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+import typer.core
+
+from tracekit.base import streams
+from tracekit.base.errors import (
+    InterruptedRunError,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+)
+from tracekit.cli import (
+    baseline,
+    bench,
+    chip,
+    converting,
+    doctor,
+    indexing,
+    nightly,
+    parity,
+    pruning,
+    querying,
+    reading,
+    stages,
+    templates,
+    verification,
+)
+from tracekit.cli import batch as batch_command
+from tracekit.cli import compare as compare_command
+from tracekit.cli import gate as gate_command
+from tracekit.cli import history as history_command
+from tracekit.cli import open as open_command
+from tracekit.cli.planning import named_workload, planned
+
+_OUR_BUG = 70
+_JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
+_PLACES = {
+    *(errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.EIO),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EFBIG),
+}
+
+
+class _Root(typer.core.TyperGroup):
+    """All commands. Where typer would end with 1, which means a regression, the error is ours."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                "Interrupted.", hint="No file is half written; the same command begins again."
+            ) from None
+        except BrokenPipeError as error:
+            raise ToolError("A program or service closed its connection.") from error
+        except EOFError as error:
+            raise RuntimeError("Something ended early.") from error
+
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """Return the command line, with the options of the workload that the arguments name."""
+    app = typer.Typer(
+        cls=_Root,
+        no_args_is_help=True,
+        # Plain help starts in a third of the time.
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    recording = bool(arguments) and arguments[0] in {"capture", "record"}
+    workload = named_workload(arguments[1:]) if recording else None
+    app.command("capture")(planned(stages.capture, workload))
+    app.command("record")(planned(stages.record, workload))
+    app.command("export")(stages.export)
+    app.command("analyze")(stages.analyze)
+    app.command("report")(stages.report)
+    app.command("import")(stages.import_)
+    app.command("tables")(reading.tables)
+    app.command("convert")(converting.convert)
+    app.command("query")(querying.query)
+    app.command("batch")(batch_command.batch)
+    app.command("compare")(compare_command.compare)
+    app.command("gate")(gate_command.gate)
+    app.command("index")(indexing.index)
+    app.command("prune")(pruning.prune)
+    app.command("workloads")(reading.workloads)
+    app.command("rules")(reading.rules)
+    app.add_typer(templates.app, name="templates")
+    app.command("doctor")(doctor.doctor)
+    app.command("chip")(chip.chip)
+    app.command("open")(open_command.open_)
+    app.command("bench")(bench.bench)
+    app.command("parity")(parity.parity)
+    app.add_typer(nightly.app, name="nightly")
+    app.add_typer(history_command.app, name="history")
+    app.add_typer(baseline.app, name="baseline")
+    judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
+    app.command("verify-kernel")(verification.with_parameters(judged))
+    app.callback()(_global_options)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; what a user can act on is told in words, not in a traceback."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        with streams.guarded():
+            _run(arguments)
+    except SystemExit as end:
+        bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
+        if not bisecting or not isinstance(end.code, int):
+            raise
+        from tracekit.cli.outcome import bisect_code
+
+        sys.exit(bisect_code(end.code))
+
+
+def _run(arguments: Sequence[str]) -> None:
+    logging.basicConfig(level=logging.WARNING, handlers=[_Log()])
+    try:
+        try:
+            _require_text(arguments)
+            with _interruptible():
+                application(arguments)(arguments, prog_name="tracekit")
+        finally:
+            sys.stdout.flush()
+    except TracekitError as error:
+        _fail(error)
+    except OSError as error:
+        if error.errno not in _PLACES:
+            _report_bug()
+        message = f"{error.filename or 'A file'}: {error.strerror}."
+        _fail(RecordingError(message, hint="Make room, or choose a place where you may write."))
+    except Exception:  # noqa: BLE001  whatever it is, it is ours, and its traceback is kept
+        _report_bug()
+
+
+class _Log(logging.Handler):
+    """Shows what is logged as other warnings are shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from tracekit.cli.console import show_warnings
+
+        show_warnings([self.format(record)])
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are no text: no JSON could hold them."""
+    for argument in arguments:
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            raise UsageError(f"{argument!r} is no text in UTF-8.", hint="Rename it, or link to it.")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"tracekit {version('tracekit')}")
+        raise typer.Exit
+
+
+def _global_options(
+    *,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+    ),
+) -> None:
+    """Record, read and judge Metal traces."""
+
+
+def _fail(error: TracekitError) -> NoReturn:
+    from tracekit.cli.console import show_error
+
+    show_error(error.message, error.hint)
+    sys.exit(error.exit_code)
+
+
+def _report_bug() -> NoReturn:
+    """Keep the traceback and say that it is ours."""
+    traceback.print_exc()
+    sys.stderr.write("This is a bug of tracekit; the lines above say where.\n")
+    sys.exit(_OUR_BUG)
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP be a KeyboardInterrupt, and be as before afterwards.
+
+    A shell lets programs in the background ignore SIGINT; then xctrace would ignore it too.
+    `nohup` lets them ignore SIGHUP, and means it.
+    """
+    hung_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    signals = (signal.SIGINT, signal.SIGTERM, *hung_up)
+    before = [signal.signal(one, _interrupt) for one in signals]
+    try:
+        yield
+    finally:
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,163 @@
+"""`prune`: room on the disk, by what can be missed most easily."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracekit.cli import histories
+
+if TYPE_CHECKING:
+    from tracekit.nightly.plan import NightPlan
+    from tracekit.nightly.pruning import Protection, Pruned
+
+_SHOWN = 20  # lines for each person to read; --json has all
+
+Folders = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="DIR…",
+        help="Folders of runs and nights.  [default: bench/traces, and the plan's]",
+        show_default=False,
+    ),
+]
+Keep = Annotated[str | None, typer.Option(metavar="AGE", help="Prune what is older: 12h, 30d, 6w.")]
+MaxSize = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Prune the oldest until all is at most: 50GB, 800MiB."),
+]
+Newest = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Runs of each folder that stay whole.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go; touch nothing.")]
+
+
+def prune(
+    folders: Folders = None,
+    *,
+    keep: Keep = None,
+    max_size: MaxSize = None,
+    newest: Newest = 3,
+    config: histories.Config = None,
+    history: histories.History = "",
+    dry_run: DryRun = False,
+    json: histories.Json = False,
+) -> None:
+    """Remove from old runs what can be missed best.
+
+    Bundles go first, then the XML of exports, of each the oldest first. Tables that were exported
+    stay as Parquet, and results, pages, journals and nights' documents
+    stay as they are: a pruned run can still be analyzed, reported and compared, but not be opened
+    in Instruments or exported again. What is pinned, was accepted as a baseline or lies at a
+    change point is left alone, and so is what is being recorded.
+
+    Exit code 3: something could not be removed; the others were.
+    """
+    from tracekit.base.errors import InterruptedRunError, RecordingError
+    from tracekit.cli import console
+    from tracekit.nightly.pruning import Limits, age, prune, size_of
+
+    limits = Limits(
+        keep=None if keep is None else age(keep),
+        most=None if max_size is None else size_of(max_size),
+        newest=newest,
+    )
+    plan = _plan(config)
+    where = folders or _defaults(plan)
+    stays = _protection(history or (plan.history if plan else ""))
+    try:
+        with console.progress("prune") as progress:
+            done = prune(where, limits, stays, progress, dry=dry_run)
+    except KeyboardInterrupt as stop:
+        raise InterruptedRunError(
+            "Interrupted; what was removed is noted.", hint="Prune again to finish."
+        ) from stop
+    if json:
+        console.show_json(_plain(done))
+    else:
+        _show(done)
+    if done.failed:
+        raise RecordingError(
+            f"{len(done.failed)} could not be pruned: {done.failed[0]}",
+            hint="The others were.",
+        )
+
+
+def _plan(config: Path | None) -> "NightPlan | None":
+    """Read the plan that was named; else the nearest, if there is one."""
+    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.document import OWN, SHARED, has_plan
+
+    here = Path.cwd()
+    near = ((one / OWN).exists() or has_plan(one / SHARED) for one in (here, *here.parents))
+    return read_plan(config, work=False) if config is not None or any(near) else None
+
+
+def _defaults(plan: "NightPlan | None") -> list[Path]:
+    from tracekit.base.errors import UsageError
+    from tracekit.workload.plan import TRACES
+
+    wanted = [TRACES, *([plan.output] if plan else [])]
+    there = [one for one in wanted if one.is_dir()]
+    if not there:
+        raise UsageError(
+            f"There is nothing to prune: no {' and no '.join(map(str, wanted))}.",
+            hint="Name a folder of runs.",
+        )
+    return there
+
+
+def _protection(url: str) -> "Protection":
+    """Ask a history what must stay; where none is known, nights stay as they are."""
+    from tracekit.nightly.history.steps import steps_of
+    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.place import place
+    from tracekit.nightly.pruning import Protection, protection
+
+    if not url:
+        return Protection(known=False)
+    file = place(url)
+    if file.get_backend_name() == "sqlite" and not Path(str(file.database)).exists():
+        return Protection()  # no night was kept yet, so nobody can have said anything of one
+    with Store.open(url, migrate=False) as store:
+        return protection(store, steps_of)
+
+
+def _show(done: "Pruned") -> None:
+    from tracekit.base.units import size
+    from tracekit.cli import console
+
+    rows = [
+        (_near(one.run), one.what, size(one.freed), _WHY[one.why]) for one in done.removed[:_SHOWN]
+    ]
+    if rows:
+        title = "would be removed" if done.dry else "removed"
+        console.measurements(title, ("run", "what", "size", "why"), rows)
+    if len(done.removed) > _SHOWN:
+        console.show_line(f"… and {len(done.removed) - _SHOWN} more")
+    if stays := Counter(one.why for one in (*done.kept, *done.stayed)):
+        counted = [(str(count), why) for why, count in stays.most_common()]
+        console.measurements("kept", ("paths", "why"), counted)
+    verb = "would be freed" if done.dry else "freed"
+    console.show_line(f"{size(done.freed)} {verb}; {size(done.after)} of {size(done.before)} left")
+    if done.missing:
+        console.show_warnings(
+            [f"That is {size(done.missing)} more than --max-size: the rest has to stay."]
+        )
+    console.show_warnings(done.failed)
+
+
+_WHY = {"old": "older than --keep", "room": "to make room"}
+
+
+def _near(path: Path) -> str:
+    """Return a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _plain(done: "Pruned") -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(done, enc_hook=str) | {"freed": done.freed}

@@ -1,0 +1,134 @@
+"""`query`: SQL over every table of every run."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tracekit.cli import options
+
+if TYPE_CHECKING:
+    from tracekit.fleet.query.database import Answer
+    from tracekit.fleet.query.writing import Form
+
+FormName = Literal["parquet", "csv", "json"]
+_STDOUT = "-"
+
+
+def query(
+    sql: Annotated[
+        str | None,
+        typer.Argument(metavar="SQL", help="One question, as DuckDB reads it.", show_default=False),
+    ] = None,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SOURCE…]",
+            help="Runs, folders of runs, batches, bundles.  [default: bench/traces]",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Write all rows: .parquet, .csv, .json; - is stdout."),
+    ] = None,
+    form: Annotated[
+        FormName | None, typer.Option("--format", help="Format, where FILE does not say it.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Show the answer's columns and types, not its rows.")
+    ] = False,
+    run_number: options.RunNumber = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the tables, and how many runs have them.")
+    ] = False,
+    force: options.Force = False,
+) -> None:
+    """Ask the tables of all runs in SQL.
+
+    Every table of `tracekit tables` is there, of all runs that have it, with the columns `run` and
+    `run_path` first; besides `runs`, `metrics` and `findings`, and `batch_results` of batches.
+    Times are int64 nanoseconds. A table is made when a question names it, and kept for the next
+    one. Runs that lack it or cannot be read are left out, and named in a warning. A bundle that is
+    asked without an import counts with the last of its runs, or with the one that --run names.
+
+    A question reads, and nothing else: it cannot write, change settings, load extensions or open
+    files other than the tables of the runs that are named.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.cli import console
+
+    if list_:
+        _list([*([Path(sql)] if sql else []), *(sources or [])], run_number)
+        return
+    if sql is None:
+        raise UsageError(
+            "It is not said what to ask.",
+            hint='tracekit query "select * from runs"; --list lists what can be asked.',
+        )
+    from tracekit.base.outputs import writing
+    from tracekit.fleet.query.ask import asked
+    from tracekit.fleet.query.statements import asks_for_tables
+    from tracekit.fleet.query.writing import form_of
+
+    written = None if output is None else form_of(output, form)
+    if form is not None and output is None:
+        output, written = _STDOUT, form
+    if asks_for_tables(sql):
+        _list(sources or [], run_number)
+        return
+    files = [Path(output)] if output and output != _STDOUT else []
+    with (
+        writing(files, sources or [], force=force),
+        console.progress("query") as progress,
+        asked(sql, sources or [], progress, run_number) as found,
+    ):
+        progress("asking")
+        if schema:
+            console.table(("column", "type"), list(found.answer.types.items()))
+        elif output is not None and written is not None:
+            _write(found.answer, output, written)
+        else:
+            _show(found.answer, rows)
+        console.show_warnings(found.warnings)
+
+
+def _list(sources: list[Path], run_number: int | None) -> None:
+    from tracekit.cli import console
+    from tracekit.fleet.query.listing import listing
+
+    with console.progress("list") as progress:
+        found = listing(sources, progress, run_number)
+    listed = [(one.name, f"{one.runs:,}", ", ".join(one.columns)) for one in found.views]
+    console.table(("table", "runs", "columns"), listed)
+    console.show_warnings(found.warnings)
+
+
+def _show(answer: "Answer", rows: int) -> None:
+    from tracekit.cli import console
+    from tracekit.fleet.query.shown import first
+
+    shown, total = first(answer, rows, short=console.looked_at())
+    console.table(list(answer.types), shown, headed=True)
+    if total > len(shown):
+        console.show_hint(
+            f"{total - len(shown):,} more rows of {total:,}; --rows shows more, "
+            "--output FILE writes all."
+        )
+
+
+def _write(answer: "Answer", output: str, form: "Form") -> None:
+    from tracekit.cli import console
+    from tracekit.fleet.query.writing import write, write_file
+
+    if output != _STDOUT:
+        write_file(answer, Path(output), form)
+        console.show_file(Path(output))
+        return
+    sys.stdout.flush()
+    stdout = sys.stdout.buffer
+    write(answer, stdout, form)
+    stdout.flush()

@@ -1,0 +1,116 @@
+"""Commands that show: tables, workloads, rules."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracekit.base.recording import Recording
+from tracekit.cli import options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracekit.tables import Tables
+    from tracekit.tables.place import Choice
+
+
+def tables(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
+    ],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Table to show.", show_default=False)
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table: .parquet, .csv or .feather."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    table: options.TablePlace = None,
+    run_number: options.RunNumber = None,
+    force: options.Force = False,
+) -> None:
+    """List, show or write the tables of a run.
+
+    A bundle is read where it is, on any system; no run is made of it and nothing is kept. Of
+    several runs in it the last one is read, or the one that --run names.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.base.outputs import writing
+    from tracekit.cli import console
+    from tracekit.tables import write_table
+    from tracekit.tables.place import Choice
+    from tracekit.tables.stored import require_unpacked
+
+    require_unpacked(run)
+    only = Choice(run_number, table if name is None else None)
+    with writing([] if output is None else [output], [run], force=force):
+        there = _tables_in(run, only)
+        if name is None and output is not None:
+            raise UsageError("--output writes one table.", hint=f"Name it: {', '.join(there)}.")
+        if name is None:
+            console.show_tables(_entries(there))
+        else:
+            frame = there.chosen(name, table=table)
+            if output is None:
+                console.show_frame(frame, rows)
+            else:
+                write_table(frame, output)
+                console.show_file(output)
+        console.show_warnings(there.warnings)
+
+
+def _tables_in(run: Path, only: "Choice") -> "Tables":
+    from tracekit import pipeline
+    from tracekit.tables.in_place import tables_of_bundle
+    from tracekit.tables.stored import is_bundle
+
+    if is_bundle(run):
+        return tables_of_bundle(run, only)
+    return pipeline.tables_of(Recording(run), only)
+
+
+def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
+    """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
+    from tracekit.base.errors import TracekitError
+    from tracekit.tables.place import Choice
+
+    for name in there:
+        for one in there.repeated(name) or (None,):
+            label = name if one is None else f"{name} ({one})"
+            place = Choice() if one is None else Choice(one.place.run, one.place.index)
+            try:
+                yield label, there.chosen(name, table=place.table, run=place.run)
+            except TracekitError as error:
+                yield label, f"not available: {error}"
+
+
+def workloads(*, workloads: options.Workloads = None) -> None:
+    """List the workloads that can be recorded."""
+    from tracekit.cli import console
+    from tracekit.workload.plan import ANY_PROGRAM
+    from tracekit.workload.workload import all_workloads
+
+    known = [(one.name, one.summary) for one in all_workloads(workloads)]
+    program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
+    console.table(("workload", "what it does"), sorted([*known, program]))
+
+
+def rules(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[RULE]", help="Rule to explain.", show_default=False)
+    ] = None,
+) -> None:
+    """List the rules, or explain one."""
+    from tracekit.analysis.rules import RULES
+    from tracekit.base.nearest import require
+    from tracekit.cli import console
+
+    if name is None:
+        console.table(("rule", "finds"), [(rule.name, rule.title) for rule in RULES.values()])
+        return
+    require(name, RULES, "rule", otherwise="`tracekit rules` lists them.")
+    console.show_rule(RULES[name])

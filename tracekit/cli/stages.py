@@ -1,0 +1,225 @@
+"""`capture` and its stages: record, export, analyze, report; and `import`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracekit.base.recording import Recording
+from tracekit.cli import options
+from tracekit.workload.plan import Plan
+
+
+def capture(
+    plan: Plan,
+    *,
+    open_page: options.OpenPage = False,
+    json: options.Json = False,
+    no_redact: options.NoRedact = False,
+    gputrace: options.GpuTrace = False,
+    export: options.ExportedTables = None,
+) -> None:
+    """Record a workload and write a page about it.
+
+    Say what to record: --workload NAME, a program after --, or --attach PID. With a workload,
+    its own parameters are options too: `tracekit capture --workload NAME --help` lists them.
+
+    On a Mac, tables are read from the bundle itself. Those of a form that was never compared with
+    an export on this build of Xcode are exported once, and compared; `tracekit doctor` tells what
+    came of it. --export writes XML besides: of the tables that checks need, or of all, or of none.
+
+    --gputrace takes the place of recording: after the warm-up Metal captures 3 steps, or as many
+    as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.
+    """
+    from tracekit import pipeline
+    from tracekit.cli import console, outcome
+
+    if gputrace:
+        _capture_gpu(plan, open_it=open_page, json=json)
+        return
+    xml = "none" if export == "none" else "asked" if export else "unchecked"
+    tables = "all" if export == "all" else "needed"
+    with console.progress("record") as progress:
+        recording = pipeline.record(plan, progress, xml=xml)
+    with console.progress("export") as progress:
+        pipeline.export(recording, progress, tables=tables, xml=xml)
+    with console.progress("analyze") as progress:
+        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+    with console.progress("report") as progress:
+        pipeline.report(recording, progress, redacted=not no_redact)
+    console.show(result, recording, json=json)
+    if open_page:
+        typer.launch(recording.report_file.resolve().as_uri())
+    outcome.require_rows(result)
+
+
+def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
+    from tracekit.cli import console
+    from tracekit.cli.opening import opening, perform
+    from tracekit.record.gputrace import capture_gpu
+
+    with console.progress("capture") as progress:
+        recording = capture_gpu(plan, progress)
+    if json:
+        console.show_json(recording.provenance())
+    else:
+        console.show_gputrace(recording)
+    if open_it:
+        perform(opening(recording, "gputrace"))
+
+
+def record(plan: Plan) -> None:
+    """Record a workload, a program or a process."""
+    from tracekit import pipeline
+    from tracekit.cli import console, outcome
+
+    with console.progress("record") as progress:
+        recording = pipeline.record(plan, progress)
+    console.show_folders([recording], "export")
+    console.show_warnings(recording.provenance().warnings)
+    outcome.require_target_rows(recording)
+
+
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="RUN|X.trace", help="Folder of a run, or a bundle.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUTDIR]",
+            help="New folder for a bundle's tables; a run has its own.  [default: X-exports]",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|needed|NAME,…",
+            help="What to export of a trace.  [default: needed; of a bundle all]",
+        ),
+    ] = None,
+    run_number: options.RunNumber = None,
+) -> None:
+    """Write the tables of a recording as XML.
+
+    needed stands for what metrics, rules and the page make use of, all for whatever was recorded,
+    which can be gigabytes. A NAME is a table of tracekit or a schema of xctrace; needed,NAME adds
+    it to the others. The host recorder always writes all of its tables.
+
+    A bundle is read directly, on any system: toc.xml and a file for each table are what xctrace
+    would write, so that any program for its XML can read them. A table of which it is not known
+    how the bundle stores a column is left out, and named; of a damaged one, the exit code is 3.
+    Of several runs the last one is written, or the one that --run names.
+    """
+    from tracekit import pipeline
+    from tracekit.base.errors import UsageError
+    from tracekit.cli import console, outcome
+    from tracekit.tables.stored import is_bundle, require_unpacked
+
+    require_unpacked(source)
+    if is_bundle(source):
+        _export_bundle(source, output, tables or "all", run_number)
+        return
+    if output is not None or run_number is not None:
+        raise UsageError(
+            f"{source} is no .trace bundle: a run is exported into its own folder.",
+            hint="Leave OUTDIR and --run out.",
+        )
+    with console.progress("export") as progress:
+        pipeline.export(Recording(source), progress, tables=tables or "needed")
+    console.show_folders([Recording(source)], "analyze")
+    console.show_warnings(Recording(source).provenance().warnings)
+    outcome.require_target_rows(Recording(source))
+
+
+def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
+    from tracekit.base.outputs import require_apart
+    from tracekit.cli import console, outcome
+    from tracekit.record.choice import wanted_tables
+    from tracekit.tables.bundle import Bundle
+    from tracekit.tables.bundle_xml import write_exports
+
+    output = Path(f"{bundle.stem}-exports") if output is None else output
+    require_apart([output], [bundle])
+    with console.progress("export") as progress:
+        done = write_exports(Bundle(bundle), output, wanted_tables(tables), progress, run)
+    console.show_file(output)
+    console.show_warnings(done.warnings)
+    outcome.require_tables(done.damage)
+
+
+def analyze(
+    run: options.RunFolder,
+    *,
+    run_number: options.RunNumber = None,
+    json: options.Json = False,
+    no_redact: options.NoRedact = False,
+) -> None:
+    """Measure and judge a run's tables.
+
+    The result is written to result.json in the run's folder. An import of a trace with several
+    runs is about one of them; --run makes it be about another, here and for later commands.
+    """
+    from tracekit import pipeline
+    from tracekit.cli import console, outcome
+    from tracekit.record.imports import choose_run
+
+    recording = Recording(run)
+    with console.progress("analyze") as progress:
+        if run_number is not None:
+            choose_run(recording, run_number)
+        result = pipeline.analyze(recording, progress, redacted=not no_redact)
+    console.show(result, recording, json=json)
+    if not json and not recording.report_file.exists():
+        console.show_next("report", recording)
+    outcome.require_rows(result)
+
+
+def report(
+    run: options.RunFolder,
+    *,
+    open_page: options.OpenPage = False,
+    no_redact: options.NoRedact = False,
+) -> None:
+    """Write the page about a run's result."""
+    from tracekit import pipeline
+    from tracekit.cli import console
+
+    with console.progress("report") as progress:
+        page = pipeline.report(Recording(run), progress, redacted=not no_redact)
+    console.show_file(page)
+    if open_page:
+        typer.launch(page.resolve().as_uri())
+
+
+def import_(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="Bundles, exports, TOCs, folders.")
+    ],
+    *,
+    output: options.Output = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="PID|NAME", help="Process whose rows count.  [default: the TOC's]"),
+    ] = None,
+    run_number: options.RunNumber = None,
+) -> None:
+    """Make a run out of someone's recording.
+
+    Exports come with or without their TOC; of a folder with several TOCs, each becomes a run.
+    A .trace bundle needs neither an export nor a Mac: its tables are read where they are, and the
+    run's folder has a link to it. A .trace.zip is unpacked into the run's folder. A bundle of a
+    layout that is not known is refused, or exported where there is an xctrace to do it.
+
+    Of a trace with several runs one is imported: the last one, or the one that --run names.
+    """
+    from tracekit import pipeline
+    from tracekit.cli import console
+
+    with console.progress("import") as progress:
+        recordings = pipeline.import_(paths, output, target, progress, run_number)
+    console.show_folders(recordings, "analyze")
+    for one in recordings:
+        console.show_warnings(one.provenance().warnings)
