@@ -20,7 +20,7 @@ from tracekit.analysis.result import Check, Measurement, Result
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
-from tracekit.record.choice import needed_tables
+from tracekit.pipeline import needed_tables
 from tracekit.tables.derived import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS

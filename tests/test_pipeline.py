@@ -234,7 +234,7 @@ def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
 
 
 ADVISED = """
-from tracekit.errors import ToolError
+from tracekit.base.errors import ToolError
 from tracekit.workload import Step, workload
 
 @workload

@@ -1,5 +1,6 @@
 """The stages, one function each: a stage reads what the one before left in the run's folder."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -7,22 +8,21 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.analysis.analyze import analyze as judge
+from tracekit.analysis.analyze import used_tables
 from tracekit.analysis.redacted import redact_result
 from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.base import redaction
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Provenance, Recording, Stage, now, save, write_whole
 from tracekit.base.shipped import shipped
 from tracekit.base.stage import resume, stage
 from tracekit.machine import machine
 from tracekit.record.choice import (
-    NEEDED,
     choose,
     recorder_for,
     require_exports,
     require_timing,
-    wanted_tables,
 )
 from tracekit.record.direct_reading import Asked, Xml, rows_of_target
 from tracekit.record.direct_reading import export as export_or_read
@@ -33,14 +33,21 @@ from tracekit.record.own_marks import export_own_marks, trace_clock
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.record.requests import request_for, unheeded
 from tracekit.record.xctrace.counters import without_repeats
+from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.report import render
+from tracekit.report.panels import PANELS
 from tracekit.tables import Tables
 from tracekit.tables.place import OPEN, Choice
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.sources import first_sources, needed_schemas
 from tracekit.tables.toc import read_toc
 from tracekit.tables.toc.several import own
 from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.workload.workload import Workload
+
+NEEDED, ALL = "needed", "all"
+_LABELS = "object_labels"
 
 
 def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") -> Recording:
@@ -55,7 +62,7 @@ def record(plan: Plan, progress: Progress = quiet, *, xml: Xml = "unchecked") ->
     """
     check(plan)
     require_place(plan)
-    recorder = choose(plan.recorder, xml=xml)
+    recorder = choose(plan.recorder, wanted_tables(NEEDED), xml)
     provenance = _provenance(plan, recorder)
     plan, notes = advised(plan, provenance.capabilities)
     provenance = replace(provenance, warnings=(*provenance.warnings, *notes))
@@ -80,14 +87,14 @@ def export(
 ) -> None:
     """Make the bundle's tables readable, and write the workload's own marks beside them.
 
-    `tables` is a list with commas of needed, all, and names; see `tracekit.record.choice`. `xml` says
-    which of them are written as XML; see `tracekit.record.direct_reading.Asked`.
+    `tables` is a list with commas of needed, all, and names; see `wanted_tables`. `xml` says which
+    of them are written as XML; see `tracekit.record.direct_reading.Asked`.
     """
-    recorder = recorder_for(recording, tables)
+    wanted = wanted_tables(tables)
+    recorder = recorder_for(recording, wanted)
     with stage(recording, "export"):
         if isinstance(recorder, XctraceRecorder):
-            asked = Asked(wanted_tables(tables), xml)
-            warn(recording, export_or_read(recorder, recording, asked, progress))
+            warn(recording, export_or_read(recorder, recording, Asked(wanted, xml), progress))
         else:
             warn(recording, recorder.export(recording, progress))
         _complete(recording)
@@ -139,8 +146,54 @@ def import_(
     progress: Progress = quiet,
     run: int | None = None,
 ) -> list[Recording]:
-    """Make a run's folder of each recording that someone else made; see `tracekit.record.imports`."""
-    return bring(paths, output, target, progress, run)
+    """Make a run's folder of each recording that someone else made."""
+    return bring(paths, output, target, progress, run, wanted=wanted_tables(NEEDED))
+
+
+def needed_tables() -> frozenset[str]:
+    """Return the tables that metrics, rules and panels make use of."""
+    names = used_tables().union(*(panel.reads for panel in PANELS))
+    return frozenset(names & set(SCHEMAS))
+
+
+def _spared() -> frozenset[str]:
+    """Return the schemas of object labels, which only add names to joins, unless all is needed.
+
+    They have rows for whatever any process makes, more than there is work on the device.
+    """
+    return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
+
+
+def wanted_tables(words: str) -> Choose:
+    """Return which schemas of a trace are to be exported, by a list with commas.
+
+    `needed` stands for what metrics, rules and panels make use of, `all` for everything that
+    was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
+    that was not recorded are chosen nevertheless, so that someone says that they are missing.
+
+    Raises:
+        UsageError: A word can be neither.
+    """
+    names = [one.strip() for one in words.split(",") if one.strip()]
+    schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
+    strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
+    if strange:
+        near = difflib.get_close_matches(strange[0], [NEEDED, ALL, *SCHEMAS])
+        raise UsageError(
+            f"There is no table {strange[0]!r} to export.",
+            hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
+        )
+    tables = [name for name in names if name in SCHEMAS]
+
+    def choose_from(there: frozenset[str]) -> frozenset[str]:
+        chosen = there if ALL in names else frozenset[str]()
+        if NEEDED in names:
+            chosen |= needed_schemas(needed_tables(), there) - _spared()
+        for name in tables:
+            chosen |= needed_schemas([name], there) or first_sources(name)
+        return chosen | schemas
+
+    return choose_from
 
 
 def tables_of(recording: Recording, only: Choice = OPEN) -> Tables:

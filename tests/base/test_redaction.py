@@ -2,9 +2,9 @@
 
 import pytest
 
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.base.redaction import Redaction, redact_provenance, redaction
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
 
 PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>"))
 redact = Redaction(PRIVATE)

@@ -22,7 +22,7 @@ def tracekit(tracekit: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 @pytest.fixture
 def xcode(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the fake xctrace on PATH."""
-    fake = Path(__file__).parent / "fake_xctrace" / "bin"
+    fake = Path(__file__).parents[1] / "fake_xctrace" / "bin"
     monkeypatch.setenv("PATH", str(fake), prepend=":")
 
 

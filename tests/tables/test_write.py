@@ -82,7 +82,7 @@ def test_a_place_that_cannot_be_written_is_told_in_words(
 FULL = """
 import resource, sys
 import pandas as pd
-from tracekit.errors import RecordingError
+from tracekit.base.errors import RecordingError
 from tracekit.tables import write_table
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 frame = pd.DataFrame({"n": [str(n * n) for n in range(100_000)]})

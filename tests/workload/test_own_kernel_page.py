@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "trace-your-own-kernel.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "trace-your-own-kernel.md"
 MATH = "float(up[i])"
 
 

@@ -146,7 +146,10 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_listing_it_loads_no_mlx() -> None:
-    code = "import sys; from tracekit.workload.workload import find; find('kv-cache'); print(*sys.modules)"
+    code = (
+        "import sys; from tracekit.workload.workload import find; "
+        "find('kv-cache'); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "mlx.core" not in done.stdout.split()
 

@@ -139,6 +139,9 @@ def test_a_kernel_a_head_reads_every_row_again(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_listing_it_loads_no_mlx() -> None:
-    code = "import sys; from tracekit.workload.workload import find; find('paged'); print(*sys.modules)"
+    code = (
+        "import sys; from tracekit.workload.workload import find; "
+        "find('paged'); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "mlx.core" not in done.stdout.split()

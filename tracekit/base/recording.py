@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.capabilities import Capabilities
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.input_file import read_input
 from tracekit.base.replacing import replacing
-from tracekit.machine.capabilities import Capabilities
 
 FORMAT = 1
 

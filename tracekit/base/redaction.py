@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tracekit.base.capabilities import Capabilities
 from tracekit.base.recording import Process, Provenance
 from tracekit.base.shipped import shipped
-from tracekit.machine.capabilities import Capabilities
 
 _PATTERNS = (
     (re.compile(r"/(?:Users|home)/[^/\s\"':;,<>]+"), "~"),
@@ -172,7 +172,7 @@ def _spoken() -> str:
     return "\n".join(
         file.read_text(encoding="utf-8", errors="replace")
         for suffix, place in _SPOKEN
-        for file in (shipped(place) if place else Path(__file__).parent).rglob(f"*{suffix}")
+        for file in (shipped(place) if place else Path(__file__).parents[1]).rglob(f"*{suffix}")
     )
 
 

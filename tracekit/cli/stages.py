@@ -135,16 +135,16 @@ def export(
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
+    from tracekit import pipeline
     from tracekit.base.outputs import require_apart
     from tracekit.cli import console, outcome
-    from tracekit.record.choice import wanted_tables
     from tracekit.tables.bundle import Bundle
     from tracekit.tables.bundle_xml import write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
     with console.progress("export") as progress:
-        done = write_exports(Bundle(bundle), output, wanted_tables(tables), progress, run)
+        done = write_exports(Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run)
     console.show_file(output)
     console.show_warnings(done.warnings)
     outcome.require_tables(done.damage)

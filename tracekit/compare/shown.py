@@ -1,10 +1,12 @@
 """Changes in words: with their sign, on their scale and in their unit."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tracekit.base.units import quantity
 from tracekit.compare.spread import Interval
-from tracekit.nightly.plan import Scale
+
+Scale = Literal["ratio", "difference"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Where to begin with paged decode attention: a launch for a shape, with the reasons.
 
-What can be launched is what the kernel can do, see `tracekit.ops.attention.plan`. What is best on one
-machine only a measurement says.
+What can be launched is what the kernel can do, see `tracekit.ops.attention.plan`. What is best on
+one machine only a measurement says.
 """
 
 from dataclasses import dataclass

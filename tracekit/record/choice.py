@@ -1,11 +1,10 @@
-"""Which recorder serves, and which tables of its recording are exported."""
+"""Which recorder serves, and what a run must hold for the stages after it."""
 
-import difflib
 import shutil
 from functools import partial
 
 from tracekit.analysis.analyze import used_tables
-from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Recording, quoted
 from tracekit.record.direct_reading import Xml, named_directly
 from tracekit.record.host.recorder import HostRecorder
@@ -14,41 +13,43 @@ from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.report.panels import PANELS
 from tracekit.tables.direct import direct
 from tracekit.tables.put_away import NOTE
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import first_sources, needed_schemas
+from tracekit.tables.sources import needed_schemas
 
 RECORDERS = ("auto", "xctrace", "host")
-NEEDED, ALL = "needed", "all"
-_LABELS = "object_labels"
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
 
 
-def choose(name: str, tables: str = NEEDED, xml: Xml = "asked") -> Recorder:
+def judged(there: frozenset[str]) -> frozenset[str]:
+    """Return the schemas that metrics and rules make use of, of those that are there."""
+    return needed_schemas(used_tables() & set(SCHEMAS), there)
+
+
+def choose(name: str, wanted: Choose = judged, xml: Xml = "asked") -> Recorder:
     """Return the recorder of that name; `auto` is xctrace if this machine has it, else host.
 
-    `tables` says what it exports; see `wanted_tables`. Whose work a recording holds is looked up
-    in the bundle itself, where reading it is known to be right or `xml` allows for nothing else.
+    `wanted` says which schemas it exports. Whose work a recording holds is looked up in the bundle
+    itself, where reading it is known to be right or `xml` allows for nothing else.
 
     Raises:
         ToolError: xctrace was asked for by name, and cannot be used here; it says why.
     """
     if name == "xctrace":
-        return _with(xctrace_here(), tables, xml)
+        return _with(xctrace_here(), wanted, xml)
     tool = find_xctrace() if name == "auto" else None
     if tool is None:
         return HostRecorder()
-    return _with(tool, tables, xml)
+    return _with(tool, wanted, xml)
 
 
-def _with(tool: Xctrace, tables: str, xml: Xml) -> XctraceRecorder:
+def _with(tool: Xctrace, wanted: Choose, xml: Xml) -> XctraceRecorder:
     if xml != "none":
-        return XctraceRecorder(tool, wanted_tables(tables), named=named_directly)
+        return XctraceRecorder(tool, wanted, named=named_directly)
     named = partial(named_directly, unchecked=True)
     never = Manner(verified=-1)  # no bundle is so small that it is exported to see whose it is
-    return XctraceRecorder(tool, wanted_tables(tables), never, named)
+    return XctraceRecorder(tool, wanted, never, named)
 
 
 def xctrace_here() -> Xctrace:
@@ -61,22 +62,20 @@ def xctrace_here() -> Xctrace:
     return locate()
 
 
-def recorder_for(recording: Recording, tables: str = NEEDED) -> Recorder:
-    """Return the recorder that can export the run's bundle, and which `tables` of it.
+def recorder_for(recording: Recording, wanted: Choose) -> Recorder:
+    """Return the recorder that can export the run's bundle, and which of its schemas.
 
     Raises:
         RecordingError: The folder is no run's, or the run has no bundle: it was imported, or
             recording never began; or it has one that is read directly, and no xctrace is here.
         ToolError: The bundle is one of xctrace, which is not here.
-        UsageError: `tables` names what can be no table.
     """
     require_timing(recording)
-    wanted_tables(tables)
     if recording.host_bundle.is_dir():
         return HostRecorder()
     if recording.bundle.exists():
         _require_exporter(recording)
-        return choose("xctrace", tables)
+        return choose("xctrace", wanted)
     if pruned := recording.provenance().pruned:
         raise RecordingError(
             f"{recording.folder} has no bundle to export any more: it was pruned ({pruned}).",
@@ -131,49 +130,3 @@ def _require_exporter(recording: Recording) -> None:
             f"{recording.folder} needs no export: its tables are read from its bundle.",
             hint="Go on with `tracekit analyze`.",
         )
-
-
-def needed_tables() -> frozenset[str]:
-    """Return the tables that metrics, rules and panels make use of."""
-    names = used_tables().union(*(panel.reads for panel in PANELS))
-    return frozenset(names & set(SCHEMAS))
-
-
-def _spared() -> frozenset[str]:
-    """Return the schemas of object labels, which only add names to joins, unless all is needed.
-
-    They have rows for whatever any process makes, more than there is work on the device.
-    """
-    return frozenset() if _LABELS in needed_tables() else first_sources(_LABELS)
-
-
-def wanted_tables(words: str) -> Choose:
-    """Return which schemas of a trace are to be exported, by a list with commas.
-
-    `needed` stands for what metrics, rules and panels make use of, `all` for everything that
-    was recorded. Other words are tables of ours, or schemas of Apple's; the schemas of a table
-    that was not recorded are chosen nevertheless, so that someone says that they are missing.
-
-    Raises:
-        UsageError: A word can be neither.
-    """
-    names = [one.strip() for one in words.split(",") if one.strip()]
-    schemas = frozenset(name for name in names if name not in {NEEDED, ALL, *SCHEMAS})
-    strange = sorted(name for name in schemas if "_" in name) or ([] if names else [words])
-    if strange:
-        near = difflib.get_close_matches(strange[0], [NEEDED, ALL, *SCHEMAS])
-        raise UsageError(
-            f"There is no table {strange[0]!r} to export.",
-            hint=f"Near are {', '.join(near)}." if near else "Use needed, all or names of tables.",
-        )
-    tables = [name for name in names if name in SCHEMAS]
-
-    def choose_from(there: frozenset[str]) -> frozenset[str]:
-        chosen = there if ALL in names else frozenset[str]()
-        if NEEDED in names:
-            chosen |= needed_schemas(needed_tables(), there) - _spared()
-        for name in tables:
-            chosen |= needed_schemas([name], there) or first_sources(name)
-        return chosen | schemas
-
-    return choose_from

@@ -122,7 +122,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Work:
-    """What one step of a variant is known to do; see `tracekit.workload.step.Step` for the units."""
+    """What one step of a variant is known to do; units as of `step.Step`."""
 
     tokens: int = 0
     bytes_read: int = 0

@@ -22,7 +22,7 @@ HOSTILE = "</script><b>x</b>"
 
 @pytest.fixture(scope="module")
 def made() -> Any:
-    """The runs of tests/history, which are made of step times."""
+    """The runs of tests/compare, which are made of step times."""
     file = Path(__file__).parents[2] / "history" / "conftest.py"
     spec = importlib.util.spec_from_file_location("made_runs", file)
     assert spec is not None

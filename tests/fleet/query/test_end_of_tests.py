@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-QUERYING = Path(__file__).parent / "querying"
+QUERYING = Path(__file__).parent
 
 
 def test_nothing_is_left_that_a_binding_has_to_free() -> None:

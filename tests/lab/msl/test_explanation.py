@@ -7,7 +7,7 @@ import pytest
 
 from small_kernels import needs_compiler
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "metal-on-a-cpu.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "metal-on-a-cpu.md"
 
 
 @needs_compiler

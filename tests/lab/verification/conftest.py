@@ -14,7 +14,7 @@ import mlx.core as mx
 import numpy as np
 import typer
 
-from tracekit.verification import Check, check
+from tracekit.lab.verification import Check, check
 
 SOURCE = """
     uint row = threadgroup_position_in_grid.x;

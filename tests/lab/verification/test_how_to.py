@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 Run = Callable[..., Any]
-PAGE = Path(__file__).parents[2] / "docs/how-to/verify-a-kernel-without-a-mac.md"
+PAGE = Path(__file__).parents[3] / "docs/how-to/verify-a-kernel-without-a-mac.md"
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 

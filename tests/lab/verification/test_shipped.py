@@ -18,7 +18,7 @@ CASES = [(name, case) for name in shipped_names() for case in load(shipped_check
 
 def test_every_kernel_has_its_check() -> None:
     files = {one.stem.replace("_", "-") for one in shipped("kernels").glob("*.metal")}
-    assert files - PARTS == set(shipped_names()), "write it in tracekit/verification/checks"
+    assert files - PARTS == set(shipped_names()), "write it in tracekit/lab/verification/checks"
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=str)

@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.telemetry import Machine, beside, following
+from tracekit.machine.telemetry import Machine, following
 from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
 
 PATIENCE = 10.0
@@ -82,7 +83,8 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     program = install_macmon(tmp_path / "bin")
     script = (
         "import sys, time, pathlib\n"
-        "from tracekit.machine.telemetry import Machine, beside\n"
+        "from tracekit.machine.telemetry import Machine\n"
+        "from tracekit.record.observing import beside\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
         f"with beside('macmon', pathlib.Path({str(tmp_path / 'gauges.jsonl')!r}), 10, machine):\n"
         "    time.sleep(60)\n"

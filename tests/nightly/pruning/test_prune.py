@@ -243,7 +243,7 @@ KILLED = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from tracekit.pruning import Limits, prune
+from tracekit.nightly.pruning import Limits, prune
 print("ready", flush=True)
 prune([Path(sys.argv[1])], Limits(most=0, newest=0))
 print("done", flush=True)

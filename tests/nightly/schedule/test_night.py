@@ -18,7 +18,7 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store import Store
 from tracekit.nightly.plan import NightPlan, read_plan
 
-FAKE = Path(__file__).parents[1] / "fake_xctrace" / "bin"
+FAKE = Path(__file__).parents[2] / "fake_xctrace" / "bin"
 DERIVED = {
     "gpu_idle_ratio": "GPU idle ratio",
     "idle_host_late": "Idle host late",

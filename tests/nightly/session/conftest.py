@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 
-from tracekit.told import IDLE, Told
+from tracekit.workload.told import IDLE, Told
 from tracekit.workload import Step, workload
 
 

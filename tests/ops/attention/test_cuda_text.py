@@ -15,7 +15,7 @@ from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.norm import Problem as NormProblem
 from tracekit.ops.norm import fused_kernel
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[3] / "bench"
 
 
 def _translated(kernel: Kernel, partitions: int | None = None) -> tuple[Plan, list[Translated]]:

@@ -141,7 +141,7 @@ def test_a_pool_too_small_for_some_rejects_just_those() -> None:
 
 WORKLOAD = """
 import mlx.core as mx
-from tracekit.serving import Lengths, Limits, Load, Rate, Shape, serving_step
+from tracekit.ops.serving import Lengths, Limits, Load, Rate, Shape, serving_step
 from tracekit.workload import Step, workload
 
 @workload

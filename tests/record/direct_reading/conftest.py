@@ -12,8 +12,8 @@ import pytest
 
 from tracekit.base.recording import Recording
 
-_HARNESS = Path(__file__).parents[1] / "harness"
-_FAKE = Path(__file__).parents[1] / "fake_xctrace"
+_HARNESS = Path(__file__).parents[2] / "harness"
+_FAKE = Path(__file__).parents[2] / "fake_xctrace"
 PACKAGES = [str(_HARNESS), *(one for one in sys.path if one.endswith("site-packages"))]
 _MAKE = """
 import json, sys

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
+from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.record.doctor.advised import advised, known_of
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.workload.plan import Plan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.errors import RecordingError
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor.cache import keep, recall
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from command_line import run, small
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor import cache
 
 Scenario = Callable[..., None]

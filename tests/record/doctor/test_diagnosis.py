@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor.diagnosis import Diagnosis
 from tracekit.record.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor import Diagnosis, Probed, Surroundings, examine
 from tracekit.record.doctor.cache import keep, recall
 from tracekit.record.xctrace.command import Completed

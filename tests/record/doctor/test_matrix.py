@@ -1,6 +1,6 @@
 """The matrix in words."""
 
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 
 

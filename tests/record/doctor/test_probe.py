@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tracekit.base.capabilities import Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
-from tracekit.machine.capabilities import Combination, Identity, Mode
 from tracekit.record.choice import choose
 from tracekit.record.doctor import here, probe_machine
 from tracekit.record.doctor.probe import Dose, dispatches_within, probe

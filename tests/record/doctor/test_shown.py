@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tracekit.machine.capabilities import Capabilities, Combination, Identity
+from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.record.doctor.fact import Fact, Verdict
 from tracekit.record.doctor.shown import shown
 

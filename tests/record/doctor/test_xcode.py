@@ -14,7 +14,7 @@ from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]
 Ended = Callable[..., Completed]
-FAKE = Path(__file__).parents[1] / "fake_xctrace" / "bin"
+FAKE = Path(__file__).parents[2] / "fake_xctrace" / "bin"
 FIND = "xcrun --find xctrace"
 NO_TOOL = 'xcrun: error: unable to find utility "xctrace", not a developer tool or in PATH'
 INSTANCE = (

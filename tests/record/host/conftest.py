@@ -15,7 +15,7 @@ from tracekit.workload.worker import Spec, command
 
 NAPS = '''
 import os, signal, sys, time
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.workload import Step, workload
 
 made = 0

@@ -43,7 +43,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.workload import Step, workload
 
 made = 0

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.recording import Provenance
-from tracekit.machine.capabilities import Capabilities, Identity
 from tracekit.report.panels.health import clock_words, counter_set, health
 from tracekit.report.render import environment_of
 

@@ -13,7 +13,7 @@ NAPS = '''
 import sys
 import time
 
-from tracekit.told import IDLE, Told
+from tracekit.workload.told import IDLE, Told
 from tracekit.workload import Step, workload
 
 names = set()

@@ -4,8 +4,8 @@ import sys
 
 WAITS = """
 import time
-from tracekit.worker.lifeline import hold
-from tracekit.worker.loop import Stop
+from tracekit.workload.worker.lifeline import hold
+from tracekit.workload.worker.loop import Stop
 stop = Stop()
 hold(stop, grace={grace})
 while not stop.requested:

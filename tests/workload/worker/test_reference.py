@@ -20,7 +20,7 @@ NEVER = 2**63 - 1
 MS = 1_000_000
 PACED = '''
 import time
-from tracekit.told import Gauge, Told
+from tracekit.workload.told import Gauge, Told
 from tracekit.workload import Step, workload
 
 def tell():

@@ -21,7 +21,7 @@ MakeSpec = Callable[..., Spec]
 NAPS_THAT = '''
 import os
 import time
-from tracekit.errors import UsageError
+from tracekit.base.errors import UsageError
 from tracekit.workload import Step, workload
 
 made = 0
@@ -345,7 +345,7 @@ def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
 
 SERVES = '''
 import time
-from tracekit.told import Measured, Request, Told
+from tracekit.workload.told import Measured, Request, Told
 from tracekit.workload import Step, workload
 
 begun = []

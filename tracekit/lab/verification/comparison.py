@@ -95,7 +95,7 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
 def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:
     """Return the largest error as a share of the largest finite magnitude expected, and where.
 
-    Unlike `tracekit.base.agreement.relative_error` it takes the array as a whole: a check may expect
+    Unlike `agreement.relative_error` it takes the array as a whole: a check may expect
     anything, and nobody knows which axis of it is that of sequences. NaN and infinity where they
     are expected count as right, elsewhere as infinitely wrong. The share is of 1 where nothing
     but zeros is expected.

@@ -30,7 +30,7 @@ _XCODES = 60.0  # seconds: the first call of a tool of Xcode's may take long
 def environment(sources: Sources | None = None, machine_id: Path = _MACHINE_ID) -> dict[str, Any]:
     """Return facts of this machine and its software; what cannot be found out is absent.
 
-    Keys: those of `tracekit.machine.machine.describe`, and `os_build` (on Linux the kernel's release),
+    Keys: those of `machine.describe`, and `os_build` (on Linux the kernel's release),
     `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of what the
     system calls the machine, from which that cannot be had back.
 

@@ -2,6 +2,6 @@
 
 from tracekit.machine.telemetry.monitors import MONITORS, Machine
 from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
-from tracekit.machine.telemetry.sampler import Beside, beside, following
+from tracekit.machine.telemetry.sampler import Beside, following
 
-__all__ = ["MONITORS", "THERMAL_PRESSURES", "Beside", "Machine", "beside", "following"]
+__all__ = ["MONITORS", "THERMAL_PRESSURES", "Beside", "Machine", "following"]

@@ -1,4 +1,4 @@
-"""Reads a monitor while something else goes on, and writes what it says as gauges."""
+"""Reads a monitor while something else goes on."""
 
 import os
 import signal
@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO
 
 from tracekit.base.errors import TracekitError
@@ -22,7 +21,6 @@ from tracekit.machine.telemetry.monitors import (
     choose,
 )
 from tracekit.machine.telemetry.reading import Taken
-from tracekit.workload.journal import ClockAnchor, Journal
 
 _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample
@@ -52,29 +50,6 @@ class Beside:
 
 
 @contextmanager
-def beside(
-    wanted: str, file: Path, time_limit: float, machine: Machine | None = None
-) -> Generator[Beside]:
-    """Read a monitor while the block runs; append its gauges to `file`, a journal.
-
-    Whatever becomes of the monitor, the block is not disturbed. A gauge has the time at which it
-    was read; what a program prints is of the time since its sample before.
-
-    Args:
-        wanted: One of `tracekit.machine.telemetry.MONITORS`.
-        file: The journal to append to; it is made where there is something to write.
-        time_limit: Seconds that the recording may last, start-up and saving not counted.
-        machine: What decides which monitors can be read; this machine by default.
-    """
-    writer = _Writer(file)
-    try:
-        with following(wanted, writer.write, time_limit, machine) as told:
-            yield told
-    finally:
-        writer.close()
-
-
-@contextmanager
 def following(
     wanted: str, each: Each, time_limit: float, machine: Machine | None = None
 ) -> Generator[Beside]:
@@ -96,32 +71,6 @@ def following(
         yield told
     finally:
         reader.stop()
-
-
-class _Writer:
-    """Writes gauges to a journal."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._journal: Journal | None = None
-
-    def write(self, source: str, taken: Taken) -> None:
-        at = time.monotonic_ns()
-        for one in taken.readings:
-            self._open().write(
-                "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=source
-            )
-
-    def _open(self) -> Journal:
-        """Make the file when there is something to write; it begins with the time of day."""
-        if self._journal is None:
-            self._journal = Journal(self._file)
-            self._journal.write("anchor", **vars(ClockAnchor.now()))
-        return self._journal
-
-    def close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
 
 
 class _Taker:

@@ -4,8 +4,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from tracekit.compare.shown import Scale
 from tracekit.nightly.history.night import Pair, Side
-from tracekit.nightly.plan import Scale
 
 
 def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:

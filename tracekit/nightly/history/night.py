@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from tracekit.base.recording import Overhead
+from tracekit.compare.shown import Scale
 from tracekit.machine.state import State
-from tracekit.nightly.plan import Scale
 
 FORMAT = 1
 DOCUMENT = "night.json"

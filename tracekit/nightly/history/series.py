@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tracekit.compare.shown import Scale
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.plan import Scale
 
 
 @dataclass(frozen=True)

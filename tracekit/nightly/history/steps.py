@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.compare.shown import Scale
 from tracekit.nightly.gate.shift import shift
 from tracekit.nightly.history.series import Series
-from tracekit.nightly.plan import Scale
 
 SHORTEST = 3  # nights of a stretch; of fewer an odd night or two are half of it
 PENALTY = 5.0  # in deviations of a night

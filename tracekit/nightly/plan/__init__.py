@@ -1,7 +1,7 @@
 """The plan of a night, from `tracekit.toml` or `[tool.tracekit.nightly]` of `pyproject.toml`."""
 
 from tracekit.nightly.plan.estimate import Estimate, Timed, estimate
-from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, ReferenceKind, Scale
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, ReferenceKind
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.plan.remarks import remarks
 from tracekit.nightly.plan.starter import write_starter
@@ -13,7 +13,6 @@ __all__ = [
     "NightPlan",
     "Reference",
     "ReferenceKind",
-    "Scale",
     "Timed",
     "estimate",
     "read_plan",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better
-from tracekit.nightly.plan.plan import Capture, Gated, Scale
+from tracekit.compare.shown import Scale
+from tracekit.nightly.plan.plan import Capture, Gated
 
 DECIDING = "step_p50"
 # What turns tell, without a trace; a workload's own results are told there as well.

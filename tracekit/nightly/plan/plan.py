@@ -8,10 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from tracekit.compare.shown import Scale
 from tracekit.machine.state import StateLimits
 from tracekit.workload.plan import METAL_SYSTEM_TRACE
-
-Scale = Literal["ratio", "difference"]
 
 
 class ReferenceKind(StrEnum):

@@ -35,7 +35,7 @@ def trace(
     """Trace pairs; each one is whole when it comes.
 
     A trace without rows of its target says nothing of it, so its pair does not count, and says
-    why. The arguments are those of `tracekit.nightly.session.measure`; odd pairs go ab, even ones ba.
+    why. The arguments are those of `session.measure`; odd pairs go ab, even ones ba.
 
     Raises:
         ToolError: A capture failed, or did not end in time.

@@ -7,9 +7,8 @@ from typing import Literal
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Overhead
 from tracekit.base.units import NOT_AVAILABLE, percent
-from tracekit.compare.shown import Shown
+from tracekit.compare.shown import Scale, Shown
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.plan import Scale
 
 Better = Literal["lower", "higher", "neither"]
 Tone = Literal["error", "warning", "unclear", "good", "plain"]

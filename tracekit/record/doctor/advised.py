@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from tracekit.base.capabilities import Capabilities, advise
 from tracekit.base.notes import notes_folder
-from tracekit.machine.capabilities import Capabilities, advise
 from tracekit.record.doctor import cache
 from tracekit.record.doctor.identity import identify
 from tracekit.record.doctor.surroundings import here

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from tracekit.base.capabilities import FORMAT, Capabilities, Identity
 from tracekit.base.recording import save
-from tracekit.machine.capabilities import FORMAT, Capabilities, Identity
 
 log = logging.getLogger(__name__)
 

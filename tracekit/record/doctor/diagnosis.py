@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.errors import InconclusiveError, TracekitError
-from tracekit.machine.capabilities import Capabilities, Identity
 from tracekit.record.doctor.fact import Fact, Verdict
 
 FORMAT = 1

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracekit.base.capabilities import Capabilities
 from tracekit.base.errors import TracekitError
-from tracekit.machine.capabilities import Capabilities
 from tracekit.record.choice import choose
 from tracekit.record.direct_reading import recall
 from tracekit.record.doctor import cache

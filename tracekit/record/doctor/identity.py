@@ -2,7 +2,7 @@
 
 import re
 
-from tracekit.machine.capabilities import Identity
+from tracekit.base.capabilities import Identity
 from tracekit.machine.machine import describe
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.tool import read_version

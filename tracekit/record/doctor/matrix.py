@@ -1,7 +1,7 @@
 """The capability matrix in words: a row for each way to record."""
 
+from tracekit.base.capabilities import Capabilities, Combination
 from tracekit.base.units import NOT_AVAILABLE, count
-from tracekit.machine.capabilities import Capabilities, Combination
 
 MATRIX_COLUMNS = (
     "way",

@@ -28,7 +28,7 @@ def own_facts() -> Iterator[Fact]:
 
 def _itself() -> Fact:
     missing = [name for name in _FOLDERS if not shipped(name).is_dir()]
-    where = Path(__file__).parents[1]
+    where = Path(__file__).parents[2]
     words = f"{version('tracekit')} in {where}"
     if not missing:
         return ok("tracekit", words)

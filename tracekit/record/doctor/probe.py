@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
+from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError, TracekitError
 from tracekit.base.recording import Provenance, Recording, now
-from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.record.requests import request_for
 from tracekit.record.xctrace.counters import counter_set

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from tracekit.base.capabilities import Capabilities, Combination, Mode
 from tracekit.base.units import count, stamp
-from tracekit.machine.capabilities import Capabilities, Combination, Mode
 from tracekit.record.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 

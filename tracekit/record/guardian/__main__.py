@@ -1,4 +1,4 @@
-"""The guardian: `python -m tracekit.record.guardian SOCKET FOLDER`; started by tracekit, not by hand."""
+"""The guardian: `python -m tracekit.record.guardian SOCKET FOLDER`; tracekit starts it."""
 
 import os
 import signal

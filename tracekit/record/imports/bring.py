@@ -5,10 +5,12 @@ from pathlib import Path
 
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Recording
+from tracekit.record.choice import judged
 from tracekit.record.imports.bundles import bring_bundle
 from tracekit.record.imports.exports import bring_exports
 from tracekit.record.imports.sources import found, name_of, recordings_of
 from tracekit.record.recorder import Progress
+from tracekit.record.xctrace.exporting import Choose
 
 
 def bring(
@@ -17,10 +19,13 @@ def bring(
     target: str | None,
     progress: Progress,
     run: int | None = None,
+    *,
+    wanted: Choose = judged,
 ) -> list[Recording]:
     """Make a run's folder for each recording found in the given files and folders.
 
-    `run` is the number of the run that each is to be of, where they have several.
+    `run` is the number of the run that each is to be of, where they have several; `wanted` says
+    which schemas of a bundle are exported that cannot be read where it is.
 
     Raises:
         UsageError: A path does not exist, or `output` is given for several recordings.
@@ -39,7 +44,9 @@ def bring(
             hint="Leave --output out, or name the files of one recording.",
         )
     made = [bring_exports(one, output, target, progress, run) for one in sources]
-    return made + [bring_bundle(one, output, target, progress, run) for one in bundles]
+    return made + [
+        bring_bundle(one, output, target, progress, run, wanted=wanted) for one in bundles
+    ]
 
 
 def _hint(paths: Sequence[Path]) -> str:

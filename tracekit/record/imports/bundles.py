@@ -10,10 +10,11 @@ from tracekit.base.errors import InputError
 from tracekit.base.recording import Provenance, Recording, now
 from tracekit.base.stage import stage
 from tracekit.base.unpacking import unpack_bundle
-from tracekit.record.choice import choose
+from tracekit.record.choice import choose, judged
 from tracekit.record.imports.described import described, with_target
 from tracekit.record.imports.sources import name_of
 from tracekit.record.recorder import Progress
+from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
 from tracekit.tables.in_place import leave_in_place
 from tracekit.workload.plan import claimed, discard, kept_unless_misused
@@ -25,6 +26,8 @@ def bring_bundle(
     target: str | None,
     progress: Progress,
     run: int | None = None,
+    *,
+    wanted: Choose = judged,
 ) -> Recording:
     """Make a run of a bundle, or of a zip file that holds one.
 
@@ -34,6 +37,7 @@ def bring_bundle(
         target: Whose rows count; None for the target of the recording.
         progress: Told what is being done.
         run: Which run of the bundle, where it has several; None for the last one.
+        wanted: Which schemas are exported, where the bundle cannot be read.
 
     Raises:
         UsageError: The target is none of the processes, there is no such run, or the output is
@@ -55,21 +59,21 @@ def bring_bundle(
             progress("unpacking the bundle")
             unpack_bundle(bundle, recording.bundle)
         progress("opening the bundle")
-        warnings = _opened(recording, progress)
+        warnings = _opened(recording, progress, wanted)
         provenance = described(recording.provenance(), recording, name_of(bundle), run)
         provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
         recording.save_provenance(with_target(provenance, recording, target))
     return recording
 
 
-def _opened(recording: Recording, progress: Progress) -> tuple[str, ...]:
+def _opened(recording: Recording, progress: Progress, wanted: Choose) -> tuple[str, ...]:
     """Let the tables be read directly; where they cannot be, let xctrace export them."""
     try:
         leave_in_place(recording.bundle, recording.exports)
     except InputError as error:
         if find_xctrace() is None:
             raise
-        exported = choose("xctrace").export(recording, progress)
+        exported = choose("xctrace", wanted).export(recording, progress)
         return (f"{error.message} Its tables were exported by xctrace.", *exported)
     return ()
 

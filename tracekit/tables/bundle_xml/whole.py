@@ -19,7 +19,7 @@ from tracekit.tables.toc.several import assumed, required
 TOC_FILE = "toc.xml"
 _SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)
 
-# Which schemas to write, of those that are there; see `tracekit.record.choice.wanted_tables`.
+# Which schemas to write, of those that are there; see `tracekit.pipeline.wanted_tables`.
 Choose = Callable[[frozenset[str]], frozenset[str]]
 Progress = Callable[[str], None]
 

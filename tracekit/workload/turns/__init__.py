@@ -1,7 +1,7 @@
 """The child process that waits for its turn: a warmed-up workload, stepped when told to.
 
-`python -P -m tracekit.workload.turns` is asked on standard input and answers on standard output, a line of
-JSON each; see `tracekit.workload.turns.protocol`.
+`python -P -m tracekit.workload.turns` is asked on standard input and answers on
+standard output, a line of JSON each; see `tracekit.workload.turns.protocol`.
 """
 
 from pathlib import Path

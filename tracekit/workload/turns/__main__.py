@@ -1,7 +1,7 @@
 """The program: `python -P -m tracekit.workload.turns`; see `tracekit.workload.turns.protocol`.
 
 Exit codes: 0 it was asked to finish; 130 asked to stop by SIGINT or SIGTERM, or by nobody asking
-any more, after the current step; those of `tracekit.base.errors` for a failure, which is answered too.
+any more, after the current step; those of `base.errors` for a failure, which is answered too.
 """
 
 import sys

@@ -24,7 +24,7 @@ from tracekit.nightly.history.store.rows import (
     state_rows,
 )
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "keep-a-history.md"
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "keep-a-history.md"
 
 
 @pytest.mark.parametrize(

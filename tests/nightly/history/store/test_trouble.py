@@ -24,7 +24,7 @@ from tracekit.nightly.history.store import Store
 Say = Callable[[str], list[Any]]
 MANY = 100
 SAMPLES = 12  # of a numbered night
-HERE = Path(__file__).parents[3]
+HERE = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -157,8 +157,8 @@ def test_a_disk_that_is_really_full_is_told(tmp_path: Path) -> None:
         sys.path.insert(0, {str(HERE / "tests" / "harness")!r})
         from pathlib import Path
         from stored_nights import numbered
-        from tracekit.errors import RecordingError
-        from tracekit.history.store import Store
+        from tracekit.base.errors import RecordingError
+        from tracekit.nightly.history.store import Store
 
         folder = Path({str(tmp_path)!r})
         ballast = folder / "ballast"

@@ -10,7 +10,7 @@ namespace tracekit {
 
 enum class Order : int { ascending, descending, random };
 
-// As ctypes lays it out: see tracekit/msl/library.py.
+// As ctypes lays it out: see tracekit/lab/msl/library.py.
 struct Request {
   unsigned grid[3], threadgroup[3];
   int order;

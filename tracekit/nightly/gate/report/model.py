@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tracekit.analysis.finding import Evidence
+from tracekit.compare.shown import Scale
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.plan import Scale
 
 FORMAT = 1
 CAPTURE = "capture"

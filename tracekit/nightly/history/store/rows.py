@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from tracekit.base.errors import InputError
+from tracekit.compare.shown import Scale
 from tracekit.machine.state import State
 from tracekit.nightly.gate.changes import changes, values
 from tracekit.nightly.gate.shift import middle, shift
 from tracekit.nightly.history.night import Entry, Judged, Night, Pair
-from tracekit.nightly.plan import Scale
 
 Row = dict[str, Any]
 _FACTS = ("chip", "os", "os_build", "xcode_build", "python", "mlx", "tracekit", "recorder")

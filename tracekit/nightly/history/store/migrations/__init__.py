@@ -1,1 +1,1 @@
-"""How a history's tables came to be; run by Alembic, from `tracekit.nightly.history.store.migrating`."""
+"""How a history's tables came to be; run by Alembic, from `store.migrating`."""

@@ -10,7 +10,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Provenance
-from tracekit.record.choice import needed_tables, wanted_tables
+from tracekit.pipeline import needed_tables, wanted_tables
 from tracekit.report.panels import PANELS
 from tracekit.tables.schemas import SCHEMAS
 

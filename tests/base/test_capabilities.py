@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.machine.capabilities import Capabilities, Combination, Identity, Mode, advise
+from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode, advise
 
 GOOD = {"rows": 150, "others": 3, "dispatches": 150}
 
