@@ -25,7 +25,7 @@ from distributed import LocalCluster
 from labelled.drawn import clean
 from labelled.folder import write
 from labelled.program import simulate
-from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.fleet.batch.results import Results
 
 _STEPS, _WARM_UP = 6, 1

@@ -36,7 +36,7 @@ from labelled.drawn import clean
 from labelled.faults import FAULTS
 from labelled.folder import write
 from labelled.program import simulate
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests" / "harness"))

@@ -22,9 +22,9 @@ from typing import NamedTuple
 from direct import made
 from direct.ways import difference
 from reading.machine import machine
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.xml import FastReader
+from tracekit.tables.xml.fast.reader import FastReader
 
 _BENCH = Path(__file__).resolve().parent
 _BEGIN, _END = "<!-- written by bench/bundle.py -->", "<!-- end of bundles -->"

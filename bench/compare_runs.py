@@ -23,9 +23,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.compare import Comparison, Limits, Sample, compare
 from tracekit.compare.change import Change
+from tracekit.compare.compare import Comparison, compare
 from tracekit.compare.comparing import samples
+from tracekit.compare.sample import Sample
+from tracekit.compare.spread import Limits
 
 _WORKLOADS = Path(__file__).parent / "burning"
 _SIDES = ("first", "second", "slowed")

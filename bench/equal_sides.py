@@ -26,11 +26,14 @@ from pathlib import Path
 
 from tracekit.base.recording import now, save
 from tracekit.compare.spread import quantile
-from tracekit.machine.state import State, StateLimits, Watch, contaminated
-from tracekit.nightly.gate import changes
+from tracekit.machine.state.judging import contaminated
+from tracekit.machine.state.state import State, StateLimits
+from tracekit.machine.state.watch import Watch
+from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Entry, Night, Pair
-from tracekit.nightly.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session import measure, prepared
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.prepared import prepared
 
 SMALL = {"batch": 2, "q_heads": 4, "kv_heads": 2, "head_dim": 64, "block_size": 16}
 METRICS = ("step_p50", "step_rate")

@@ -36,7 +36,8 @@ from nights.tables import (
     since_accepted,
     tried,
 )
-from tracekit.nightly.gate import Policy, changes
+from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.policy import Policy
 from tracekit.nightly.history.night import Night
 
 _BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"

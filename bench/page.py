@@ -27,8 +27,7 @@ from tracekit.analysis.result import Result
 from tracekit.base.recording import Provenance, Recording
 from tracekit.base.shipped import shipped
 from tracekit.pipeline import tables_of
-from tracekit.report import render
-from tracekit.report.render import SCRIPTS
+from tracekit.report.render import SCRIPTS, render
 
 Tables = Mapping[str, pd.DataFrame]
 _Made = TypeVar("_Made", Result, str)

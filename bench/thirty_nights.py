@@ -25,11 +25,11 @@ from pathlib import Path
 
 from month.repository import CAPTURE, Planned, begin, commit
 from tracekit.base.units import percent
-from tracekit.nightly import run_night
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import Step, steps_of
-from tracekit.nightly.history.store import Store
-from tracekit.nightly.plan import read_plan
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.run import run_night
 
 METRIC = "step_p50"
 _FIRST = datetime(2026, 10, 1, 2, 30, tzinfo=UTC)

@@ -23,7 +23,7 @@ from tracekit.base.redaction import Redaction
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.series import Point, Series
 from tracekit.nightly.history.steps import steps_of
-from tracekit.nightly.trend import render_trend
+from tracekit.nightly.trend.page import render_trend
 
 _FIRST = datetime(2026, 1, 1, 2, 30, tzinfo=UTC)
 _OF_CAPTURE = 10  # series of one capture, of which some decide

@@ -24,10 +24,12 @@ from tracekit.record.choice import (
     require_exports,
     require_timing,
 )
-from tracekit.record.direct_reading import Asked, Xml, rows_of_target
-from tracekit.record.direct_reading import export as export_or_read
+from tracekit.record.direct_reading.export import Asked, Xml
+from tracekit.record.direct_reading.export import export as export_or_read
+from tracekit.record.direct_reading.rows import rows_of_target
 from tracekit.record.doctor.advised import advised, known_of
-from tracekit.record.imports import bring, run_and_targets
+from tracekit.record.imports.bring import bring
+from tracekit.record.imports.described import run_and_targets
 from tracekit.record.observing import observe
 from tracekit.record.own_marks import export_own_marks, trace_clock
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
@@ -35,13 +37,13 @@ from tracekit.record.requests import request_for, unheeded
 from tracekit.record.xctrace.counters import without_repeats
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.report import render
 from tracekit.report.panels import PANELS
-from tracekit.tables import Tables
+from tracekit.report.render import render
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import first_sources, needed_schemas
-from tracekit.tables.toc import read_toc
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.several import own
 from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.workload.workload import Workload

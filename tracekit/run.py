@@ -7,7 +7,7 @@ from pathlib import Path
 from tracekit.analysis.result import Result, load
 from tracekit.base.recording import Provenance, Recording
 from tracekit.pipeline import tables_of
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention import DenseProblem, DenseShape, Layout
+    from tracekit.ops.attention.dense import Layout
+    from tracekit.ops.attention.dense_problem import DenseProblem
+    from tracekit.ops.attention.dense_traffic import DenseShape
 
     Attend = Callable[[], mx.array]
 
@@ -51,7 +53,9 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention import DenseShape, check_heads, draw_dense
+    from tracekit.ops.attention.dense_problem import draw_dense
+    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.problem import check_heads
 
     check_heads(q_heads, kv_heads)
     shape = DenseShape(
@@ -71,7 +75,7 @@ def flash(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention import dense_traffic, naive_traffic
+    from tracekit.ops.attention.dense_traffic import dense_traffic, naive_traffic
     from tracekit.workload.calls import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
@@ -92,7 +96,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
 
 
 def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
-    from tracekit.ops.attention import sdpa
+    from tracekit.ops.attention.dense import sdpa
 
     q, keys, values = _laid_out(problem, layout)
     mask, scale = problem.mask(), problem.scale
@@ -102,7 +106,7 @@ def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
 def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops.attention import causal_mask, naive_attention
+    from tracekit.ops.attention.naive import causal_mask, naive_attention
 
     arrays = _laid_out(problem, layout)
     mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
@@ -136,7 +140,7 @@ def _checked(
     import mlx.core as mx
 
     from tracekit.base.agreement import accepted
-    from tracekit.ops.attention import largest_dense_error
+    from tracekit.ops.attention.dense_problem import largest_dense_error
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

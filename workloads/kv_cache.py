@@ -15,7 +15,8 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.cache import Cache, Decoding, Sizes
+    from tracekit.ops.cache.decoding import Cache, Decoding
+    from tracekit.ops.cache.rows import Sizes
 
 Kind = Literal["growing", "sliding", "paged"]
 
@@ -50,8 +51,9 @@ def kv_cache(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention import check_heads
-    from tracekit.ops.cache import Decoding, Sizes, draw_rows
+    from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops.cache.decoding import Decoding
+    from tracekit.ops.cache.rows import Sizes, draw_rows
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -70,8 +72,10 @@ def kv_cache(
 
 
 def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
-    from tracekit.ops.attention import append, append_run
-    from tracekit.ops.cache import GrowingCache, PagedCache, SlidingCache
+    from tracekit.ops.attention.append import append, append_run
+    from tracekit.ops.cache.growing import GrowingCache
+    from tracekit.ops.cache.paged import PagedCache
+    from tracekit.ops.cache.sliding import SlidingCache
 
     if kind == "growing":
         return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
@@ -90,8 +94,10 @@ def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     import mlx.core as mx
 
-    from tracekit.ops.attention import Problem, attend, sdpa
-    from tracekit.ops.cache import PagedCache
+    from tracekit.ops.attention.dense import sdpa
+    from tracekit.ops.attention.paged import attend
+    from tracekit.ops.attention.problem import Problem
+    from tracekit.ops.cache.paged import PagedCache
     from tracekit.ops.custom_kernel import LEAST_BUFFER
 
     scale = query.shape[2] ** -0.5
@@ -103,7 +109,7 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
-    from tracekit.ops.attention import specializations
+    from tracekit.ops.attention.metal import specializations
     from tracekit.workload.calls import backend
 
     took = decoding.prefill(prompt)
@@ -133,7 +139,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
     """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
-    from tracekit.ops.cache import SlidingCache
+    from tracekit.ops.cache.sliding import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
     if not isinstance(cache, SlidingCache) or cache.kept < cache.window:

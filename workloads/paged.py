@@ -26,7 +26,8 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention import Plan, Problem
+    from tracekit.ops.attention.plan import Plan
+    from tracekit.ops.attention.problem import Problem
 
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
@@ -63,7 +64,10 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention import check_heads, context_lengths, draw_problem, plan
+    from tracekit.ops.attention.lengths import context_lengths
+    from tracekit.ops.attention.plan import plan
+    from tracekit.ops.attention.pool import draw_problem
+    from tracekit.ops.attention.problem import check_heads
     from tracekit.workload.calls import backend
 
     check_heads(q_heads, kv_heads)
@@ -93,7 +97,8 @@ def paged(
 
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
-    from tracekit.ops.attention import specializations, traffic
+    from tracekit.ops.attention.metal import specializations
+    from tracekit.ops.attention.traffic import traffic
     from tracekit.ops.custom_kernel import LEAST_BUFFER
     from tracekit.workload.calls import step_of
 
@@ -120,7 +125,8 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
 
 
 def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callable[[], mx.array]":
-    from tracekit.ops.attention import attend, paged_decode
+    from tracekit.ops.attention.metal import paged_decode
+    from tracekit.ops.attention.paged import attend
 
     scale = problem.head_dim**-0.5
     if how is None:
@@ -130,8 +136,7 @@ def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callabl
 
 def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
     """Make every specialization of the model before the hot path; say how many there are."""
-    from tracekit.ops.attention import prewarm
-    from tracekit.ops.attention.prewarm import BLOCK_SIZES
+    from tracekit.ops.attention.prewarm import BLOCK_SIZES, prewarm
 
     if how is None:
         return Measured(None, "count", reason=NO_METAL)
@@ -150,7 +155,7 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
 def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
     from tracekit.base.agreement import accepted
-    from tracekit.ops.attention import largest_error
+    from tracekit.ops.attention.reference import largest_error
 
     scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
     error = largest_error(problem, out, scale=scale, sequences=checked)

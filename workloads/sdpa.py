@@ -25,7 +25,9 @@ from tracekit.workload.workload import Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention import DenseProblem, DenseShape, Layout
+    from tracekit.ops.attention.dense import Layout
+    from tracekit.ops.attention.dense_problem import DenseProblem
+    from tracekit.ops.attention.dense_traffic import DenseShape
 
 FUSED_VECTOR_QUERIES = 8
 
@@ -56,13 +58,11 @@ def sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention import (
-        DenseShape,
-        check_heads,
-        context_lengths,
-        dense_problem,
-        draw_problem,
-    )
+    from tracekit.ops.attention.dense_problem import dense_problem
+    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.lengths import context_lengths
+    from tracekit.ops.attention.pool import draw_problem
+    from tracekit.ops.attention.problem import check_heads
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -87,7 +87,8 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention import dense_traffic, sdpa
+    from tracekit.ops.attention.dense import sdpa
+    from tracekit.ops.attention.dense_traffic import dense_traffic
     from tracekit.workload.calls import backend, step_of
 
     bhsd = layout == "BHSD"
@@ -119,7 +120,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
     from tracekit.base.agreement import accepted
-    from tracekit.ops.attention import largest_dense_error
+    from tracekit.ops.attention.dense_problem import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

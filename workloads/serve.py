@@ -79,7 +79,11 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops.serving import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
+    from tracekit.ops.serving.arrivals import Rate, Spike
+    from tracekit.ops.serving.lengths import Lengths
+    from tracekit.ops.serving.model import Shape
+    from tracekit.ops.serving.schedule import Load
+    from tracekit.ops.serving.server import Limits, serving_step
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
     load = Load(

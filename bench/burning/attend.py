@@ -22,8 +22,8 @@ def attend(
     """Attend to a few tokens, over and over within a step."""
     import mlx.core as mx
 
-    from tracekit.ops.attention import attend as attended
-    from tracekit.ops.attention import draw_problem
+    from tracekit.ops.attention.paged import attend as attended
+    from tracekit.ops.attention.pool import draw_problem
 
     problem = draw_problem(
         [_BLOCK * _BLOCKS],

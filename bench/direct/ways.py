@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from reading.lxml_iterparse import decode as with_lxml
 from reading.naive import decode_with_lxml as naively
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.layout import Layout
-from tracekit.tables.xml import FastReader, Node, Reader
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import Node, Reader
 
 _STORE = "corespace/run1/core/stores/indexed-store-0/bulkstore"
 _BLOCK = 1 << 16

@@ -19,8 +19,12 @@ from lxml import etree
 from fuzzing.export import Export, said
 from tracekit.base.errors import InputError
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.xml import ExactReader, FastReader, IrregularError, Node, Symbols
 from tracekit.tables.xml.fast import blocks
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.symbols import Symbols
 
 Row = tuple[Any, ...]
 _UTF_16 = b"\xff\xfe"

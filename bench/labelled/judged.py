@@ -24,8 +24,8 @@ from tracekit.analysis.given import Given, recorded_tables
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Status
 from tracekit.analysis.rules import RULES
-from tracekit.tables import Tables
 from tracekit.tables.sources import needed_schemas
+from tracekit.tables.tables import Tables
 
 _LEAST_COST = 0.005  # of the steady phase
 # What can be left out of a trace whether it was put in or not.

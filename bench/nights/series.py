@@ -10,7 +10,7 @@ import numpy as np
 from nights.divisive import change_points
 from nights.noise import METRIC, Floats, Noise, histories, pairs
 from nights.rates import Rate
-from tracekit.nightly.gate import changes
+from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.gate.shift import middle
 from tracekit.nightly.history.steps import steps
 

@@ -11,7 +11,10 @@ from reading.decoded import Decoded, arrow_type
 from tracekit import tables
 from tracekit.cli import console, outcome
 from tracekit.cli.main import main
-from tracekit.tables.xml import STACK_TYPES, ColumnCells, ExactReader, FastReader, Node, Reader
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import ColumnCells, Node, Reader
+from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.symbols import STACK_TYPES
 
 # What a command imports when it runs belongs to the imports, not to the reading.
 _IMPORTED_BY_COMMANDS = (console, outcome, tables)

@@ -10,7 +10,7 @@ from tracekit.analysis.finding import Severity
 from tracekit.analysis.given import GIVEN, Given
 from tracekit.analysis.result import Status
 from tracekit.base.recording import Overhead, Provenance, Stage
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 
 PROLOG = '<?xml version="1.0"?>\n<trace-query-result>\n'
 

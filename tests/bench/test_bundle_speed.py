@@ -7,9 +7,9 @@ import pytest
 import bundle as benchmark
 from direct import made
 from direct.ways import WAYS, difference, rows_of, size_of
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.xml import FastReader
+from tracekit.tables.xml.fast.reader import FastReader
 
 
 @pytest.mark.parametrize("distinct", [False, True])

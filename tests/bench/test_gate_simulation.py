@@ -15,7 +15,7 @@ from nights.rates import Rate, table
 from nights.series import FINDERS, NIGHTS, changes_over_nights, odd_nights, seen
 from nights.signs import judged_by_signs
 from tracekit.base.recording import save
-from tracekit.nightly.gate import changes
+from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 
 USUAL = Noise("4 / 2 %", night=0.04, within=0.02)

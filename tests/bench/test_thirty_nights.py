@@ -8,7 +8,7 @@ from month.repository import CAPTURE, Planned, begin, commit
 from thirty_nights import METRIC, Ended, Month, lived, summary
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.steps import Step
-from tracekit.nightly.plan import read_plan
+from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.session.repository import repository
 
 EACH = Planned(pairs=6, turn=0.02, traced=0, rounds=20)

@@ -10,7 +10,7 @@ import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 
 Tracekit = Callable[..., Any]
 TABLES = [

@@ -12,7 +12,7 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 Run = Callable[..., Any]
 FORMATS = "csv json parquet otava bencher github-action-benchmark".split()

@@ -13,7 +13,8 @@ import typer
 from tracekit.cli.nightly import _show
 from tracekit.nightly.folder import claim
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome
-from tracekit.nightly.plan import NightPlan, read_plan
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
 
 Run = Callable[..., Any]
 PLAN = f"""

@@ -15,8 +15,8 @@ from bundle_writer import Run as WrittenRun
 from small_bundle import PYTHON, intervals, ticks
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.tables import Tables
 from tracekit.tables.place import Choice
+from tracekit.tables.tables import Tables
 
 Tracekit = Callable[..., Any]
 HELPER = Process(PYTHON.pid, "helper")  # in the second run, that pid is another's

@@ -10,8 +10,8 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.errors import InputError
-from tracekit.compare import Sample
 from tracekit.compare.blocks import BLOCKS, Blocks
+from tracekit.compare.sample import Sample
 
 Make = Callable[..., Any]
 

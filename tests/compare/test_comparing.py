@@ -11,7 +11,8 @@ import pytest
 from tracekit import pipeline
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.compare import Limits, comparing
+from tracekit.compare import comparing
+from tracekit.compare.spread import Limits
 
 Command = Callable[..., Any]
 

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.compare import Verdict, compare
+from tracekit.compare.change import Verdict
+from tracekit.compare.compare import compare
 from tracekit.compare.conditions import CROWDED, Condition, conditions
 
 Make = Callable[..., Any]

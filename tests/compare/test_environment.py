@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Process, Provenance
-from tracekit.compare import compare
+from tracekit.compare.compare import compare
 from tracekit.compare.environment import Difference, Weight, differences
 
 Make = Callable[..., Any]

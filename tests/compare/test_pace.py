@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tracekit.compare import Change, Comparison, Limits, Verdict, compare
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.compare import Comparison, compare
+from tracekit.compare.spread import Limits
 
 Make = Callable[..., Any]
 MS = 1_000_000

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.lab.bench import Prepared, Subject
+from tracekit.lab.bench.subject import Prepared, Subject
 from tracekit.workload.step import Step
 
 

@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 
 from tracekit.base import agreement
 from tracekit.base.agreement import as_float64
-from tracekit.lab.msl import Kernel, Order, Program, Statistics, compile_kernels
+from tracekit.lab.msl.compile import compile_kernels
 from tracekit.lab.msl.generated import Generated, generated
-from tracekit.ops.attention import Plan, Problem, reference
+from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.program import Program
+from tracekit.lab.msl.statistics import Order, Statistics
 from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.plan import Plan
+from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.reference import reference
 
 Array = NDArray[Any]
 

@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
-from tracekit.tables.xml import Symbols
+from tracekit.tables.xml.symbols import Symbols
 
 
 def read_directly(bundle: Path) -> dict[str, pd.DataFrame]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bundle_writer import Col, Table, write_bundle
 from bundle_writer.keyed import Archived, archive_of
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 
 SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
 DEVICE = "0A1B2C3D-0000-4000-8000-000000000001"

@@ -18,10 +18,10 @@ from small_bundle import PYTHON, SERVER, intervals, ticks
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.recording import save
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.starter import STARTER
-from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle_xml import write_exports
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle_xml.whole import write_exports
 
 # Words in capitals are places of `World`; OUT is what is written, a file where it has an ending.
 LINES = {

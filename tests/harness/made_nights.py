@@ -13,7 +13,7 @@ from tracekit.base.recording import Overhead
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 
 FIRST = datetime(2026, 10, 12, 2, 30, tzinfo=UTC)
 NOW = "2026-11-21T08:00:00+00:00"

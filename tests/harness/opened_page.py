@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.report import render
+from tracekit.report.render import render
 
 UNITS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 MS = 10**6

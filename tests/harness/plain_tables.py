@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables.xml import ColumnCells, FastReader, IrregularError, Node
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import ColumnCells, Node
 
 PROCESS = (
     '<process id="{0}" fmt="shader lab (77)"><pid id="{1}" fmt="77">77</pid>'

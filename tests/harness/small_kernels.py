@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tracekit.lab.msl import Kernel, Order, Program, Statistics, compile_kernel
+from tracekit.lab.msl.compile import compile_kernel
+from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.program import Program
+from tracekit.lab.msl.statistics import Order, Statistics
 
 Array = NDArray[Any]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base.recording import Overhead
-from tracekit.machine.state import State
+from tracekit.machine.state.state import State
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 ENVIRONMENT = {"chip": "Apple M1", "cores": 8, "os": "macOS 26.0", "mlx": "0.32.0"}
 PARAMETERS = {"batch": 8, "dtype": "float16"}

@@ -13,7 +13,7 @@ from tracekit.base.recording import save
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
 from tracekit.nightly.memory import Memory
-from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.work import work_of
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)

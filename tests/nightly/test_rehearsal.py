@@ -11,10 +11,10 @@ import pytest
 
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
-from tracekit.machine.state import State
+from tracekit.machine.state.state import State
 from tracekit.nightly.folder import claim
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
-from tracekit.nightly.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 from tracekit.nightly.rehearsal import COLUMNS, earlier, obstacles, only, rehearse, rows
 
 BEGAN = datetime(2026, 11, 20, 2, 30, tzinfo=UTC)

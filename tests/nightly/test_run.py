@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
-from tracekit.machine.state import StateLimits
-from tracekit.nightly import run_night
+from tracekit.machine.state.state import StateLimits
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome
-from tracekit.nightly.history.store import Store
-from tracekit.nightly.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.run import run_night
 
 NAP = """
 import os

@@ -8,9 +8,9 @@ import pytest
 
 from real_nights import TAG, Nights, git, repository
 from tracekit.base.errors import InterruptedRunError
-from tracekit.nightly import run_night
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.plan import read_plan
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.run import run_night
 
 SLEEPS = f'["{sys.executable}", "-IS", "-c", "import time; time.sleep(600)"]'
 

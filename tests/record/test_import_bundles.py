@@ -16,7 +16,7 @@ from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process as Target
 from tracekit.base.recording import Recording
 from tracekit.run import Run
-from tracekit.tables.bundle import UnknownBundleError
+from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import Direct, direct
 
 TABLES = [

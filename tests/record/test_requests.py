@@ -14,7 +14,7 @@ from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.workload.plan import Plan
-from tracekit.workload.worker import Spec
+from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import load
 
 NAPS = '''

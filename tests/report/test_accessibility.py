@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import html
 
-from tracekit.report import render
+from tracekit.report.render import render
 
 MS = 1_000_000
 SECTIONS = {"occupancy", "roofline", "memory", "health", "latencies", "throughput", "timeline"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.intervals import busy, spans
-from tracekit.report import render
+from tracekit.report.render import render
 from tracekit.report.timeline.track import Kind
 from tracekit.report.timeline.tracks import timeline
 from tracekit.tables.tables import Tables

@@ -12,8 +12,8 @@ import pytest
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Status
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from tracekit.report import render
 from tracekit.report.panels import PANELS
+from tracekit.report.render import render
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e\x00\x1b[31m"

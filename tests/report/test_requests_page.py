@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.recording import Provenance
-from tracekit.report import render
+from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser
 

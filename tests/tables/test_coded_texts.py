@@ -11,7 +11,7 @@ import pytest
 from tracekit.base.replacing import replacing
 from tracekit.tables.layout import Layout
 from tracekit.tables.stream import streaming
-from tracekit.tables.xml import ColumnCells, ExportColumn, Node
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 ROWS = {
     "words": ["Active", "Idle", None, "Active", ""],

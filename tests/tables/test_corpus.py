@@ -14,11 +14,15 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pytest
 
-from tracekit.tables import Tables, read_table
 from tracekit.tables.exports import identify
-from tracekit.tables.flat import read_flat
-from tracekit.tables.toc import read_toc
-from tracekit.tables.xml import STACK_TYPES, ExactReader, FastReader, IrregularError, Reader
+from tracekit.tables.flat import read_flat, read_table
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import Reader
+from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.symbols import STACK_TYPES
 
 pytestmark = pytest.mark.corpus
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables import DamagedExportWarning, Tables, read_table
-from tracekit.tables.drift import ExportWarning
+from tracekit.tables.drift import DamagedExportWarning, ExportWarning
 from tracekit.tables.exports import identify
-from tracekit.tables.flat import read_flat
-from tracekit.tables.xml import DetailReader, holds_details
+from tracekit.tables.flat import read_flat, read_table
+from tracekit.tables.tables import Tables
+from tracekit.tables.xml.details import DetailReader, holds_details
 from tracekit.tables.xml.repair import original, repaired
 
 LIBRARY = '<binary id="1" name="lib" UUID="02C8-01" arch="arm64e" load-addr="0x1000" path="/lib"/>'

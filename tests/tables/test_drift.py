@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables import Tables
 from tracekit.tables.drift import DriftError, Flaw, Remark
+from tracekit.tables.tables import Tables
 
 Export = Callable[..., Path]
 HEAT = "start:start-time duration:duration end:start-time thermal-state:thermal-state"

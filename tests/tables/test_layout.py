@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tracekit.tables.layout import Layout, frame_of, pandas_metadata
-from tracekit.tables.xml import ColumnCells, ExportColumn, Node
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 
 def cells(*values: object, of: pa.DataType | None = None) -> pa.ChunkedArray:

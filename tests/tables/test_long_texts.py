@@ -14,7 +14,6 @@ from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, intervals
 from tracekit.analysis.families import families
 from tracekit.base.errors import InputError
-from tracekit.tables import Tables
 from tracekit.tables.cache import Cache
 from tracekit.tables.convert import convert
 from tracekit.tables.flat import read_flat
@@ -22,6 +21,7 @@ from tracekit.tables.kept import Kept
 from tracekit.tables.long_texts import AT_ONCE, LONG, MOST, long_bytes, portions
 from tracekit.tables.reading import ReaderName
 from tracekit.tables.stored import Stored
+from tracekit.tables.tables import Tables
 
 Export = Callable[..., Path]
 SIZE, ROWS = 1_000_000, 100  # 100 MB, of which no more than a third is written out at once

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables import MissingTableError, Tables
 from tracekit.tables.place import Choice
 from tracekit.tables.raw import RawTables
+from tracekit.tables.tables import MissingTableError, Tables
 
 Export = Callable[..., Path]
 COLUMNS = "timestamp:event-time counter-id:uint32 name:gpu-counter-name"

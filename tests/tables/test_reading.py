@@ -10,7 +10,8 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.flat import read_flat
 from tracekit.tables.reading import read_pieces
-from tracekit.tables.xml import IrregularError, Node
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.node import Node
 
 PLAIN = (
     '<row><start-time id="1" fmt="00:00.000.007">7</start-time><uint64 id="2" fmt="5">5</uint64>'

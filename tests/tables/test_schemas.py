@@ -8,12 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.tables import Tables, read_table
 from tracekit.tables.exports import identify
+from tracekit.tables.flat import read_table
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import needed_schemas, origins
+from tracekit.tables.tables import Tables
 from tracekit.tables.values import FORMS, Form
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts"

@@ -14,7 +14,8 @@ from tracekit.base.replacing import replacing
 from tracekit.tables.flat import read_flat
 from tracekit.tables.stream import streaming
 from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml import ColumnCells, ExactReader, ExportColumn, Node
+from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
+from tracekit.tables.xml.reader import ExactReader
 
 Export = Callable[..., Path]
 LARGEST = str(2**64 - 1)

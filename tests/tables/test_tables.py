@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError
-from tracekit.tables import MissingTableError, Tables
+from tracekit.tables.tables import MissingTableError, Tables
 
 STATES = (
     "start:start-time duration:duration state:gpu-state label:formatted-label "

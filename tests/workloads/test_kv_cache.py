@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 from tracekit.workload.told import REFERENCE
 from tracekit.workload.workload import Step, find
 

@@ -9,7 +9,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 from tracekit.workload.workload import Step, find
 
 SMALL = {"rows": 3, "dims": 96, "out_dims": 40}

@@ -19,7 +19,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.analysis.steps import steady_tokens
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Provenance
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 
 log = logging.getLogger(__name__)
 

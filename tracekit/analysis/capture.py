@@ -6,9 +6,9 @@ import pandas as pd
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Overhead, Provenance, Stage
-from tracekit.tables import Tables
-from tracekit.tables.bundle import BundleError
+from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark
+from tracekit.tables.tables import Tables
 
 _NONE = Stage("", "")
 

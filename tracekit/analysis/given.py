@@ -13,14 +13,15 @@ import pandas as pd
 
 from tracekit.analysis.capture import capture_table, remarks_table, settings_table
 from tracekit.analysis.counters.samples import counter_means, counter_samples
-from tracekit.analysis.idle import causes_table, gaps_table, loaded_table
+from tracekit.analysis.idle.gaps import gaps_table, loaded_table
+from tracekit.analysis.idle.known import causes_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.lost import damaged, gone
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm.happenings import happenings
 from tracekit.analysis.target import share, targets_table
 from tracekit.base.recording import Provenance
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 
 OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
     "targets": targets_table,

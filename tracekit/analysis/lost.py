@@ -12,10 +12,10 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.errors import TracekitError
-from tracekit.tables import Tables
-from tracekit.tables.derived import asked
+from tracekit.tables.derived.asked import asked
 from tracekit.tables.drift import Flaw
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.tables import Tables
 from tracekit.workload.told import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]

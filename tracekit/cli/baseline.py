@@ -44,7 +44,7 @@ def accept(
     """
     from tracekit.cli import console
     from tracekit.nightly.history.listing import expected_words
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         histories.require_clear(store, nights)
@@ -72,7 +72,7 @@ def list_(
     from tracekit.base.units import stamp
     from tracekit.cli import console
     from tracekit.nightly.history.listing import held_on
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]

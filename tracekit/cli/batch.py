@@ -9,7 +9,7 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.fleet.batch import Outcome
+    from tracekit.fleet.batch.batch import Outcome
     from tracekit.record.recorder import Progress
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
@@ -64,7 +64,9 @@ def batch(
     """
     from tracekit.base.errors import UsageError
     from tracekit.cli import console
-    from tracekit.fleet.batch import Choices, Plan, run_batch, wanted_tables
+    from tracekit.fleet.batch.analysing import Choices
+    from tracekit.fleet.batch.batch import Plan, run_batch
+    from tracekit.fleet.batch.tables import wanted_tables
     from tracekit.workload.plan import seconds
 
     if scheduler and workers is not None:

@@ -19,8 +19,10 @@ from tracekit.workload.parameters import (
 )
 
 if TYPE_CHECKING:
-    from tracekit.lab.bench import Bench, Settings, Shape
+    from tracekit.lab.bench.document import Bench
     from tracekit.lab.bench.measure import Effort
+    from tracekit.lab.bench.run import Settings
+    from tracekit.lab.bench.shape import Shape
 
 Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
 Named = Annotated[
@@ -107,8 +109,10 @@ def bench(
     what was measured is written.
     """
     from tracekit.base.outputs import writing
-    from tracekit.lab.bench import Settings, Shape, chosen
     from tracekit.lab.bench.measure import Effort
+    from tracekit.lab.bench.run import Settings
+    from tracekit.lab.bench.shape import Shape
+    from tracekit.lab.bench.subjects import chosen
 
     chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
@@ -132,7 +136,8 @@ def bench(
 
 def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:
     from tracekit.cli import console
-    from tracekit.lab.bench import document, run_bench, save
+    from tracekit.lab.bench.run import run_bench
+    from tracekit.lab.bench.save import document, save
 
     with console.progress("bench") as progress:
         done = run_bench(shape, settings, progress=progress)
@@ -178,7 +183,9 @@ def _end(done: "Bench", files: list[Path]) -> None:
 def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
     from tracekit.base.errors import InterruptedRunError, ToolError
     from tracekit.cli import console
-    from tracekit.lab.bench import save_tuning, tune, tuning_document, words
+    from tracekit.lab.bench import words
+    from tracekit.lab.bench.save import save_tuning, tuning_document
+    from tracekit.lab.bench.tune import tune
 
     with console.progress("tune") as progress:
         done = tune(shape, effort, progress=progress)
@@ -206,7 +213,7 @@ def _require_launches_only(named: list[str] | None, against: str | None) -> None
 
 def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
     from tracekit.base.errors import UsageError
-    from tracekit.lab.bench import check_writable
+    from tracekit.lab.bench.save import check_writable
 
     if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
         raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
@@ -221,7 +228,7 @@ def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
 
 def _show_list(suite: str) -> None:
     from tracekit.cli import console
-    from tracekit.lab.bench import chosen
+    from tracekit.lab.bench.subjects import chosen
 
     rows = [(one.name, one.suite, one.family, one.summary) for one in chosen(suite)]
     console.table(("subject", "suite", "family", "what it is"), rows)

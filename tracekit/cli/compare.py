@@ -9,7 +9,8 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.compare import Comparison, Sample
+    from tracekit.compare.compare import Comparison
+    from tracekit.compare.sample import Sample
 
 Runs = Annotated[
     list[Path],
@@ -70,8 +71,8 @@ def compare(
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.compare import Limits
     from tracekit.compare.comparing import compare_runs, redaction, samples, sides
+    from tracekit.compare.spread import Limits
 
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
@@ -123,7 +124,7 @@ def _write(
 
 def _end(compared: "Comparison") -> None:
     from tracekit.base.errors import InconclusiveError
-    from tracekit.compare import Verdict
+    from tracekit.compare.change import Verdict
 
     if compared.verdict is Verdict.UNCLEAR:
         raise InconclusiveError(

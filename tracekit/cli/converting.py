@@ -115,7 +115,7 @@ def _convert_export(
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
     from tracekit.base.errors import UsageError
-    from tracekit.interop import FORMATS
+    from tracekit.interop.convert import FORMATS
 
     if to is None:
         told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
@@ -134,7 +134,7 @@ def _convert_run(
     from tracekit import pipeline
     from tracekit.base.outputs import require_apart
     from tracekit.cli import console
-    from tracekit.interop import convert_run
+    from tracekit.interop.convert import convert_run
 
     assert to is not None
     require_apart([] if output is None else [output], [folder])

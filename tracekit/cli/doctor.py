@@ -24,7 +24,8 @@ def doctor(
     from tracekit.base.errors import InterruptedRunError
     from tracekit.base.notes import notes_folder
     from tracekit.cli import console
-    from tracekit.record.doctor import examine, here, probe_machine
+    from tracekit.record.doctor.examine import examine, probe_machine
+    from tracekit.record.doctor.surroundings import here
 
     where, machine, fresh = notes_folder(), here(), None
     try:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracekit.nightly.history.series import Series
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
 Format = Literal["csv", "json", "parquet", "otava", "bencher", "github-action-benchmark"]
 
@@ -97,7 +97,7 @@ def _content(
     store: "Store", of: dict[str, Any], file: Path, chosen: Chosen, redact: "Callable[[str], str]"
 ) -> "Callable[[BinaryIO], Any]":
     """Return what writes the content into a file that is open."""
-    from tracekit.nightly.history.exports import write_points, write_values
+    from tracekit.nightly.history.exports.flat import write_points, write_values
 
     kind, series = chosen.kind, known_series(store, of)
     if kind == "csv" or kind == "json" or kind == "parquet":  # noqa: PLR1714  types see it so
@@ -111,8 +111,9 @@ def _content(
 def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
     from tracekit.base.recording import as_json
     from tracekit.cli import console
-    from tracekit.nightly.history.exports import bencher, benchmarks, otava
-    from tracekit.nightly.history.exports.github import TOOLS
+    from tracekit.nightly.history.exports.bencher import bencher
+    from tracekit.nightly.history.exports.github import TOOLS, benchmarks
+    from tracekit.nightly.history.exports.otava import otava
 
     if chosen.kind == "bencher":
         return as_json(bencher(series))

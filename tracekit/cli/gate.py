@@ -12,7 +12,7 @@ from tracekit.cli import gate_options
 
 if TYPE_CHECKING:
     from tracekit.base.errors import TracekitError
-    from tracekit.nightly.gate.report import GateReport
+    from tracekit.nightly.gate.report.model import GateReport
     from tracekit.nightly.gate.writing import Destinations
 
 _STDOUT = Path("-")
@@ -111,7 +111,7 @@ def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: s
     from tracekit.nightly.gate.ageing import aged
     from tracekit.nightly.gate.found import LATEST, find_night
     from tracekit.nightly.gate.placing import placed
-    from tracekit.nightly.gate.report import of_night, of_no_night
+    from tracekit.nightly.gate.report.nights import of_night, of_no_night
 
     longest = age(max_age).total_seconds() if max_age else None
     try:
@@ -128,10 +128,10 @@ def _of_runs(
     from dataclasses import replace
 
     from tracekit.cli import console
-    from tracekit.compare import Limits
     from tracekit.compare.comparing import compare_runs, samples, sides
+    from tracekit.compare.spread import Limits
     from tracekit.nightly.gate.placing import in_repository
-    from tracekit.nightly.gate.report import of_comparison
+    from tracekit.nightly.gate.report.comparisons import of_comparison
 
     first, second = sides(words)
     limits = replace(Limits(), metrics=tuple(metrics or ()))
@@ -151,7 +151,7 @@ def _of_runs(
 def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
     """Write, print and tell the report; then end as it says."""
     from tracekit.cli import console
-    from tracekit.nightly.gate.report import annotations
+    from tracekit.nightly.gate.report.annotations import annotations
     from tracekit.nightly.gate.telling import tell
     from tracekit.nightly.gate.writing import append_summary, write_reports
     from tracekit.nightly.history.night import Outcome
@@ -173,7 +173,8 @@ def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> No
 
 def _show(report: "GateReport", told: _Told) -> None:
     from tracekit.cli import console
-    from tracekit.nightly.gate.report import markdown, words
+    from tracekit.nightly.gate.report import words
+    from tracekit.nightly.gate.report.markdown import markdown
 
     if told.json:
         console.show_json(report)

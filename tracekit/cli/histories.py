@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.
 
 
 if TYPE_CHECKING:
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
 
 def require_clear(store: "Store", names: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ def history_url(history: str, config: Path | None) -> str:
         UsageError: None is named, and there is no plan that can be read.
     """
     from tracekit.base.errors import UsageError
-    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.reading import read_plan
 
     if history:
         return history

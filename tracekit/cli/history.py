@@ -8,7 +8,7 @@ import typer
 from tracekit.cli import exporting, histories, options
 
 if TYPE_CHECKING:
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -66,8 +66,8 @@ def history(
         return
     from tracekit.base.outputs import writing
     from tracekit.compare.times import time_of
-    from tracekit.nightly.history.store import Store
     from tracekit.nightly.history.store.place import file_of
+    from tracekit.nightly.history.store.store import Store
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -104,7 +104,7 @@ def pin(
 ) -> None:
     """Keep a night, or a run, from being pruned."""
     from tracekit.cli import console
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
     with Store.open(histories.history_url(history, config)) as store:
         histories.require_clear(store, [what])
@@ -121,7 +121,7 @@ def unpin(
 ) -> None:
     """Let a night, or a run, be pruned again."""
     from tracekit.cli import console
-    from tracekit.nightly.history.store import Store
+    from tracekit.nightly.history.store.store import Store
 
     with Store.open(histories.history_url(history, config), migrate=False) as store:
         histories.require_clear(store, [what])
@@ -169,7 +169,8 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
     from tracekit.base.redaction import redaction
     from tracekit.cli import console
     from tracekit.nightly.history.store.place import folder_of
-    from tracekit.nightly.trend import links_from, render_trend
+    from tracekit.nightly.trend.page import render_trend
+    from tracekit.nightly.trend.reports import links_from
 
     # A server's history has folders of any machine; those that are not here are not linked.
     folder = folder_of(url) or Path()

@@ -11,7 +11,7 @@ from tracekit.cli import scheduling
 
 if TYPE_CHECKING:
     from tracekit.nightly.history.night import Night
-    from tracekit.nightly.plan import NightPlan
+    from tracekit.nightly.plan.plan import NightPlan
 
 _COMMANDED = "tracekit.nightly.commanded"
 
@@ -99,7 +99,8 @@ def nightly(
     if context.invoked_subcommand is not None:
         return
     del bisect  # the command line's end sees to it, whatever ends it
-    from tracekit.nightly.plan import read_plan, write_starter
+    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly.plan.starter import write_starter
 
     if init:
         _show_starter(write_starter(config) if config else write_starter())
@@ -114,8 +115,8 @@ def nightly(
 
 def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
     from tracekit.cli import console
-    from tracekit.nightly import run_night
     from tracekit.nightly.rehearsal import only
+    from tracekit.nightly.run import run_night
 
     chosen = tuple(one.name for one in only(plan, names).captures) if names else None
     with console.progress("nightly") as progress:

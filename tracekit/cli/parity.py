@@ -8,7 +8,7 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.lab.parity import Parity
+    from tracekit.lab.parity.compare import Parity
 
 Quick = Annotated[bool, typer.Option("--quick", help="Only the short grid.")]
 Emulate = Annotated[bool, typer.Option("--emulate", help="Run the Metal kernels on the CPU.")]
@@ -50,7 +50,10 @@ def parity(
     """
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.lab.parity import GRID, available, chosen, document, named, run_parity
+    from tracekit.lab.parity.cases import GRID, named
+    from tracekit.lab.parity.compare import run_parity
+    from tracekit.lab.parity.document import document
+    from tracekit.lab.parity.implementations import available, chosen
     from tracekit.workload.calls import backend
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
@@ -80,8 +83,7 @@ def parity(
 def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit.base.agreement import NORM
     from tracekit.cli import console
-    from tracekit.lab.parity import repeat, rows
-    from tracekit.lab.parity.document import COLUMNS
+    from tracekit.lab.parity.document import COLUMNS, repeat, rows
 
     cases = len({one.case for one in done.outcomes})
     console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
@@ -106,7 +108,7 @@ def _files(output: Path | None) -> list[Path]:
 def _save(done: "Parity", output: Path) -> None:
     from tracekit.base.recording import save
     from tracekit.cli import console
-    from tracekit.lab.parity import document
+    from tracekit.lab.parity.document import document
 
     save(output, document(done))
     console.show_written(output)
@@ -115,8 +117,7 @@ def _save(done: "Parity", output: Path) -> None:
 def _end(done: "Parity") -> None:
     from tracekit.base.errors import InterruptedRunError
     from tracekit.cli import console
-    from tracekit.lab.parity import repeat
-    from tracekit.lab.parity.document import error_words
+    from tracekit.lab.parity.document import error_words, repeat
 
     for one in done.breaches:
         apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""

@@ -9,8 +9,9 @@ import typer
 from tracekit.cli import histories
 
 if TYPE_CHECKING:
-    from tracekit.nightly.plan import NightPlan
-    from tracekit.nightly.pruning import Protection, Pruned
+    from tracekit.nightly.plan.plan import NightPlan
+    from tracekit.nightly.pruning.protection import Protection
+    from tracekit.nightly.pruning.prune import Pruned
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
@@ -54,9 +55,11 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
+    from tracekit.base.amounts import age, size_of
     from tracekit.base.errors import InterruptedRunError, RecordingError
     from tracekit.cli import console
-    from tracekit.nightly.pruning import Limits, age, prune, size_of
+    from tracekit.nightly.pruning.decide import Limits
+    from tracekit.nightly.pruning.prune import prune
 
     limits = Limits(
         keep=None if keep is None else age(keep),
@@ -86,8 +89,8 @@ def prune(
 
 def _plan(config: Path | None) -> "NightPlan | None":
     """Read the plan that was named; else the nearest, if there is one."""
-    from tracekit.nightly.plan import read_plan
     from tracekit.nightly.plan.document import OWN, SHARED, has_plan
+    from tracekit.nightly.plan.reading import read_plan
 
     here = Path.cwd()
     near = ((one / OWN).exists() or has_plan(one / SHARED) for one in (here, *here.parents))
@@ -111,9 +114,9 @@ def _defaults(plan: "NightPlan | None") -> list[Path]:
 def _protection(url: str) -> "Protection":
     """Ask a history what must stay; where none is known, nights stay as they are."""
     from tracekit.nightly.history.steps import steps_of
-    from tracekit.nightly.history.store import Store
     from tracekit.nightly.history.store.place import place
-    from tracekit.nightly.pruning import Protection, protection
+    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly.pruning.protection import Protection, protection
 
     if not url:
         return Protection(known=False)

@@ -12,8 +12,8 @@ from tracekit.cli import options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tracekit.tables import Tables
     from tracekit.tables.place import Choice
+    from tracekit.tables.tables import Tables
 
 
 def tables(
@@ -41,9 +41,9 @@ def tables(
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.tables import write_table
     from tracekit.tables.place import Choice
     from tracekit.tables.stored import require_unpacked
+    from tracekit.tables.write import write_table
 
     require_unpacked(run)
     only = Choice(run_number, table if name is None else None)

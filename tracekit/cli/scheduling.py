@@ -9,8 +9,9 @@ import typer
 
 if TYPE_CHECKING:
     from tracekit.nightly.history.course import Course
-    from tracekit.nightly.plan import NightPlan
-    from tracekit.nightly.schedule import Installation, Installed, Scheduled, Standing
+    from tracekit.nightly.plan.plan import NightPlan
+    from tracekit.nightly.schedule.schedule import Installation, Scheduled
+    from tracekit.nightly.schedule.scheduler import Installed, Standing
 
 Config = Annotated[
     Path | None,
@@ -44,7 +45,7 @@ def install(
     and TRACEKIT_*. Installing again takes the place of what was installed for the plan.
     """
     from tracekit.nightly import schedule
-    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.reading import read_plan
 
     plan, due = read_plan(config), schedule.time_of_day(at)
     if dry_run:
@@ -63,7 +64,7 @@ def status(config: Config = None, *, json: Json = False) -> None:
 
     from tracekit.cli import console
     from tracekit.nightly import schedule
-    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.reading import read_plan
 
     plan = read_plan(config, work=False)
     known = schedule.status(plan)
@@ -81,7 +82,7 @@ def uninstall(config: Config = None) -> None:
     from tracekit.base.errors import TracekitError
     from tracekit.cli import console
     from tracekit.nightly import schedule
-    from tracekit.nightly.plan import read_plan
+    from tracekit.nightly.plan.reading import read_plan
 
     try:
         file = read_plan(config, work=False).file

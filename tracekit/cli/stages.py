@@ -56,7 +56,7 @@ def capture(
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.opening import opening, perform
-    from tracekit.record.gputrace import capture_gpu
+    from tracekit.record.gputrace.capture import capture_gpu
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)
@@ -138,8 +138,8 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
     from tracekit import pipeline
     from tracekit.base.outputs import require_apart
     from tracekit.cli import console, outcome
-    from tracekit.tables.bundle import Bundle
-    from tracekit.tables.bundle_xml import write_exports
+    from tracekit.tables.bundle.bundle import Bundle
+    from tracekit.tables.bundle_xml.whole import write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
@@ -164,7 +164,7 @@ def analyze(
     """
     from tracekit import pipeline
     from tracekit.cli import console, outcome
-    from tracekit.record.imports import choose_run
+    from tracekit.record.imports.described import choose_run
 
     recording = Recording(run)
     with console.progress("analyze") as progress:

@@ -13,7 +13,7 @@ from tracekit.cli import kernel_options
 from tracekit.cli.signatures import Command, brought, signed
 
 if TYPE_CHECKING:
-    from tracekit.lab.msl import Order
+    from tracekit.lab.msl.statistics import Order
     from tracekit.lab.verification.check import Declared
     from tracekit.lab.verification.metal_file import Launch
     from tracekit.lab.verification.subject import Subject
@@ -56,7 +56,7 @@ def verify_kernel(
     parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
     is a defect, 3 that there is no compiler, or that it failed.
     """
-    from tracekit.lab.msl import Order
+    from tracekit.lab.msl.statistics import Order
     from tracekit.lab.verification.metal_file import Launch
 
     _require_fitting(subject, context)

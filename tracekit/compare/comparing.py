@@ -7,7 +7,9 @@ from tracekit.analysis.result import load
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording, quoted
 from tracekit.base.redaction import Redaction
-from tracekit.compare import Comparison, Limits, Sample, compare
+from tracekit.compare.compare import Comparison, compare
+from tracekit.compare.sample import Sample
+from tracekit.compare.spread import Limits
 from tracekit.pipeline import redaction_of
 from tracekit.run import Run
 

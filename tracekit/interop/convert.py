@@ -17,7 +17,8 @@ from tracekit.interop.event_tracks import Redact
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import tracks
-from tracekit.tables import Tables, write_table
+from tracekit.tables.tables import Tables
+from tracekit.tables.write import write_table
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pandas as pd
 
 from tracekit.base.errors import InputError
 from tracekit.interop.event_tracks import Redact
-from tracekit.tables import Tables
-from tracekit.tables.xml import Symbols
+from tracekit.tables.tables import Tables
+from tracekit.tables.xml.symbols import Symbols
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Table, schema of its export, unit of its weights: the first that is there is taken.

@@ -5,10 +5,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
-from tracekit.machine.state import Watch
+from tracekit.machine.state.watch import Watch
 from tracekit.nightly.history.night import Described, Entry, Outcome
-from tracekit.nightly.plan import Capture
-from tracekit.nightly.session import BudgetSpentError, ParityError, Prepared, check, prepared
+from tracekit.nightly.plan.plan import Capture
+from tracekit.nightly.session.checks import check
+from tracekit.nightly.session.errors import BudgetSpentError, ParityError
+from tracekit.nightly.session.prepared import Prepared, prepared
 from tracekit.nightly.sitter import Sitter
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.work import work_of

@@ -14,11 +14,12 @@ from tracekit.base.redaction import redaction
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.folder import NightFolder, nights_in
 from tracekit.nightly.history.night import Night
-from tracekit.nightly.history.store import Store
 from tracekit.nightly.history.store.place import folder_of
-from tracekit.nightly.plan import Capture, NightPlan
-from tracekit.nightly.schedule import missed
-from tracekit.nightly.trend import links_from, render_trend
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.plan import Capture, NightPlan
+from tracekit.nightly.schedule.schedule import missed
+from tracekit.nightly.trend.page import render_trend
+from tracekit.nightly.trend.reports import links_from
 from tracekit.nightly.work import work_of
 
 

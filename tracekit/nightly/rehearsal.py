@@ -17,7 +17,9 @@ from tracekit.base.nearest import nearest
 from tracekit.base.units import percent, quantity, span
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import Entry, Night
-from tracekit.nightly.plan import Capture, Estimate, NightPlan, Reference, estimate, remarks
+from tracekit.nightly.plan.estimate import Estimate, estimate
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.remarks import remarks
 from tracekit.nightly.session.repository import repository
 from tracekit.workload.workload import find
 

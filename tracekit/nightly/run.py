@@ -7,16 +7,19 @@ from datetime import UTC, datetime
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.machine import machine
-from tracekit.machine.state import environment, machine_name
+from tracekit.machine.state.environment import environment, machine_name
 from tracekit.nightly.carrying import Carrier
 from tracekit.nightly.folder import NightFolder, claim, night_id
-from tracekit.nightly.gate import night_outcome
+from tracekit.nightly.gate.outcomes import night_outcome
 from tracekit.nightly.history.night import Night
 from tracekit.nightly.keeper import Keeper
 from tracekit.nightly.memory import Memory
-from tracekit.nightly.plan import Capture, NightPlan
+from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.rehearsal import only
-from tracekit.nightly.schedule import Budget, awake, bound_log, enforced, only_one
+from tracekit.nightly.schedule.awake import awake
+from tracekit.nightly.schedule.budget import Budget, enforced
+from tracekit.nightly.schedule.log_file import bound_log
+from tracekit.nightly.schedule.only_one import only_one
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.words import heading
 from tracekit.record.choice import choose

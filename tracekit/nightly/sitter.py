@@ -4,11 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tracekit.compare.accepted import Accepted
-from tracekit.machine.state import State, Watch, contaminated, unjudged
+from tracekit.machine.state.judging import contaminated, unjudged
+from tracekit.machine.state.state import State
+from tracekit.machine.state.watch import Watch
 from tracekit.nightly.findings import findings_of
-from tracekit.nightly.gate import judge_entry, needs_second_sitting, outcome_of
+from tracekit.nightly.gate.entry import judge_entry
+from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
 from tracekit.nightly.history.night import Entry, Pair
-from tracekit.nightly.session import Prepared, measure, overhead, trace
+from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.tracing import trace
+from tracekit.nightly.session.values import overhead
 from tracekit.nightly.terms import Terms
 
 _AGAIN = 2

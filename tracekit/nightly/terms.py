@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.keeper import Keeper
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.record.recorder import Progress
 
 

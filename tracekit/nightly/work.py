@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tracekit.nightly.plan import Capture
 from tracekit.nightly.plan.digest import digest_of, relative
+from tracekit.nightly.plan.plan import Capture
 
 _LENGTH = 12  # hexadecimal digits
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base.recording import Recording
-from tracekit.machine.telemetry import Beside, Machine, following
+from tracekit.machine.telemetry.monitors import Machine
 from tracekit.machine.telemetry.reading import Taken
+from tracekit.machine.telemetry.sampler import Beside, following
 from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Launch, Progress, Recorded, Recorder, Request, journal_of
-from tracekit.record.throughput import keep_output
+from tracekit.record.throughput.output import keep_output
 from tracekit.workload.journal import ClockAnchor, Journal
 
 

@@ -9,9 +9,10 @@ from tracekit.record.host.account import account, told_tables
 from tracekit.record.host.mark_tables import RESULTS
 from tracekit.record.host.marks import export_marks
 from tracekit.record.xctrace.clock import TimeInfo, align, time_info
-from tracekit.tables import Tables
 from tracekit.tables.place import Choice
-from tracekit.tables.toc import TocRun, read_toc
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 
 log = logging.getLogger(__name__)

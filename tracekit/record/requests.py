@@ -5,7 +5,7 @@ from dataclasses import replace
 from tracekit.base.recording import Recording
 from tracekit.record.recorder import Attach, Launch, Recorder, Request, Warmed
 from tracekit.workload.plan import Plan
-from tracekit.workload.worker import Spec, command
+from tracekit.workload.worker.spec import Spec, command
 
 # What xctrace grants a worker, in seconds, to get ready within the recording. The worker ends by
 # itself after its steady phase, and the recording with it; the grant only bounds one that hangs.

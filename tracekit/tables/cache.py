@@ -32,7 +32,7 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.put_away import PutAway, gone, put_away
 from tracekit.tables.stamp import Stamp, lasting, stamp
 from tracekit.tables.stored import stored
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 
 READER_VERSION = 2
 _log = logging.getLogger(__name__)

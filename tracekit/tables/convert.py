@@ -13,9 +13,9 @@ from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
 from tracekit.tables.stored import shown
 from tracekit.tables.stream import streaming
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 from tracekit.tables.write import suffix_of
-from tracekit.tables.xml import Symbols
+from tracekit.tables.xml.symbols import Symbols
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ import msgspec
 from tracekit.base.errors import InputError
 from tracekit.base.input_file import read_input
 from tracekit.base.recording import save
-from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.about.attributes import worded_attributes
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.listed import Listed
 from tracekit.tables.place import Place, schema_at
 from tracekit.tables.stored import Stored
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 
 NOTE = "direct.json"
 FORMAT = 1

@@ -9,9 +9,10 @@ from typing import Literal
 
 from tracekit.base.errors import InputError
 from tracekit.base.input_file import declares_document_type, hostile
-from tracekit.tables.bundle import Bundle, Unreadable
 from tracekit.tables.bundle.about.toc import toc_of
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.direct import covered, direct, tables_in
 from tracekit.tables.headers import Header, headers
 from tracekit.tables.listed import Listed
@@ -19,7 +20,8 @@ from tracekit.tables.place import attributes_of, place_of, schema_at
 from tracekit.tables.put_away import put_away
 from tracekit.tables.remembered import remembered
 from tracekit.tables.stored import Stored, is_bundle, opened, stored
-from tracekit.tables.toc import Toc, read_toc
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
 
 _log = logging.getLogger(__name__)

@@ -19,8 +19,9 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
 from tracekit.tables.stored import shown
-from tracekit.tables.toc import Toc
-from tracekit.tables.xml import Node, Symbols, no_symbols
+from tracekit.tables.toc.toc import Toc
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.symbols import Symbols, no_symbols
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from tracekit.tables.flat import Flat
 from tracekit.tables.layout import LONG_TEXTS, frame_of
 from tracekit.tables.reading import ReaderName
 from tracekit.tables.stamp import Stamp
-from tracekit.tables.xml import Symbols, no_symbols
+from tracekit.tables.xml.symbols import Symbols, no_symbols
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

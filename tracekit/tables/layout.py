@@ -14,8 +14,7 @@ import pyarrow as pa
 from tracekit.tables.evidence import ColumnEvidence
 from tracekit.tables.long_texts import AT_ONCE, MOST, long_bytes, refused
 from tracekit.tables.values import converted, dtype_of, is_coded, series
-from tracekit.tables.xml import ColumnCells, Node
-from tracekit.tables.xml.node import alike
+from tracekit.tables.xml.node import ColumnCells, Node, alike
 
 LONG_TEXTS = b"tracekit.long_texts"
 """Under which name the metadata of a file list the columns of long texts that are repeated."""

@@ -8,8 +8,8 @@ from tracekit.tables.bundle.called import called
 from tracekit.tables.exports import ExportIndex
 from tracekit.tables.place import HOW_TO_CHOOSE, Choice
 from tracekit.tables.stored import is_bundle
-from tracekit.tables.toc import TocRun
 from tracekit.tables.toc.several import assumed, listed, required
+from tracekit.tables.toc.toc import TocRun
 
 
 @dataclass(frozen=True)

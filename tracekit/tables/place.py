@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 

@@ -13,7 +13,7 @@ from tracekit.tables.kept import Kept
 from tracekit.tables.one_run import of_one_run
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
 from tracekit.tables.stored import is_bundle
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 
 _LISTED = 5  # tables that a sentence names
 _KEEP_APART = " Keep the exports of one recording in a folder."

@@ -16,17 +16,13 @@ from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import places_of
 from tracekit.tables.place import xpath_of
 from tracekit.tables.stored import Stored, stored
-from tracekit.tables.toc import Toc
-from tracekit.tables.xml import (
-    DetailReader,
-    ExactReader,
-    FastReader,
-    IrregularError,
-    Node,
-    Reader,
-    Symbols,
-    holds_details,
-)
+from tracekit.tables.toc.toc import Toc
+from tracekit.tables.xml.details import DetailReader, holds_details
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import Node, Reader
+from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.symbols import Symbols
 
 _END = b"</node></trace-query-result>"
 _TAIL = 1 << 12

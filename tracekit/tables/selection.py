@@ -16,8 +16,8 @@ from tracekit.tables.place import (
     place_of,
 )
 from tracekit.tables.stored import file_shown, shown
-from tracekit.tables.toc import Toc
-from tracekit.tables.xml import Node
+from tracekit.tables.toc.toc import Toc
+from tracekit.tables.xml.node import Node
 
 _LISTED = 12
 

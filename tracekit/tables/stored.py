@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Recording
-from tracekit.tables.bundle import Bundle, BundleRun, Store
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.store import run_folder, store_folder
+from tracekit.tables.bundle.container.store import Store, run_folder, store_folder
 from tracekit.tables.bundle.container.table_list import table_list
 from tracekit.tables.stamp import Stamp, stamp
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracekit.tables.layout import Layout
 from tracekit.tables.long_texts import portions
 from tracekit.tables.write import TableWriter, table_writer
-from tracekit.tables.xml import Node
+from tracekit.tables.xml.node import Node
 
 _PART_BYTES = 1 << 25
 _PART_ROWS = 1 << 19

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from tracekit.tables.bundle.cells.notes import gathered
-from tracekit.tables.derived import Made, asked, first_with_rows, made
+from tracekit.tables.derived.asked import asked
+from tracekit.tables.derived.making import Made, first_with_rows, made
 from tracekit.tables.drift import Remark
 from tracekit.tables.exports import Listed
 from tracekit.tables.normalize import normalize, read_by
@@ -16,7 +17,7 @@ from tracekit.tables.raw import MissingTableError, RawTables
 from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins, unknown
-from tracekit.tables.xml import Symbols
+from tracekit.tables.xml.symbols import Symbols
 
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle import gaps_table, loaded_table
+from tracekit.analysis.idle.gaps import gaps_table, loaded_table
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]

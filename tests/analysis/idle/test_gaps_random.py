@@ -7,7 +7,8 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis.idle import by_cause, gaps_table, idle_time, loaded_table, loaded_time
+from tracekit.analysis.idle.gaps import gaps_table, loaded_table
+from tracekit.analysis.idle.shares import by_cause, idle_time, loaded_time
 
 UNIT = 10_000  # the shortest gap: no gap of whole units is left out
 END = 60

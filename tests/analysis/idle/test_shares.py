@@ -3,8 +3,16 @@
 import pandas as pd
 
 from tracekit.analysis.finding import Evidence
-from tracekit.analysis.idle import CAUSES, Cause, advice, by_cause, longest_gaps, most_told
-from tracekit.analysis.idle.shares import drained_time, idle_time, loaded_time
+from tracekit.analysis.idle.advice import advice
+from tracekit.analysis.idle.cause import CAUSES, Cause
+from tracekit.analysis.idle.shares import (
+    by_cause,
+    drained_time,
+    idle_time,
+    loaded_time,
+    longest_gaps,
+    most_told,
+)
 
 GAPS = pd.DataFrame(
     [

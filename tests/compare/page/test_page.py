@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Check, Status
-from tracekit.compare import compare
+from tracekit.compare.compare import compare
 from tracekit.compare.page import words
 from tracekit.compare.page.axis import both
 from tracekit.compare.page.bars import WIDTH, bar, reach

@@ -19,7 +19,7 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.holder import opened, taken
 from tracekit.base.input_file import legible
 from tracekit.base.process_group import sweep
-from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.fleet.batch.results import Results
 
 Run = Callable[..., Any]

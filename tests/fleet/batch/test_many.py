@@ -8,7 +8,7 @@ from pathlib import Path
 from distributed import LocalCluster
 
 from many_recordings import many
-from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.fleet.batch.results import Results
 
 NUMBER = 1_000

@@ -9,8 +9,9 @@ from distributed import LocalCluster
 
 from many_recordings import GPU, run
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.fleet.batch import Choices, Plan, run_batch
 from tracekit.fleet.batch import workers as workers_module
+from tracekit.fleet.batch.analysing import Choices
+from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.fleet.batch.workers import fitting, local_workers, workers_of
 
 

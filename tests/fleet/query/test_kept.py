@@ -13,7 +13,7 @@ import tracekit
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Process, Recording
 from tracekit.fleet.query.kept import normalized
-from tracekit.tables import MissingTableError
+from tracekit.tables.tables import MissingTableError
 
 Make = Callable[..., Path]
 ROWS = [(0, 10, 7, "python3"), (20, 30, 7, "python3")]

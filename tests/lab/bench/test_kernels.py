@@ -7,13 +7,13 @@ import pytest
 
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.agreement import BOUNDS
-from tracekit.lab.bench import Shape
 from tracekit.lab.bench.gpu import GpuClock
 from tracekit.lab.bench.inputs import Cache, Inputs
+from tracekit.lab.bench.shape import Shape
 from tracekit.lab.bench.subject import Launched
 from tracekit.lab.bench.subjects.decode import Choice, paged
 from tracekit.lab.bench.subjects.norm import fused
-from tracekit.lab.msl import emulation
+from tracekit.lab.msl.emulation import emulation
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++ to run Metal on the CPU"),

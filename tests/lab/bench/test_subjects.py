@@ -8,13 +8,14 @@ import pytest
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
-from tracekit.lab.bench import SUBJECTS, Prepared, Shape, Subject, Unavailable, chosen
 from tracekit.lab.bench.gpu import GpuClock
 from tracekit.lab.bench.inputs import Cache, Inputs
-from tracekit.lab.bench.subject import Launched
+from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
+from tracekit.lab.bench.subjects import SUBJECTS, chosen
 from tracekit.lab.bench.subjects.decode import Choice, paged, planned
-from tracekit.ops.attention import attend
 from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import plan
 from tracekit.workload.step import Step
 

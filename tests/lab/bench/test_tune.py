@@ -5,13 +5,15 @@ import itertools
 import mlx.core as mx
 import pytest
 
-from tracekit.lab.bench import Shape, tune, tuning_document, words
+from tracekit.lab.bench import words
 from tracekit.lab.bench.document import Row, Timing
 from tracekit.lab.bench.gpu import GpuClock
 from tracekit.lab.bench.measure import Effort
+from tracekit.lab.bench.save import tuning_document
+from tracekit.lab.bench.shape import Shape
 from tracekit.lab.bench.statistics import summarize
 from tracekit.lab.bench.subjects.decode import Choice
-from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked
+from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")

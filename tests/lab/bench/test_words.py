@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.lab.bench import Bench, Shape
-from tracekit.lab.bench.document import Comparison, Dispatch, Row, Timing
+from tracekit.lab.bench.document import Bench, Comparison, Dispatch, Row, Timing
+from tracekit.lab.bench.shape import Shape
 from tracekit.lab.bench.statistics import summarize
 from tracekit.lab.bench.words import families, remarks, times_words, warnings
 

@@ -12,8 +12,10 @@ import pytest
 
 from small_kernels import kernel, needs_compiler
 from tracekit.base.errors import KernelError, ToolError
-from tracekit.lab.msl import Kernel, Program, compile_kernel, compile_kernels
+from tracekit.lab.msl.compile import compile_kernel, compile_kernels
 from tracekit.lab.msl.kept import cache_folder
+from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.program import Program
 
 SIZES = {"grid": (4, 1, 1), "threadgroup": (4, 1, 1)}
 SIMPLE = "out[i] = 7;"

@@ -5,7 +5,8 @@ import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import UsageError
-from tracekit.lab.msl import Kernel, compile_kernel, compile_kernels
+from tracekit.lab.msl.compile import compile_kernel, compile_kernels
+from tracekit.lab.msl.kernel import Kernel
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tracekit.lab.msl import Kernel, Order, Statistics, compile_kernel
+from tracekit.lab.msl.compile import compile_kernel
+from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.statistics import Order, Statistics
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 

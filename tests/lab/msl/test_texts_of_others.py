@@ -7,7 +7,8 @@ import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError, UsageError
-from tracekit.lab.msl import Kernel, compile_kernel, compile_kernels
+from tracekit.lab.msl.compile import compile_kernel, compile_kernels
+from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.signature import instances_of
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]

@@ -11,8 +11,10 @@ import typer
 
 from tracekit.base.errors import InterruptedRunError
 from tracekit.cli import parity as command
-from tracekit.lab.parity import Case, Implementation, Parity, run_parity
-from tracekit.ops.attention import Problem
+from tracekit.lab.parity.cases import Case
+from tracekit.lab.parity.compare import Parity, run_parity
+from tracekit.lab.parity.implementations import Implementation
+from tracekit.ops.attention.problem import Problem
 
 Run = Callable[..., Any]
 on_the_cpu = pytest.mark.skipif(mx.metal.is_available(), reason="MLX has Metal here")

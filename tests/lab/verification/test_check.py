@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.verification import Check, check
-from tracekit.lab.verification.check import load, shipped_check, shipped_names
+from tracekit.lab.verification.check import Check, check, load, shipped_check, shipped_names
 
 HEAD = "from tracekit.lab.verification import Check, check\nimport numpy as np\n"
 GOOD = '''

@@ -8,10 +8,10 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import InputError, ToolError, UsageError
-from tracekit.lab.msl import Order
 from tracekit.lab.msl.lint import find_clang
-from tracekit.lab.verification import Outcome, Question, Verification
+from tracekit.lab.msl.statistics import Order
 from tracekit.lab.verification.emulated import check_subjects
+from tracekit.lab.verification.verdict import Outcome, Question, Verification
 from tracekit.lab.verification.verify import verify
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")

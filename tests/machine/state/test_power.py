@@ -9,7 +9,7 @@ import pytest
 from tracekit.machine.state import thermal
 from tracekit.machine.state.power import low_power_of_linux, low_power_of_mac, source
 from tracekit.machine.state.thermal import pressure
-from tracekit.machine.telemetry import THERMAL_PRESSURES
+from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
 
 SETTINGS = """System-wide power settings:
 Currently in use:

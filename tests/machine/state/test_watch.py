@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.state import JUDGED, Sources, State, Watch, look
 from tracekit.machine.state.gpu_clients import COMMAND as CLIENTS
 from tracekit.machine.state.power import COMMAND as POWER
 from tracekit.machine.state.processors import Spent
-from tracekit.machine.state.sources import answer
-from tracekit.machine.state.watch import LOOK
-from tracekit.machine.telemetry import Machine
+from tracekit.machine.state.sources import Sources, answer
+from tracekit.machine.state.state import JUDGED, State
+from tracekit.machine.state.watch import LOOK, Watch, look
+from tracekit.machine.telemetry.monitors import Machine
 
 NO_MONITOR = Machine("Linux", lambda _: None, root=False, sensors=lambda: SILENT)
 SILENT = SimpleNamespace(readings=())

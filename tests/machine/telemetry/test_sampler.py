@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.telemetry import Machine, following
+from tracekit.machine.telemetry.monitors import Machine
 from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.machine.telemetry.sampler import following
 from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
 

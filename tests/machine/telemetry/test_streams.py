@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fake_macmon import install_macmon
-from tracekit.machine.telemetry import Machine, ioreg
-from tracekit.machine.telemetry.monitors import Poll, choose
+from tracekit.machine.telemetry import ioreg
+from tracekit.machine.telemetry.monitors import Machine, Poll, choose
 from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
 from tracekit.workload.told import Gauge

@@ -6,10 +6,9 @@ import pytest
 
 from gate_pairs import made
 from tracekit.compare.accepted import Accepted
-from tracekit.nightly.gate import Quantity, judge_entry
-from tracekit.nightly.gate.entry import quantity_of
+from tracekit.nightly.gate.entry import Quantity, judge_entry, quantity_of
 from tracekit.nightly.history.night import Judged, Outcome
-from tracekit.nightly.plan import Capture, Gated, Reference
+from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
 SAME = Reference(revision="v1")

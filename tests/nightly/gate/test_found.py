@@ -9,10 +9,10 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.base.errors import InconclusiveError, InputError, RecordingError, UsageError
-from tracekit.machine.state import own_name
+from tracekit.machine.state.environment import own_name
 from tracekit.nightly.gate.found import find_night
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 Keep = Callable[..., Path]
 EARLIER, LATER = "2026-11-19T02-30-00-aaaa", "2026-11-20T02-30-00-bbbb"

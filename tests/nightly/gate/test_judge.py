@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gate_pairs import made
-from tracekit.nightly.gate import judge, needs_second_sitting
+from tracekit.nightly.gate.judge import judge
+from tracekit.nightly.gate.outcomes import needs_second_sitting
 from tracekit.nightly.history.night import Judged, Outcome, Pair
-from tracekit.nightly.plan import Gated
+from tracekit.nightly.plan.plan import Gated
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)
 TIME = Gated("step_p50", 0.03)

@@ -6,8 +6,13 @@ from dataclasses import replace
 import pytest
 
 from gate_pairs import made
-from tracekit.nightly.gate import findings_outcome, needs_second_sitting, night_outcome, outcome_of
-from tracekit.nightly.gate.outcomes import worst
+from tracekit.nightly.gate.outcomes import (
+    findings_outcome,
+    needs_second_sitting,
+    night_outcome,
+    outcome_of,
+    worst,
+)
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Outcome
 
 OK, WORSE, OPEN, FAILED = (

@@ -11,7 +11,7 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.base.errors import UsageError
-from tracekit.nightly.gate.report import of_night
+from tracekit.nightly.gate.report.nights import of_night
 from tracekit.nightly.gate.telling import command_of, facts, tell
 
 REPORT = of_night(NIGHT)

@@ -6,8 +6,8 @@ from pathlib import Path
 from devices import device
 from gate_night import NIGHT
 from tracekit.base.errors import RecordingError
-from tracekit.nightly.gate.report import markdown, of_night
-from tracekit.nightly.gate.report.markdown import MOST
+from tracekit.nightly.gate.report.markdown import MOST, markdown
+from tracekit.nightly.gate.report.nights import of_night
 from tracekit.nightly.gate.writing import Destinations, append_summary, write_reports
 
 REPORT = of_night(NIGHT)

@@ -19,7 +19,7 @@ from tracekit.nightly.history.listing import (
 )
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ANY = {"plan": None, "machine": None, "since": None, "until": None}

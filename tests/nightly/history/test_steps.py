@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tracekit.compare.shown import Scale
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.series import Point, Series
 from tracekit.nightly.history.steps import Step, steps, steps_of
-from tracekit.nightly.plan import Scale
 
 LITTLE = (0.002, -0.004, 0.0, 0.005, -0.001, -0.003, 0.004, 0.001, -0.005, 0.003)
 

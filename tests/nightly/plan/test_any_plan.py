@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan import NightPlan, read_plan
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
 
 LINES = """\
 [nightly]

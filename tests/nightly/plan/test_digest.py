@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.nightly.plan import NightPlan, read_plan
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
 
 Plan = Callable[[str], NightPlan]
 PLAN = """

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan import read_plan
 from tracekit.nightly.plan.document import open_document
+from tracekit.nightly.plan.reading import read_plan
 
 Refused = Callable[..., UsageError]
 

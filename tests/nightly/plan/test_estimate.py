@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.plan import Capture, Gated, NightPlan, Reference, estimate
+from tracekit.nightly.plan.estimate import estimate
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
 
 MAIN = Reference(revision="main")
 DECIDING = (Gated("step_p50"),)

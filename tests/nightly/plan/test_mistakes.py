@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan import read_plan
+from tracekit.nightly.plan.reading import read_plan
 
 Refused = Callable[..., UsageError]
 HEAD = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'

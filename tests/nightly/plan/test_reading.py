@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.machine.state import StateLimits
-from tracekit.nightly.plan import Capture, NightPlan, Reference, ReferenceKind, read_plan
+from tracekit.machine.state.state import StateLimits
 from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, ReferenceKind
+from tracekit.nightly.plan.reading import read_plan
 
 Plan = Callable[[str], NightPlan]
 SMALLEST = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tracekit.nightly.plan import Capture, Gated, NightPlan, Reference, remarks
+from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.remarks import remarks
 
 MAIN = Reference(revision="main")
 

@@ -4,7 +4,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from tracekit.nightly.plan import NightPlan, read_plan
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
 
 PLAN = """\
 [nightly]

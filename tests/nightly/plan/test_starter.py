@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan import read_plan, write_starter
-from tracekit.nightly.plan.starter import STARTER
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.plan.starter import STARTER, write_starter
 
 
 def test_the_starter_is_a_plan_with_a_metric_that_decides(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import pytest
 
 from real_nights import Nights, repository
 from tracekit.cli.pruning import _protection
-from tracekit.nightly import run_night
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store import Store
-from tracekit.nightly.plan import NightPlan, read_plan
-from tracekit.nightly.pruning import Limits, Pruned, prune
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.pruning.decide import Limits
+from tracekit.nightly.pruning.prune import Pruned, prune
+from tracekit.nightly.run import run_night
 
 ALL = Limits(timedelta(0), newest=0)
 

@@ -17,8 +17,10 @@ from old_runs import NOW, MakeNight, MakeRun
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.base.stage import mark
-from tracekit.nightly.pruning import Limits, Protection, Pruned, prune
+from tracekit.nightly.pruning.decide import Limits
 from tracekit.nightly.pruning.found import trash
+from tracekit.nightly.pruning.protection import Protection
+from tracekit.nightly.pruning.prune import Pruned, prune
 from tracekit.pipeline import analyze, report, tables_of
 from tracekit.tables.put_away import NOTE
 

@@ -11,8 +11,9 @@ import pytest
 from tracekit.base.recording import Recording
 from tracekit.cli.opening import opening
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.store import Store
-from tracekit.nightly.pruning import Limits, prune
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.pruning.decide import Limits
+from tracekit.nightly.pruning.prune import prune
 
 Run = Callable[..., Any]
 MakeRun = Callable[..., Recording]

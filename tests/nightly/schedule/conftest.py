@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fake_schedulers import Fakes
-from tracekit.nightly.plan import Capture, NightPlan
+from tracekit.nightly.plan.plan import Capture, NightPlan
 
 FAKES = Path(__file__).parent / "fakes"
 PLAN = """\

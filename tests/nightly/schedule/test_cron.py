@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_schedulers import Fakes
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.cron import Cron, line
 from tracekit.nightly.schedule.job import Job, job_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.schedule.bare_environment import bare_environment, programs_of
 from tracekit.nightly.schedule.job import AT, SINCE, job_of, names_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from fake_schedulers import Fakes, agents
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.launchd import Launchd, property_list
 

@@ -14,7 +14,7 @@ import pytest
 
 from tracekit.base import holder
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.only_one import LOCK, only_one, runs_in
 
 HOLD = """

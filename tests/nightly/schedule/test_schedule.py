@@ -14,7 +14,7 @@ import pytest
 from fake_schedulers import Fakes, agents, units
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly import schedule
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import rehearsal
 from tracekit.nightly.schedule.job import job_of
 

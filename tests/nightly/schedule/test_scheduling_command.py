@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fake_schedulers import Fakes, agents
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 
 Run = Callable[..., Any]
 

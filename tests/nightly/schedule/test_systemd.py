@@ -12,7 +12,7 @@ import pytest
 
 from fake_schedulers import Fakes, units
 from tracekit.base.errors import ToolError
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.systemd import Systemd, service, timer
 

@@ -9,9 +9,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.nightly.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session import Prepared, prepared
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.child import Patience
+from tracekit.nightly.session.prepared import Prepared, prepared
 
 HASTY = Patience(hello=20, ready=20, canary=20, turn=20, finish=20, leave=0.3)
 

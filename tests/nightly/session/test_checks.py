@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.nightly.plan import Reference
-from tracekit.nightly.session import BudgetSpentError, ParityError, check
-from tracekit.nightly.session.checks import grid_of
+from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.checks import check, grid_of
+from tracekit.nightly.session.errors import BudgetSpentError, ParityError
 
 pytestmark = pytest.mark.usefixtures("children")
 

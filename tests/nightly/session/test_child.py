@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.nightly.session import BudgetSpentError
 from tracekit.nightly.session.child import Child, Patience
-from tracekit.workload.turns import Answer, Request, line_of
+from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.workload.turns.protocol import (
+    Answer,
     Canary,
     Failed,
     Finished,
@@ -18,8 +18,10 @@ from tracekit.workload.turns.protocol import (
     Paced,
     Prepare,
     Ready,
+    Request,
     Turn,
     Turned,
+    line_of,
 )
 
 pytestmark = pytest.mark.usefixtures("children")

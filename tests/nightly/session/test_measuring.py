@@ -14,10 +14,11 @@ import psutil
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.machine.state import Watch
-from tracekit.nightly.plan import Reference
-from tracekit.nightly.session import BudgetSpentError, measure
+from tracekit.machine.state.watch import Watch
+from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.child import Patience
+from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.measuring import measure
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.session import BudgetSpentError
+from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.program import Program, end, ending, last_words, run
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.nightly.plan import Reference
-from tracekit.nightly.session import measure
+from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.side import Side
 from tracekit.workload.turns.protocol import Hello
 

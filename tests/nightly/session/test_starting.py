@@ -10,8 +10,7 @@ import pytest
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.session.side import Side
 from tracekit.nightly.session.starting import started
-from tracekit.workload.turns import Request
-from tracekit.workload.turns.protocol import Turn
+from tracekit.workload.turns.protocol import Request, Turn
 
 pytestmark = pytest.mark.usefixtures("children")
 

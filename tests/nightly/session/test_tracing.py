@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.nightly.plan import Reference
-from tracekit.nightly.session import measure, overhead, trace
-from tracekit.nightly.session.tracing import arguments_of, options
+from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.tracing import arguments_of, options, trace
+from tracekit.nightly.session.values import overhead
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -14,11 +14,12 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.git import git as ask
-from tracekit.nightly.plan import Reference
-from tracekit.nightly.session import BudgetSpentError, measure
+from tracekit.nightly.plan.plan import Reference
+from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.repository import repository as repository_of
 from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Step
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.curve import picture_of
 from tracekit.nightly.trend.happened import happenings
 from tracekit.nightly.trend.picture import Picture, Tag, day_axis, svg

@@ -15,8 +15,8 @@ from tracekit.base.shipped import shipped
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Described, Found, Night, Outcome
 from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.store import Missed
-from tracekit.nightly.trend import render_trend
+from tracekit.nightly.history.store.decisions import Missed
+from tracekit.nightly.trend.page import render_trend
 
 HOSTILE = "</script></title><script>alert(1)</script>\u202e\ud800\x00"
 GOLDEN = Path(__file__).parent / "page.txt"

@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Step
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import courses_of
 from tracekit.nightly.trend.standing import (
     lost_of,

@@ -10,10 +10,12 @@ import pytest
 
 from cuda.translate import Translated, translate
 from tracekit.lab.msl.generated import generated
-from tracekit.ops.attention import Kernel, Plan, Problem, draw_problem, plan
 from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.norm import Problem as NormProblem
-from tracekit.ops.norm import fused_kernel
+from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import Problem
+from tracekit.ops.norm.metal import fused_kernel
+from tracekit.ops.norm.problem import Problem as NormProblem
 
 BENCH = Path(__file__).parents[3] / "bench"
 

@@ -4,16 +4,10 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.ops.attention import (
-    Layout,
-    causal_mask,
-    draw_problem,
-    gathered,
-    naive_attention,
-    padding_mask,
-    paged_attention,
-    sdpa,
-)
+from tracekit.ops.attention.dense import Layout, gathered, padding_mask, sdpa
+from tracekit.ops.attention.naive import causal_mask, naive_attention
+from tracekit.ops.attention.paged import paged_attention
+from tracekit.ops.attention.pool import draw_problem
 
 
 def drawn(*shape: int) -> mx.array:

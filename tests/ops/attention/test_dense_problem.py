@@ -5,19 +5,18 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import (
+from tracekit.ops.attention.dense import sdpa
+from tracekit.ops.attention.dense_problem import (
     DenseProblem,
-    DenseShape,
-    context_lengths,
     dense_problem,
     draw_dense,
-    draw_problem,
     largest_dense_error,
-    largest_error,
-    naive_attention,
-    sdpa,
 )
-from tracekit.ops.attention.reference import dense_reference
+from tracekit.ops.attention.dense_traffic import DenseShape
+from tracekit.ops.attention.lengths import context_lengths
+from tracekit.ops.attention.naive import naive_attention
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.reference import dense_reference, largest_error
 
 
 def dense(lens: list[int], queries: int = 1, dtype: mx.Dtype = mx.float32) -> DenseProblem:

@@ -10,11 +10,12 @@ import pytest
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import needs_compiler
 from tracekit.base.errors import KernelError
-from tracekit.lab.msl import Order, Program
-from tracekit.ops.attention import Kernel, Plan, plan, traffic
-from tracekit.ops.attention.plan import HD_TILES
+from tracekit.lab.msl.program import Program
+from tracekit.lab.msl.statistics import Order
+from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.prewarm import BLOCK_SIZES
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS
+from tracekit.ops.attention.traffic import traffic
 
 GROUPS = (1, 4, 2, 8, 3, 5)
 

@@ -7,8 +7,10 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.generated import Generated, generated
-from tracekit.ops.attention import Kernel, Plan, Problem, draw_problem, plan, specializations
-from tracekit.ops.attention.metal import paged_decode, specialization_names
+from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
+from tracekit.ops.attention.plan import Kernel, Plan, plan
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import Problem
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:

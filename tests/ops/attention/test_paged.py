@@ -6,14 +6,10 @@ from hypothesis import strategies as st
 
 from tracekit.base.agreement import as_float64
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import (
-    Problem,
-    draw_lengths,
-    draw_problem,
-    largest_error,
-    paged_attention,
-    reference,
-)
+from tracekit.ops.attention.paged import paged_attention
+from tracekit.ops.attention.pool import draw_lengths, draw_problem
+from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.reference import largest_error, reference
 from tracekit.workload.calls import backend
 
 TOLERANCE = {mx.float32: 2e-6, mx.float16: 2e-3, mx.bfloat16: 2e-2}

@@ -4,8 +4,8 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import Plan, Problem, plan
-from tracekit.ops.attention.plan import heads_at_once, partitions_for
+from tracekit.ops.attention.plan import Plan, heads_at_once, partitions_for, plan
+from tracekit.ops.attention.problem import Problem
 
 
 def _problem(

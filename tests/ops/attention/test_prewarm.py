@@ -4,8 +4,11 @@ import mlx.core as mx
 import pytest
 
 from small_kernels import needs_compiler
-from tracekit.lab.msl import emulation
-from tracekit.ops.attention import draw_problem, paged_attention, prewarm, specializations
+from tracekit.lab.msl.emulation import emulation
+from tracekit.ops.attention.metal import specializations
+from tracekit.ops.attention.paged import paged_attention
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.prewarm import prewarm
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

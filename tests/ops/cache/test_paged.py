@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import append, append_run
-from tracekit.ops.cache import PagedCache
+from tracekit.ops.attention.append import append, append_run
+from tracekit.ops.cache.paged import PagedCache
 
 
 def cache_of(max_tokens: int = 12) -> PagedCache:

@@ -5,8 +5,15 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.generated import generated
-from tracekit.ops.norm import Problem, draw_problem, fused_kernel, kernel_traffic, specializations
-from tracekit.ops.norm.metal import Tile, specialization_name, tile_of
+from tracekit.ops.norm.metal import (
+    Tile,
+    fused_kernel,
+    kernel_traffic,
+    specialization_name,
+    specializations,
+    tile_of,
+)
+from tracekit.ops.norm.problem import Problem, draw_problem
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from tracekit.ops.norm import fused_traffic, separate_traffic
+from tracekit.ops.norm.traffic import fused_traffic, separate_traffic
 from tracekit.ops.traffic import Traffic
 
 

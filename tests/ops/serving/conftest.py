@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tracekit.ops.cache import Blocks
-from tracekit.ops.serving import Chunk, Engine, Job, Scheduler
-from tracekit.ops.serving import Sequence as Served
+from tracekit.ops.cache.blocks import Blocks
+from tracekit.ops.serving.engine import Engine
+from tracekit.ops.serving.schedule import Job
+from tracekit.ops.serving.scheduler import Chunk, Scheduler
+from tracekit.ops.serving.scheduler import Sequence as Served
 from tracekit.workload.told import Gauge, Request, Span, Told
 
 MS = 1_000_000

@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.ops.attention import append
-from tracekit.ops.serving import (
-    Chunk,
-    Cost,
-    Job,
-    Model,
-    Sequence,
-    Shape,
-    SystemClock,
-    measure,
-    rehearse,
-    verify,
-)
+from tracekit.ops.attention.append import append
+from tracekit.ops.serving.clock import SystemClock
+from tracekit.ops.serving.model import Model, Shape
+from tracekit.ops.serving.rehearsal import Cost, measure, rehearse, verify
+from tracekit.ops.serving.schedule import Job
+from tracekit.ops.serving.scheduler import Chunk, Sequence
 
 SHAPE = Shape(
     q_heads=4,

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache import Blocks
-from tracekit.ops.serving import Job, Scheduler, Sequence
+from tracekit.ops.cache.blocks import Blocks
+from tracekit.ops.serving.schedule import Job
+from tracekit.ops.serving.scheduler import Scheduler, Sequence
 
 Make = Callable[..., Scheduler]
 

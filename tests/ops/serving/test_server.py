@@ -8,16 +8,12 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.ops.serving import (
-    Lengths,
-    Limits,
-    Load,
-    Rate,
-    Shape,
-    Spike,
-    SystemClock,
-    serving_step,
-)
+from tracekit.ops.serving.arrivals import Rate, Spike
+from tracekit.ops.serving.clock import SystemClock
+from tracekit.ops.serving.lengths import Lengths
+from tracekit.ops.serving.model import Shape
+from tracekit.ops.serving.schedule import Load
+from tracekit.ops.serving.server import Limits, serving_step
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.step import Step
 from tracekit.workload.told import IDLE, Measured, Told

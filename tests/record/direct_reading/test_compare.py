@@ -11,10 +11,11 @@ from small_bundle import PYTHON, SERVER, intervals
 from table_of_types import TABLE
 from tracekit.base.errors import InputError
 from tracekit.record.direct_reading.compare import Compared, compare
-from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle_xml import write_exports
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle_xml.whole import write_exports
 from tracekit.tables.stored import Stored
-from tracekit.tables.toc import Toc, read_toc
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import Toc
 
 Made = tuple[Path, Path, Toc]
 

@@ -8,13 +8,14 @@ import pytest
 
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading import Asked, Xml, export, recall
+from tracekit.record.direct_reading.export import Asked, Xml, export
+from tracekit.record.direct_reading.remembered import recall
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Patience, locate
-from tracekit.tables import Tables
 from tracekit.tables.direct import direct
+from tracekit.tables.tables import Tables
 
 Scenario = Callable[..., None]
 Exported = Callable[[], list[str]]

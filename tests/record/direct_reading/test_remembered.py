@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.record.direct_reading.remembered import Checked, Memory, build_of, keep, recall, shape
-from tracekit.tables.bundle import Store, StoreColumn
 from tracekit.tables.bundle.container.record_layout import Field
+from tracekit.tables.bundle.container.store import Store, StoreColumn
 
 START = StoreColumn("start", "Start", "XRStartTime", Field(0, 8))
 STORE = Store(1, 7, "t", {}, (START,), 5, 16)

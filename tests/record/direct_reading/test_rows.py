@@ -8,12 +8,13 @@ from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading import named_directly, rows_of_target
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
+from tracekit.record.direct_reading.rows import named_directly, rows_of_target
 from tracekit.record.xctrace.exporting import NO_ROWS
-from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.toc import write_toc
-from tracekit.tables.toc import TocRun, read_toc
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
 
 BUILD = "26.0 (17C529)"
 RUN = TocRun(1, instruments_version=BUILD)

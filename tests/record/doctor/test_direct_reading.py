@@ -1,7 +1,6 @@
 """The doctor says what comparing bundles with exports has shown."""
 
-from tracekit.record.direct_reading import Memory
-from tracekit.record.direct_reading.remembered import Checked
+from tracekit.record.direct_reading.remembered import Checked, Memory
 from tracekit.record.doctor.direct_reading import direct_facts
 from tracekit.record.doctor.fact import Verdict
 

@@ -16,7 +16,8 @@ import pytest
 
 from tracekit.base.recording import Provenance, Recording
 from tracekit.base.stage import mark
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 
 PATIENCE = 60.0
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.host.child import Child, start
 from tracekit.record.host.patience import Patience
 from tracekit.record.host.session import Bundle

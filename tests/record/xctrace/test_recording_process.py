@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.progress_lines import Account, State
 from tracekit.record.xctrace.recording_process import Ended, Order, Survey, Watch, record
 from tracekit.record.xctrace.stop_ladder import Deadlines

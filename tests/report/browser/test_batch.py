@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.fleet.batch.report import Entry, Finding, render_batch
+from tracekit.fleet.batch.report.entry import Entry, Finding
+from tracekit.fleet.batch.report.page import render_batch
 
 pytestmark = pytest.mark.browser
 

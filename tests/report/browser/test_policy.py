@@ -6,7 +6,7 @@ import pytest
 
 from opened_page import html_of
 from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.report import render
+from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser
 

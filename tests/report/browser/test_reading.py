@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opened_page import MS, Opened, html_of, words
-from tracekit.report import render
+from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import made_nights
-from tracekit.nightly.trend import render_trend
+from tracekit.nightly.trend.page import render_trend
 
 pytestmark = pytest.mark.browser
 

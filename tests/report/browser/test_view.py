@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from opened_page import MS, Opened, words
-from tracekit.report import render
+from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser
 

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.given import Given
-from tracekit.report import render
 from tracekit.report.panels.bubbles import bubbles
-from tracekit.report.render import environment_of
+from tracekit.report.render import environment_of, render
 
 US = 1_000
 COLUMNS = ["start", "duration", "gap", "cause", "drained", "during"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.report import render
 from tracekit.report.panels.memory import memory
+from tracekit.report.render import render
 
 KIB = 1024
 ABSENT = "vmmap is a program of macOS"

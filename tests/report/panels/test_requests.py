@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.result import Better, Measurement
-from tracekit.report import render
 from tracekit.report.panels.requests import HEIGHT, WIDTH, requests
+from tracekit.report.render import render
 
 MS = 1_000_000
 

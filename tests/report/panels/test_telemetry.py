@@ -8,8 +8,8 @@ import pytest
 
 from tracekit.analysis.result import Result
 from tracekit.base.recording import Provenance
-from tracekit.report import render
 from tracekit.report.panels.telemetry import HEIGHT, WIDTH, telemetry
+from tracekit.report.render import render
 
 SECOND = 10**9
 RESULT = Result(Provenance())

@@ -10,7 +10,9 @@ from bundle_writer import Run, write_bundle, write_runs
 from bundle_writer.keyed import archive
 from small_bundle import PYTHON, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables.bundle import Bundle, BundleError, UnknownBundleError, Unreadable
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.container.store import Unreadable
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
 
 CORE = "corespace/run1/core"
 

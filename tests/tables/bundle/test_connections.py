@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.reader import BundleReader
 
 COLUMNS = [

@@ -24,10 +24,11 @@ from bundle_writer import (
     Value,
     write_bundle,
 )
-from tracekit.tables.bundle import Bundle, BundleError
 from tracekit.tables.bundle import reader as readers
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.xml import ColumnCells, Node
+from tracekit.tables.xml.node import ColumnCells, Node
 
 PYTHON = Process(4711, "python3")
 MAIN = Thread(0x1D2FE4, PYTHON, "Main Thread")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle_xml.members import Members
 

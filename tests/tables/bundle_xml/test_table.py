@@ -8,8 +8,10 @@ import pytest
 
 from bundle_writer import TIME, Col, Label, Part, Table, write_bundle
 from table_of_types import COLUMNS, ROWS, TABLE
-from tracekit.tables.bundle import Bundle, BundleError
-from tracekit.tables.bundle_xml import Meanings, UnwritableError, inferred, write_table
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
+from tracekit.tables.bundle_xml.table import inferred, write_table
 
 START = Col("start", "Start", "XRStartTimeTypeID", TIME)
 

@@ -9,12 +9,13 @@ from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
 from tracekit.base.errors import InputError, UsageError
-from tracekit.tables.bundle import Bundle
-from tracekit.tables.bundle_xml import write_exports
+from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle_xml.whole import write_exports
 from tracekit.tables.flat import read_flat
-from tracekit.tables.toc import read_toc
-from tracekit.tables.xml import ExactReader, FastReader
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import Reader, joined
+from tracekit.tables.xml.reader import ExactReader
 
 QUIET = list[str]().append
 

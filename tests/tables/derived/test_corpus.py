@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables import Tables
-from tracekit.tables.toc import read_toc
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
 
 pytestmark = pytest.mark.corpus
 

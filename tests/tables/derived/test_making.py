@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables import MissingTableError, Tables
-from tracekit.tables.derived import Asked, Joined, asked, conformed, first_with_rows, made
+from tracekit.tables.derived.asked import Asked, asked
+from tracekit.tables.derived.joined import Joined, conformed
+from tracekit.tables.derived.making import first_with_rows, made
 from tracekit.tables.schema import CLOCK, START, Column, Kind, Schema
+from tracekit.tables.tables import MissingTableError, Tables
 
 Export = Callable[..., Path]
 THINGS = Schema("things", "Things.", (), (START, Column("n", "", Kind.INTEGER, "n"), CLOCK))

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
-from tracekit.tables.xml import Node, read_nodes
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import read_nodes
 
 HEADER = (
     '<?xml version="1.0"?>\n<trace-query-result>\n'

@@ -9,7 +9,8 @@ sys.path.append(str(Path(__file__).parents[3] / "bench"))
 
 from fuzzing.mutation import mutated
 from tracekit.base.errors import InputError
-from tracekit.tables.xml import DetailReader, Node
+from tracekit.tables.xml.details import DetailReader
+from tracekit.tables.xml.node import Node
 
 WHOLE = b"""<?xml version="1.0"?>
 <trace-query-result>

@@ -15,7 +15,10 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
-from tracekit.tables.xml import ExactReader, FastReader, IrregularError, Node
+from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import ExactReader
 
 NODE = "<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'>"
 OPEN = f'<?xml version="1.0"?>\n<trace-query-result>\n{NODE}'

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.xml import Node, read_nodes
 from tracekit.tables.xml.ids import UNKNOWN, Ids
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import read_nodes
 
 Export = Callable[..., Path]
 Events = Sequence[tuple[str, str]]

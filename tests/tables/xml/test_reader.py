@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.toc import Toc, TocRun, TocTable
-from tracekit.tables.xml import ExactReader, Node, read_nodes
+from tracekit.tables.toc.toc import Toc, TocRun, TocTable
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.reader import ExactReader, read_nodes
 
 Export = Callable[..., Path]
 

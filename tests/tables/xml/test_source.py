@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.xml import ExactReader, read_nodes
+from tracekit.tables.xml.reader import ExactReader, read_nodes
 from tracekit.tables.xml.source import batches
 
 Export = Callable[..., Path]

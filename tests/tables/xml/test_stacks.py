@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables.xml import FRAMES, STACKS, ExactReader, Symbols
+from tracekit.tables.xml.reader import ExactReader
+from tracekit.tables.xml.symbols import FRAMES, STACKS, Symbols
 
 Export = Callable[..., Path]
 App = dict[str, object]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.workload.turns import Answer, Request, answer_of, command, line_of
+from tracekit.workload.turns import command
+from tracekit.workload.turns.protocol import Answer, Request, answer_of, line_of
 
 NAPS = '''
 import sys

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.workload.turns import Request
-from tracekit.workload.turns.protocol import Canary, Finish, Prepare, Turn
+from tracekit.workload.turns.protocol import Canary, Finish, Prepare, Request, Turn
 
 Start = Callable[..., Any]
 

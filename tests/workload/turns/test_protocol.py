@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
 from tracekit.workload.told import Measured
-from tracekit.workload.turns import (
+from tracekit.workload.turns import command
+from tracekit.workload.turns.protocol import (
     PROTOCOL,
     Answer,
-    Request,
-    answer_of,
-    command,
-    line_of,
-    request_of,
-)
-from tracekit.workload.turns.protocol import (
     Canary,
     Failed,
     Finish,
@@ -25,8 +19,12 @@ from tracekit.workload.turns.protocol import (
     Paced,
     Prepare,
     Ready,
+    Request,
     Turn,
     Turned,
+    answer_of,
+    line_of,
+    request_of,
 )
 
 REQUESTS = [

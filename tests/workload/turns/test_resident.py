@@ -8,8 +8,7 @@ import pytest
 from tracekit.base.errors import InputError, UsageError
 from tracekit.workload.step import Step
 from tracekit.workload.told import IDLE, Measured, Work
-from tracekit.workload.turns import Request
-from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Turn, Turned
+from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Request, Turn, Turned
 from tracekit.workload.turns.resident import Notes, Resident, hello, turned
 from tracekit.workload.worker.loop import Stop
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.worker import Spec, command
+from tracekit.workload.worker.spec import Spec, command
 
 NAPS = '''
 import time

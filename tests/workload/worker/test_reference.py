@@ -10,10 +10,10 @@ import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.told import REFERENCE, Gauge, Told
-from tracekit.workload.worker import Spec
 from tracekit.workload.worker.account import Account
 from tracekit.workload.worker.loop import Loop, Stop
 from tracekit.workload.worker.reference import Reference, reference
+from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import Step
 
 NEVER = 2**63 - 1

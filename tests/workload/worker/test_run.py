@@ -11,7 +11,7 @@ import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.told import Measured
-from tracekit.workload.worker import Spec, command
+from tracekit.workload.worker.spec import Spec, command
 
 Finish = Callable[[], tuple[int, str]]
 Start = Callable[[], subprocess.Popen[str]]

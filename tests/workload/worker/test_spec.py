@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.worker import Spec, command
+from tracekit.workload.worker.spec import Spec, command
 
 FILES: dict[str, Any] = {
     "file": Path("naps.py"),

@@ -2,7 +2,9 @@
 
 import pandas as pd
 
-from tracekit.analysis.idle import Cause, by_cause, idle_time, loaded_time, why_unknown
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.known import why_unknown
+from tracekit.analysis.idle.shares import by_cause, idle_time, loaded_time
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metric import metric
 from tracekit.analysis.result import Better

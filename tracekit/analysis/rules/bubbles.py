@@ -5,18 +5,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.idle import (
-    CAUSES,
-    SHORTEST,
-    Cause,
-    advice,
+from tracekit.analysis.idle.advice import advice
+from tracekit.analysis.idle.cause import CAUSES, Cause
+from tracekit.analysis.idle.gaps import SHORTEST
+from tracekit.analysis.idle.known import unsure
+from tracekit.analysis.idle.shares import (
     by_cause,
     drained_time,
     idle_time,
     loaded_time,
     longest_gaps,
     most_told,
-    unsure,
 )
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import rule

@@ -7,7 +7,9 @@ import pandas as pd
 
 from tracekit.analysis.evidence import longest_rows
 from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.idle import Cause, by_cause, why_unknown
+from tracekit.analysis.idle.cause import Cause
+from tracekit.analysis.idle.known import why_unknown
+from tracekit.analysis.idle.shares import by_cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle import SHORTEST
+from tracekit.analysis.idle.gaps import SHORTEST
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, spans
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tracekit.analysis.given import Given
-from tracekit.compare import Sample
+from tracekit.compare.sample import Sample
 from tracekit.report.rows import Kept
 from tracekit.report.timeline.track import Detail, Timeline, Track
 from tracekit.report.timeline.tracks import timeline

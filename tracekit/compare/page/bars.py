@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.compare import Change
+from tracekit.compare.change import Change
 
 WIDTH = 200
 _LEAST = 0.15

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tracekit.compare import Change, Comparison, Sample, Verdict
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.compare import Comparison
 from tracekit.compare.kernels import KernelChange
 from tracekit.compare.page import words
 from tracekit.compare.page.axis import both
 from tracekit.compare.page.bars import WIDTH, Bar, bar, reach
 from tracekit.compare.problems import Course, FindingChange
+from tracekit.compare.sample import Sample
 from tracekit.report.panels.timeline import drawn
 from tracekit.report.render import document, environment_of
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.analysis.result import Better
 from tracekit.base.units import count, duration, percent, quantity
-from tracekit.compare import Change, Comparison, Verdict
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.compare import Comparison
 from tracekit.compare.kernels import Kernel, KernelChange
 from tracekit.compare.problems import FindingChange
 from tracekit.compare.shown import Shown

@@ -18,7 +18,8 @@ from tracekit.fleet.batch.fetching import fetched
 from tracekit.fleet.batch.row import Row, judged
 from tracekit.fleet.batch.source import Form, Source
 from tracekit.fleet.batch.tables import keep_tables
-from tracekit.record.imports import choose_run, recordings_of
+from tracekit.record.imports.described import choose_run
+from tracekit.record.imports.sources import recordings_of
 from tracekit.tables.put_away import NOTE
 
 if TYPE_CHECKING:

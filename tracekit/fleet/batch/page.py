@@ -6,7 +6,8 @@ import msgspec
 
 from tracekit.base.recording import write_whole
 from tracekit.base.redaction import nothing
-from tracekit.fleet.batch.report import COLUMNS, Entry, render_batch
+from tracekit.fleet.batch.report.entry import COLUMNS, Entry
+from tracekit.fleet.batch.report.page import render_batch
 from tracekit.fleet.batch.results import RESULTS, Results
 
 PAGE = "index.html"

@@ -8,7 +8,8 @@ from tracekit.analysis.result import Result, load
 from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.base.recording import Provenance, Recording, quoted, write_whole
 from tracekit.base.redaction import redaction
-from tracekit.fleet.index import Unread, entries_of, render_index
+from tracekit.fleet.index.entry import Unread, entries_of
+from tracekit.fleet.index.page import render_index
 
 INDEX = "index.html"
 _log = logging.getLogger(__name__)

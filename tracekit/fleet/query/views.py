@@ -20,9 +20,9 @@ from tracekit.fleet.query.sources import Run, Sources
 from tracekit.fleet.query.words import no_table
 from tracekit.pipeline import tables_of
 from tracekit.record.recorder import Progress
-from tracekit.tables import MissingTableError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
+from tracekit.tables.tables import MissingTableError
 
 NAMES = (*overviews.SCHEMAS, batches.RESULTS, *SCHEMAS)
 _AT_ONCE = 20_000  # rows of an overview that are held as Python's objects

@@ -7,7 +7,9 @@ from typing import Any
 from tracekit.base.errors import ToolError
 from tracekit.lab.bench.document import Dispatch
 from tracekit.lab.bench.subject import Prepared
-from tracekit.lab.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
+from tracekit.lab.metal_queue.bridge import load_metal
+from tracekit.lab.metal_queue.queue import PROTOCOL, Protocol
+from tracekit.lab.metal_queue.timing import time_kernels
 from tracekit.workload.calls import backend
 
 

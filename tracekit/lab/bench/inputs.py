@@ -10,7 +10,9 @@ import psutil
 from tracekit.base.errors import UsageError
 from tracekit.lab.bench.shape import Shape
 from tracekit.machine.triad import last_cache
-from tracekit.ops.attention import Problem, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.ops.attention.dense import gathered, padding_mask
+from tracekit.ops.attention.pool import draw_lengths, draw_problem
+from tracekit.ops.attention.problem import Problem
 from tracekit.workload.calls import backend
 
 LARGEST_SYSTEM_CACHE = 96 << 20

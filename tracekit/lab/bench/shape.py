@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tracekit.base.dtypes import ITEMSIZES, Dtype
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import check_heads
+from tracekit.ops.attention.problem import check_heads
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import mlx.core as mx
 
 from tracekit.base.dtypes import DTYPES
 from tracekit.base.nearest import require
-from tracekit.ops.attention import Problem, draw_problem
+from tracekit.ops.attention.pool import draw_problem
 from tracekit.ops.attention.prewarm import BLOCK_SIZES
-from tracekit.ops.attention.problem import HEAD_DIMS
+from tracekit.ops.attention.problem import HEAD_DIMS, Problem
 from tracekit.ops.attention.traps import nan_past_ends
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]

@@ -8,11 +8,11 @@ from typing import Any
 import mlx.core as mx
 
 from tracekit.base.agreement import BOUNDS, Floats, as_float64, relative_error
-from tracekit.lab.msl import emulation
 from tracekit.lab.msl.compiler import find_compiler
+from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.parity.cases import Case
 from tracekit.lab.parity.implementations import Implementation
-from tracekit.ops.attention import Problem
+from tracekit.ops.attention.problem import Problem
 from tracekit.ops.attention.reference import reference_of
 from tracekit.record.recorder import Progress, quiet
 

@@ -7,9 +7,11 @@ import mlx.core as mx
 
 from tracekit.base.errors import UsageError
 from tracekit.base.nearest import require
-from tracekit.ops.attention import Problem, attend, gathered, padding_mask, sdpa
+from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
 from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.problem import Problem
 from tracekit.workload.calls import backend
 
 # From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.

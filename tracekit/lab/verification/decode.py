@@ -8,9 +8,10 @@ import numpy as np
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.dtypes import Dtype
 from tracekit.lab.verification.check import Check
-from tracekit.ops.attention import Problem, draw_problem
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import Problem
 from tracekit.ops.attention.reference import reference_of
 from tracekit.ops.attention.traps import nan_past_ends
 

@@ -9,9 +9,9 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base.errors import InputError, TracekitError
-from tracekit.lab.msl import Order
 from tracekit.lab.msl.emulation import Log, emulation
 from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.statistics import Order
 from tracekit.lab.verification.check import Declared, load
 from tracekit.lab.verification.comparison import arrays
 from tracekit.lab.verification.subject import PATIENCE, Answer, Launched, Source, Subject

@@ -7,10 +7,13 @@ from pathlib import Path
 from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.input_file import open_input
-from tracekit.lab.msl import Kernel, Order, Program, compile_kernel
+from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import without_comments
 from tracekit.lab.msl.includes import with_includes
+from tracekit.lab.msl.kernel import Kernel
+from tracekit.lab.msl.program import Program
 from tracekit.lab.msl.signature import kernels_of
+from tracekit.lab.msl.statistics import Order
 from tracekit.lab.verification.buffers import Buffer, buffer, load_array
 from tracekit.lab.verification.comparison import arrays
 from tracekit.lab.verification.subject import PATIENCE, Answer, Launched, Source, Subject

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.lab.msl import Order, Statistics
 from tracekit.lab.msl.kernel import Origin
+from tracekit.lab.msl.statistics import Order, Statistics
 from tracekit.lab.verification.comparison import Array
 
 PATIENCE = 60.0

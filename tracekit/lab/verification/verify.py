@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tracekit.base.errors import InputError, KernelError, ToolError
-from tracekit.lab.msl import Order
 from tracekit.lab.msl.kernel import where
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
+from tracekit.lab.msl.statistics import Order
 from tracekit.lab.verification.comparison import (
     Array,
     all_written,

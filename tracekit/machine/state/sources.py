@@ -13,7 +13,7 @@ import psutil
 from tracekit.machine.state import gpu_clients, power, thermal
 from tracekit.machine.state.known import Known, absent, joined
 from tracekit.machine.state.processors import Spent, spent
-from tracekit.machine.telemetry import Machine
+from tracekit.machine.telemetry.monitors import Machine
 
 PATIENCE = 5.0  # seconds for a command of the system to answer
 

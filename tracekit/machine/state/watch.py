@@ -13,8 +13,7 @@ from tracekit.machine.state.monitored import Samples, summary
 from tracekit.machine.state.processors import Spent, load
 from tracekit.machine.state.sources import Sources
 from tracekit.machine.state.state import State
-from tracekit.machine.telemetry import following
-from tracekit.machine.telemetry.sampler import Beside
+from tracekit.machine.telemetry.sampler import Beside, following
 
 LOOK = 0.15  # seconds: what other processes take is told over such a time, not at a moment
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tracekit.nightly.gate.report import GateReport, Suite
-from tracekit.nightly.gate.report.model import explained
+from tracekit.nightly.gate.report.model import GateReport, Suite, explained
 from tracekit.nightly.history.night import Outcome
 
 

@@ -13,7 +13,7 @@ from tracekit.nightly.gate.changes import change, counts, pairs_of, values
 from tracekit.nightly.gate.policy import Policy
 from tracekit.nightly.gate.shift import middle, shift
 from tracekit.nightly.history.night import Judged, Pair, Side
-from tracekit.nightly.plan import Gated
+from tracekit.nightly.plan.plan import Gated
 
 
 @dataclass(frozen=True)

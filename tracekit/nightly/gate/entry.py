@@ -10,7 +10,7 @@ from tracekit.nightly.gate.changes import pairs_of
 from tracekit.nightly.gate.judge import judge
 from tracekit.nightly.gate.policy import POLICY, Policy
 from tracekit.nightly.history.night import Judged, Pair
-from tracekit.nightly.plan import Capture
+from tracekit.nightly.plan.plan import Capture
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import InconclusiveError, RecordingError, UsageError
-from tracekit.machine.state import own_name
+from tracekit.machine.state.environment import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import DOCUMENT, Night
-from tracekit.nightly.history.store import Store
 from tracekit.nightly.history.store.document import night_in
 from tracekit.nightly.history.store.naming import LATEST, require_clear_latest
 from tracekit.nightly.history.store.place import place, shown
-from tracekit.nightly.plan import NightPlan, read_plan
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.plan.reading import read_plan
 
 _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
 

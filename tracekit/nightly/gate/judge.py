@@ -11,7 +11,7 @@ from tracekit.nightly.gate.exact import decide_exactly, is_exact
 from tracekit.nightly.gate.policy import POLICY, Policy
 from tracekit.nightly.gate.words import reason
 from tracekit.nightly.history.night import Judged, Outcome, Pair
-from tracekit.nightly.plan import Gated
+from tracekit.nightly.plan.plan import Gated
 
 NO_BASELINE = (
     "No night was accepted as what to expect of work that differs from the reference's: "

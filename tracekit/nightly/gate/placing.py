@@ -9,10 +9,10 @@ from tracekit.analysis.result import load
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Recording
 from tracekit.nightly.gate.found import FoundNight
-from tracekit.nightly.gate.report import GateReport, Suite
+from tracekit.nightly.gate.report.model import GateReport, Suite
 from tracekit.nightly.history.night import Entry
-from tracekit.nightly.plan import NightPlan
 from tracekit.nightly.plan.document import open_document
+from tracekit.nightly.plan.plan import NightPlan
 
 _MOST_WINDOWS = 5
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tracekit.base.errors import UsageError
 from tracekit.base.process_group import sweep
-from tracekit.nightly.gate.report import GateReport
+from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.words import said
 
 PATIENCE = 60.0

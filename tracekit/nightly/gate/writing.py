@@ -6,8 +6,11 @@ from pathlib import Path
 
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import write_whole
-from tracekit.nightly.gate.report import GateReport, junit, markdown, openmetrics, sarif
-from tracekit.nightly.gate.report.markdown import MOST, summary
+from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.markdown import MOST, markdown, summary
+from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.gate.report.openmetrics import openmetrics
+from tracekit.nightly.gate.report.sarif import sarif
 
 
 @dataclass(frozen=True)

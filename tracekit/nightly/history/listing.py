@@ -13,7 +13,7 @@ from tracekit.compare.spread import Interval
 from tracekit.nightly.gate.shift import middle
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 
 _DIGITS = 9  # of a commit or a digest
 _SEVERAL = 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import now
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.bare_environment import bare_environment, programs_of
 from tracekit.nightly.schedule.log_file import LOG
 

@@ -11,7 +11,7 @@ from tracekit.base.errors import ToolError
 from tracekit.base.holder import HeldError, Holder
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import now
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 
 LOCK = ".night.lock"
 _WHY = "It makes sure that only one night runs; let it be written."

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.history.course import Course, last_course
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import cron, due
 from tracekit.nightly.schedule.cron import Cron
 from tracekit.nightly.schedule.job import Job, job_of

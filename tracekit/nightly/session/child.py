@@ -15,16 +15,20 @@ import psutil
 from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.program import ending, last_words
-from tracekit.workload.turns import PROTOCOL, Answer, Request, answer_of, line_of
 from tracekit.workload.turns.protocol import (
+    PROTOCOL,
+    Answer,
     Canary,
     Finish,
     Finished,
     Hello,
     Prepare,
     Ready,
+    Request,
     Turn,
     Turned,
+    answer_of,
+    line_of,
 )
 
 log = logging.getLogger(__name__)

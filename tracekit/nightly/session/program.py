@@ -13,7 +13,8 @@ from pathlib import Path
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.process_group import sweep
 from tracekit.nightly.session.errors import BudgetSpentError
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 
 # A program that records has things to save when it is asked to stop.
 LADDER = ((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))

@@ -24,7 +24,7 @@ from tracekit.base.recording import now, save
 from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.program import Program, ending, last_words, run
 from tracekit.nightly.session.repository import Repository
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 
 KEPT = 4
 """Work trees of a repository that are kept when another one is made, the last used ones."""

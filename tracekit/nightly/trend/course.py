@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Entry, Judged, Night, Outcome
 from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.words import State, moment_of, state_of
 
 _Key = tuple[str, str, str, str]

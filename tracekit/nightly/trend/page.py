@@ -10,7 +10,7 @@ from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Described, Night
 from tracekit.nightly.history.series import Series
 from tracekit.nightly.history.steps import Step, steps_of
-from tracekit.nightly.history.store import Missed
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend import problems
 from tracekit.nightly.trend.claims import Claim, claims_of
 from tracekit.nightly.trend.course import Course, courses_of

@@ -7,7 +7,10 @@ from math import prod
 import mlx.core as mx
 import numpy as np
 
-from tracekit.ops.attention import Problem, append, append_run, attend, check_heads, sdpa
+from tracekit.ops.attention.append import append, append_run
+from tracekit.ops.attention.dense import sdpa
+from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.problem import Problem, check_heads
 from tracekit.ops.custom_kernel import LEAST_BUFFER
 from tracekit.ops.memory import require_memory
 from tracekit.ops.serving.scheduler import Chunk, Sequence

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base.agreement import accepted, as_float64, relative_error
-from tracekit.ops.attention import reference
+from tracekit.ops.attention.reference import reference
 from tracekit.ops.serving.clock import Clock
 from tracekit.ops.serving.model import Model
 from tracekit.ops.serving.schedule import Job

@@ -5,7 +5,7 @@ from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache import Blocks
+from tracekit.ops.cache.blocks import Blocks
 from tracekit.ops.serving.schedule import Job
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention import specializations
-from tracekit.ops.cache import Blocks
+from tracekit.ops.attention.metal import specializations
+from tracekit.ops.cache.blocks import Blocks
 from tracekit.ops.serving.clock import SystemClock
 from tracekit.ops.serving.engine import Engine, HandedOver
 from tracekit.ops.serving.model import Model, Shape

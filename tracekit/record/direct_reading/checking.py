@@ -8,10 +8,13 @@ from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording, now
 from tracekit.record.direct_reading.compare import compare
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
-from tracekit.tables.bundle import BundleRun, Store
+from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.direct import places_of
 from tracekit.tables.stored import Stored
-from tracekit.tables.toc import Toc, TocRun, read_toc, wanted
+from tracekit.tables.toc.export_files import wanted
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import Toc, TocRun
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from tracekit.base.errors import InputError
 from tracekit.tables.layout import Layout
 from tracekit.tables.reading import read_pieces
-from tracekit.tables.toc import Toc
-from tracekit.tables.xml import Node, Symbols, no_symbols
+from tracekit.tables.toc.toc import Toc
+from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.symbols import Symbols, no_symbols
 
 MOST_ROWS = 50_000
 

@@ -16,13 +16,15 @@ from tracekit.record.direct_reading.remembered import build_of, recall
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.tables.bundle import Bundle, BundleRun, Store
 from tracekit.tables.bundle.about.toc import write_toc
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
-from tracekit.tables.toc import TocRun, wanted
+from tracekit.tables.toc.export_files import wanted
 from tracekit.tables.toc.several import own
+from tracekit.tables.toc.toc import TocRun
 
 Xml = Literal["asked", "unchecked", "none"]
 

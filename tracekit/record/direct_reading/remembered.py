@@ -13,7 +13,7 @@ import msgspec
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import save
 from tracekit.record.xctrace.tool import read_version
-from tracekit.tables.bundle import Store
+from tracekit.tables.bundle.container.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,12 @@ from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.remembered import build_of, recall
 from tracekit.record.xctrace.exporting import GPU_INTERVALS
 from tracekit.record.xctrace.rows import target_has_rows, without_rows
-from tracekit.tables.bundle import BundleRun, Store
+from tracekit.tables.bundle.bundle import BundleRun
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.stored import opened
-from tracekit.tables.toc import TocRun
 from tracekit.tables.toc.several import own
+from tracekit.tables.toc.toc import TocRun
 
 
 def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tracekit.base.units import count
-from tracekit.record.direct_reading import Memory
+from tracekit.record.direct_reading.remembered import Memory
 from tracekit.record.doctor.fact import Fact, not_applicable, ok, unknown, warning
 
 _NAME = "direct reading"

@@ -7,7 +7,7 @@ from pathlib import Path
 from tracekit.base.capabilities import Capabilities
 from tracekit.base.errors import TracekitError
 from tracekit.record.choice import choose
-from tracekit.record.direct_reading import recall
+from tracekit.record.direct_reading.remembered import recall
 from tracekit.record.doctor import cache
 from tracekit.record.doctor.diagnosis import Diagnosis
 from tracekit.record.doctor.direct_reading import direct_facts

@@ -10,7 +10,7 @@ from tracekit.record.doctor.probe import DOSE, WORK, Dose
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.requests import request_for
-from tracekit.tables import Tables
+from tracekit.tables.tables import Tables
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
 

@@ -13,8 +13,8 @@ from tracekit.base.recording import Provenance, Recording, now
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.record.requests import request_for
 from tracekit.record.xctrace.counters import counter_set
-from tracekit.tables import Tables
-from tracekit.tables.toc import read_toc
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load

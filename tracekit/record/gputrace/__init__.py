@@ -2,7 +2,3 @@
 
 No recorder takes part and nothing is timed: capturing changes how long everything takes.
 """
-
-from tracekit.record.gputrace.capture import STEPS, UNTIMED, capture_gpu
-
-__all__ = ["STEPS", "UNTIMED", "capture_gpu"]

@@ -15,7 +15,7 @@ from tracekit.record.gputrace.process import SWITCH, end, finished_in_time, repo
 from tracekit.record.recorder import Progress, quiet
 from tracekit.workload.journal import WorkloadReport
 from tracekit.workload.plan import Plan, check, discard, new_folder, require_place
-from tracekit.workload.worker import Spec, command
+from tracekit.workload.worker.spec import Spec, command
 
 STEPS = 3  # a capture grows by all that a step touches
 UNTIMED = (

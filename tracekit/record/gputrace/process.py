@@ -11,7 +11,7 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.command import end_group, ending, not_started
 from tracekit.record.xctrace.environment import distorts
 from tracekit.workload.journal import WorkloadReport, fold, unclosed
-from tracekit.workload.worker import Spec
+from tracekit.workload.worker.spec import Spec
 
 SWITCH = "MTL_CAPTURE_ENABLED"
 _LAST_WORDS = 2000

@@ -4,9 +4,3 @@ No signal handler survives SIGKILL, and neither macOS nor Linux share a way to t
 life to another's. So a small process of ours holds the other end of a socket: when that end is
 closed without a word, tracekit is gone, and what it left running is stopped in good order.
 """
-
-from tracekit.record.guardian.care import Care, Ward
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.guardian.leftovers import end_leftovers, meant
-
-__all__ = ["Care", "Guardian", "Ward", "end_leftovers", "meant"]

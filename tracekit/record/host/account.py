@@ -5,7 +5,7 @@ from dataclasses import replace
 from tracekit.base.recording import Recording
 from tracekit.record.host.export_writer import ExportTable
 from tracekit.record.host.mark_tables import GAUGES, MARKS, RESULTS
-from tracekit.record.throughput import read_output
+from tracekit.record.throughput.output import read_output
 from tracekit.workload.journal import WorkloadReport, fold
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.host.patience import Patience
 from tracekit.record.host.session import Bundle
 

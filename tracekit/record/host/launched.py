@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tracekit.base.recording import Recording, now, save
 from tracekit.machine.machine import describe
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.host.child import Child, start
 from tracekit.record.host.listener import Listener
 from tracekit.record.host.sampler import Sampler, process_name

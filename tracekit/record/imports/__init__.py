@@ -4,9 +4,3 @@ Exports come with or without their TOC, in one folder or several, and are copied
 where it is, on any system; of one whose layout is not known, an xctrace exports the tables if
 there is one. A zip file of a bundle is unpacked first. Nothing is moved or changed.
 """
-
-from tracekit.record.imports.bring import bring
-from tracekit.record.imports.described import choose_run, run_and_targets
-from tracekit.record.imports.sources import Source, recordings_of
-
-__all__ = ["Source", "bring", "choose_run", "recordings_of", "run_and_targets"]

@@ -8,13 +8,14 @@ import pandas as pd
 from tracekit.analysis.target import UNKNOWN
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance, Recording
-from tracekit.tables import Tables
 from tracekit.tables.direct import direct
 from tracekit.tables.exports import index
 from tracekit.tables.in_place import said_of_run
 from tracekit.tables.one_run import meant
 from tracekit.tables.place import Choice
-from tracekit.tables.toc import TocRun, read_toc
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
 
 
 def described(

@@ -13,7 +13,7 @@ from tracekit.record.imports.described import described, with_target
 from tracekit.record.imports.sources import Source
 from tracekit.record.recorder import Progress
 from tracekit.tables.exports import identify
-from tracekit.tables.toc import read_toc
+from tracekit.tables.toc.read import read_toc
 from tracekit.workload.plan import claimed, kept_unless_misused
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracekit.base.notes import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.guardian import Guardian
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.disk import Disk
 from tracekit.record.xctrace.lock import locked, told
 from tracekit.record.xctrace.rivals import refuse_rivals, rivals

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracekit.base.errors import ToolError
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.environment import tool_environment
 from tracekit.record.xctrace.problems import Problem, recognize
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import Selection
-from tracekit.tables.toc import TocRun
+from tracekit.tables.toc.toc import TocRun
 
 _KEY = "Counter Set: "
 _NONE = "(null)"

@@ -10,8 +10,9 @@ from tracekit.base.recording import Recording
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.counters import counter_set, no_counters, without_repeats
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc import TocRun, Wanted, wanted
+from tracekit.tables.toc.export_files import Wanted, wanted
 from tracekit.tables.toc.several import own
+from tracekit.tables.toc.toc import TocRun
 
 log = logging.getLogger(__name__)
 

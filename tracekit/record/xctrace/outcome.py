@@ -9,7 +9,7 @@ from tracekit.record.xctrace.counters import no_counters
 from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
 from tracekit.record.xctrace.progress_lines import Account, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
-from tracekit.tables.toc import TocRun
+from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 
 TARGET_FAILED = 54  # the launched program did not end with status 0; the trace is complete

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.recording import Process, Recording, now
-from tracekit.record.guardian import Guardian, end_leftovers, meant
+from tracekit.record.guardian.guardian import Guardian
+from tracekit.record.guardian.leftovers import end_leftovers, meant
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
@@ -22,7 +23,8 @@ from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
 from tracekit.record.xctrace.subject import Subject, about, early_end, subject_of
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc import TocRun, read_toc
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 
 # Which processes have GPU intervals in a bundle; None where that cannot be told without an export.

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.command import end_group, not_started
 from tracekit.record.xctrace.environment import tool_environment
 from tracekit.record.xctrace.output_lines import OutputLines

@@ -10,7 +10,8 @@ from tracekit.base.recording import Recording
 from tracekit.record.guardian.sizes import size
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc import TocRun, wanted
+from tracekit.tables.toc.export_files import wanted
+from tracekit.tables.toc.toc import TocRun
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from uuid import UUID
 
-from tracekit.tables.bundle import BundleRun
 from tracekit.tables.bundle.about.names import names_of
+from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.encodings import (
     ALL_32,
     ALL_64,

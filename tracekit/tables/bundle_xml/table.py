@@ -6,9 +6,10 @@ Layout: docs/explanation/trace-bundles.md.
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
-from tracekit.tables.bundle import BundleRun, Store
+from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, EngineeringType, Evidence
 from tracekit.tables.bundle.container.records import TIME, Column, read_records
+from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle_xml.elements import SENTINEL, Elements, escaped, quoted
 from tracekit.tables.bundle_xml.meanings import Meanings

@@ -7,14 +7,16 @@ from pathlib import Path
 
 from tracekit.base.errors import InputError
 from tracekit.base.replacing import replacing
-from tracekit.tables.bundle import Bundle, BundleRun, Store, Unreadable
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.container.store import Store, Unreadable
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
 from tracekit.tables.bundle_xml.table import inferred, write_table
-from tracekit.tables.toc import TocRun, Wanted, wanted
+from tracekit.tables.toc.export_files import Wanted, wanted
 from tracekit.tables.toc.several import assumed, required
+from tracekit.tables.toc.toc import TocRun
 
 TOC_FILE = "toc.xml"
 _SAFE_NAME = re.compile(r"[\w-][\w.-]{0,199}", re.ASCII)

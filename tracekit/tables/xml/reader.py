@@ -16,7 +16,7 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportError
-from tracekit.tables.toc import Toc
+from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.builder import NodeBuilder
 from tracekit.tables.xml.definitions import Definitions
 from tracekit.tables.xml.malformed import MalformedError

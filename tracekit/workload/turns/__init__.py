@@ -6,17 +6,6 @@ standard output, a line of JSON each; see `tracekit.workload.turns.protocol`.
 
 from pathlib import Path
 
-from tracekit.workload.turns.protocol import (
-    PROTOCOL,
-    Answer,
-    Request,
-    answer_of,
-    line_of,
-    request_of,
-)
-
-__all__ = ["PROTOCOL", "Answer", "Request", "answer_of", "command", "line_of", "request_of"]
-
 
 def command(python: Path) -> tuple[str, ...]:
     """Return the command line that starts the child in an interpreter.

@@ -3,7 +3,3 @@
 `python -m tracekit.workload.worker SPEC.json` runs the workload that the file describes. It
 tells its phases and steps to a journal, so that nothing that was measured can be lost.
 """
-
-from tracekit.workload.worker.spec import Spec, command
-
-__all__ = ["Spec", "command"]

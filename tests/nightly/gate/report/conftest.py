@@ -3,7 +3,8 @@
 import pytest
 
 from gate_night import NIGHT
-from tracekit.nightly.gate.report import GateReport, of_night
+from tracekit.nightly.gate.report.model import GateReport
+from tracekit.nightly.gate.report.nights import of_night
 
 
 @pytest.fixture

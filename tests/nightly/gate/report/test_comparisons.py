@@ -6,10 +6,16 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better
-from tracekit.compare import Change, Comparison, Limits, Verdict
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.compare import Comparison
 from tracekit.compare.conditions import Condition
 from tracekit.compare.problems import Course, FindingChange
-from tracekit.nightly.gate.report import annotations, junit, of_comparison, openmetrics, sarif
+from tracekit.compare.spread import Limits
+from tracekit.nightly.gate.report.annotations import annotations
+from tracekit.nightly.gate.report.comparisons import of_comparison
+from tracekit.nightly.gate.report.junit import junit
+from tracekit.nightly.gate.report.openmetrics import openmetrics
+from tracekit.nightly.gate.report.sarif import sarif
 from tracekit.nightly.history.night import Outcome
 
 SLOWER = Change(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gate_night import DECODE, FINE, FOLLOWED, NIGHT, SAME
-from tracekit.nightly.gate.report import of_night
+from tracekit.nightly.gate.report.nights import of_night
 from tracekit.nightly.history.night import Found, Night, Outcome
-from tracekit.nightly.plan import Capture, NightPlan
+from tracekit.nightly.plan.plan import Capture, NightPlan
 
 GOOD = replace(NIGHT, entries=(FINE,), outcome=Outcome.OK, reason="Nothing is worse.")
 PLAN = NightPlan(

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.gate.report import Case, GateReport, Suite
-from tracekit.nightly.gate.report.model import CAPTURE, explained
+from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite, explained
 from tracekit.nightly.gate.report.words import (
     COLUMNS,
     heading,

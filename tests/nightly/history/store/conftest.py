@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 
 from postgresql import Server, server
 from stored_nights import night_of
-from tracekit.nightly.history.store import Store
 from tracekit.nightly.history.store.place import place
+from tracekit.nightly.history.store.store import Store
 
 
 @pytest.fixture(scope="session")

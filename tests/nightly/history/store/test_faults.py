@@ -11,10 +11,10 @@ from sqlalchemy import Engine, event, inspect
 
 from stored_nights import append_all, entry_of, night_of, numbered, open_once, pair_of
 from tracekit.base.errors import UsageError
-from tracekit.nightly.history.store import Store
 from tracekit.nightly.history.store.database import database
 from tracekit.nightly.history.store.migrating import require_tables
 from tracekit.nightly.history.store.schema import METADATA
+from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
 

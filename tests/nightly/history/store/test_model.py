@@ -12,7 +12,7 @@ from postgresql import Server
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 DAYS = st.integers(1, 9)
 MACHINES = st.sampled_from(["mini", "studio"])

@@ -10,10 +10,10 @@ from postgresql import Server
 from real_nights import Nights, repository
 from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.base.recording import save
-from tracekit.nightly import run_night
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.store import Store
-from tracekit.nightly.plan import read_plan
+from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.run import run_night
 
 _SMALL = 64 << 10  # bytes: more than a night's document has, less than a history
 _LITTLE = 12 << 10  # bytes: less than a night's document of many pairs has

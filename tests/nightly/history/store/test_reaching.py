@@ -12,7 +12,7 @@ import pytest
 from postgresql import Server
 from stored_nights import night_of
 from tracekit.base.errors import RecordingError, ToolError, UsageError
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
 

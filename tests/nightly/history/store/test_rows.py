@@ -10,7 +10,6 @@ import pytest
 
 from stored_nights import ENVIRONMENT, entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError
-from tracekit.nightly.history.store import Store
 from tracekit.nightly.history.store.rows import (
     entry_rows,
     environment_row,
@@ -23,6 +22,7 @@ from tracekit.nightly.history.store.rows import (
     sample_rows,
     state_rows,
 )
+from tracekit.nightly.history.store.store import Store
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "keep-a-history.md"
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.store import Missed, Store
+from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.history.store.schema import METADATA, VERSION_TABLE
+from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
 

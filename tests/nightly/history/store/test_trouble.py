@@ -19,7 +19,7 @@ from sqlalchemy import event
 from postgresql import Server
 from stored_nights import append_all, night_of, numbered, open_once
 from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 Say = Callable[[str], list[Any]]
 MANY = 100

@@ -9,8 +9,8 @@ import pytest
 
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
-from tracekit.tables.bundle import Bundle
 from tracekit.tables.bundle.about.document import Document, entries
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.files import Files
 
 UID = plistlib.UID

@@ -18,7 +18,7 @@ from bundle_writer import (
     Value,
     write_bundle,
 )
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.cells.columns import Columns
 from tracekit.tables.bundle.cells.labels import Labels
 from tracekit.tables.bundle.errors import DamagedCellError

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files, inflated, most_inflated
+from tracekit.tables.bundle.errors import BundleError
 
 
 @pytest.fixture

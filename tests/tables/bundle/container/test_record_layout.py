@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from bundle_writer.keyed import Archived, archive
-from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import (
     TOPOLOGIES,
@@ -15,6 +14,7 @@ from tracekit.tables.bundle.container.record_layout import (
     dtype_of,
     read_layout,
 )
+from tracekit.tables.bundle.errors import BundleError
 
 POINTS, INTERVALS = TOPOLOGIES["XRT64_CC32_R_TypeID"], TOPOLOGIES["XRTD64_CC32_R_TypeID"]
 

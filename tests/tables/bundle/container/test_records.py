@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracekit.tables.bundle import BundleError, Store
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import Field
 from tracekit.tables.bundle.container.records import TIME, by_time, read_records
+from tracekit.tables.bundle.container.store import Store
+from tracekit.tables.bundle.errors import BundleError
 
 STATE, LABEL = Field(16, 4), Field(20, 8)
 RECORD = 28

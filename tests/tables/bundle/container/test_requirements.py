@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tracekit.tables.bundle import BundleError, UnknownBundleError
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.requirements import Requirements, requirements
+from tracekit.tables.bundle.errors import BundleError, UnknownBundleError
 
 KNOWN: dict[str, Any] = {
     "com.apple.dt.trace": [5, "A newer version saved this."],

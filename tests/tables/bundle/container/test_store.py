@@ -10,10 +10,10 @@ import pytest
 from bundle_writer import DURATION, TIME, Col, Encoder, Table
 from bundle_writer.keyed import Archived, archive
 from bundle_writer.stores import write_store
-from tracekit.tables.bundle import BundleError, Store
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.record_layout import Field
-from tracekit.tables.bundle.container.store import read_spec, read_store, store_folder
+from tracekit.tables.bundle.container.store import Store, read_spec, read_store, store_folder
+from tracekit.tables.bundle.errors import BundleError
 
 COLUMNS = [
     Col("start", "Start", "XRStartTimeTypeID", TIME),

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bundle_writer.keyed import Archived, archive, by_number
-from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.table_list import ListedStore, listed_stores, table_list
+from tracekit.tables.bundle.errors import BundleError
 
 
 def entry(path: str, side: int, schema: str, **attributes: Any) -> dict[str, Any]:

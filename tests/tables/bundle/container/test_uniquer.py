@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle import BundleError
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.errors import BundleError, DamagedCellError
 
 HEAD = struct.pack("<5I", 0x01234567, 0x000A337E, 1, 0, 1)
 DATA_HEAD = HEAD.ljust(0x20, b"\0")

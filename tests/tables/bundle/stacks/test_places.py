@@ -9,7 +9,7 @@ import pytest
 
 from bundle_writer import Image, RunInfo, Symbol, write_bundle
 from documented_bundle import TICK
-from tracekit.tables.bundle import Bundle
+from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.stacks.frames import NO_BINARY
 from tracekit.tables.bundle.stacks.places import RunPlaces, symbols_file
 

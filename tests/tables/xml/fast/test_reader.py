@@ -8,8 +8,8 @@ import pytest
 
 from plain_tables import PROCESS, cells, column, whole
 from tracekit.base.errors import InputError
-from tracekit.tables.xml import ExactReader
 from tracekit.tables.xml.fast import blocks, reader
+from tracekit.tables.xml.reader import ExactReader
 
 # a row of XML is read more easily on one line
 

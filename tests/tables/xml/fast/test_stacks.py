@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from plain_tables import INNER_STACK, whole
-from tracekit.tables.xml import ExactReader, FastReader
 from tracekit.tables.xml.fast import blocks
+from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.reader import ExactReader
 
 # ruff: noqa: E501  # a row of XML is read more easily on one line
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Prepared, Subject
-from tracekit.ops.attention import append, append_run
+from tracekit.ops.attention.append import append, append_run
 from tracekit.workload.calls import backend
 from tracekit.workload.step import Step
 from tracekit.workload.told import Work

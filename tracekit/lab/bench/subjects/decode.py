@@ -9,18 +9,14 @@ import mlx.core as mx
 from tracekit.base.errors import UsageError
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.ops.attention import (
-    Problem,
-    attend,
-    gathered,
-    largest_error,
-    naive_attention,
-    sdpa,
-    traffic,
-)
+from tracekit.ops.attention.dense import gathered, sdpa
 from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.naive import naive_attention
+from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.problem import check_head_dim
+from tracekit.ops.attention.problem import Problem, check_head_dim
+from tracekit.ops.attention.reference import largest_error
+from tracekit.ops.attention.traffic import traffic
 from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of
 

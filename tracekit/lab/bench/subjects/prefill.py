@@ -11,7 +11,8 @@ from tracekit.base.agreement import as_float64, relative_error
 from tracekit.base.units import size
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Prepared, Subject, Unavailable
-from tracekit.ops.attention import causal_mask, naive_attention, sdpa
+from tracekit.ops.attention.dense import sdpa
+from tracekit.ops.attention.naive import causal_mask, naive_attention
 from tracekit.ops.attention.reference import dense_reference
 from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of

@@ -8,8 +8,9 @@ import typer
 from tracekit.base.agreement import BOUNDS, as_float64
 from tracekit.base.dtypes import DTYPES, Dtype
 from tracekit.lab.verification.check import Check, check
-from tracekit.ops.norm import draw_problem, fused_kernel, reference
-from tracekit.ops.norm.metal import tile_of
+from tracekit.ops.norm.metal import fused_kernel, tile_of
+from tracekit.ops.norm.problem import draw_problem
+from tracekit.ops.norm.reference import reference
 
 
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})

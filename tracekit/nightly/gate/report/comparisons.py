@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.compare import Change, Comparison, Verdict
+from tracekit.compare.change import Change, Verdict
+from tracekit.compare.compare import Comparison
 from tracekit.compare.page.words import bounds, course, ruling, shift, side
 from tracekit.compare.problems import FindingChange
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite, explained

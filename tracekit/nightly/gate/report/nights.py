@@ -7,7 +7,7 @@ from typing import Any
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Link, Suite, explained
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome
-from tracekit.nightly.plan import NightPlan
+from tracekit.nightly.plan.plan import NightPlan
 
 PAGE = "report.html"
 _UNFINISHED = "It has not ended: it still runs, or was killed."

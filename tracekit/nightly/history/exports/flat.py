@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.store import Value
+from tracekit.nightly.history.store.asking import Value
 
 FlatFormat = Literal["csv", "json", "parquet"]
 Redact = Callable[[str], str]

@@ -13,7 +13,7 @@ from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError
 from tracekit.tables.bundle.container.records import read_records
 from tracekit.tables.bundle.container.store import run_folder
-from tracekit.tables.toc import TocRun
+from tracekit.tables.toc.toc import TocRun
 
 _LARGEST = 1 << 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

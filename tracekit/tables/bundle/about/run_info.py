@@ -19,8 +19,8 @@ from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.toc import TocRun
 from tracekit.tables.toc.settings import Dictionaries, setting_lines
+from tracekit.tables.toc.toc import TocRun
 
 _SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
 _OF_PROCESS = re.compile(r"\.([0-9]{1,9})\Z", re.ASCII)

@@ -12,8 +12,8 @@ from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.bundle.about.run_info import RunInfo, run_info
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store, Unreadable
-from tracekit.tables.toc import Toc, TocRun, TocTable
 from tracekit.tables.toc.text import toc_text
+from tracekit.tables.toc.toc import Toc, TocRun, TocTable
 
 
 def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
