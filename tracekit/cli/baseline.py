@@ -6,7 +6,7 @@ import typer
 
 from tracekit.cli import histories
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Nights = Annotated[
     list[str],
@@ -21,12 +21,12 @@ Named = Annotated[
 ]
 
 
-@app.callback()
+@baseline_app.callback()
 def baseline() -> None:
     """Say what to expect of captures from now on."""
 
 
-@app.command("accept")
+@baseline_app.command("accept")
 def accept(
     nights: Nights,
     *,
@@ -61,7 +61,7 @@ def accept(
     console.show_hint("It holds for captures of the same work, from the next night on.")
 
 
-@app.command("list")
+@baseline_app.command("list")
 def list_(
     *,
     config: histories.Config = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.base.dtypes import ITEMSIZES, Dtype
+from tracekit.base.dtypes import ITEMSIZES, DtypeName
 
 if TYPE_CHECKING:
     from tracekit.lab.suggestion import DecodeShape
@@ -49,7 +49,7 @@ def chip(
     context: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Tokens of a sequence.")
     ] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Type of the elements.")] = None,
+    dtype: Annotated[DtypeName | None, typer.Option(help="Type of the elements.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Say what this machine's chip can do.

@@ -103,7 +103,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("parity")(parity.parity)
     app.add_typer(nightly.app, name="nightly")
     app.add_typer(history_command.app, name="history")
-    app.add_typer(baseline.app, name="baseline")
+    app.add_typer(baseline.baseline_app, name="baseline")
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
     app.command("verify-kernel")(verification.with_parameters(judged))
     app.callback()(_global_options)

@@ -24,8 +24,8 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write all errors as JSON.")
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the cases, and run none.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all contents.")]
+ParityJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ParitySeed = Annotated[int, typer.Option(min=0, help="Seed of all contents.")]
 
 
 def parity(
@@ -34,9 +34,9 @@ def parity(
     emulate: Emulate = False,
     case: Cases = None,
     subject: Subjects = None,
-    seed: Seed = 0,
+    seed: ParitySeed = 0,
     output: Output = None,
-    json: Json = False,
+    json: ParityJson = False,
     list_: Listed = False,
     force: options.Force = False,
 ) -> None:

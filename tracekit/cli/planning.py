@@ -15,7 +15,7 @@ from typing import Any
 
 from tracekit.base.errors import UsageError
 from tracekit.cli import options
-from tracekit.cli.signatures import Command, brought, options_of, signed
+from tracekit.cli.signatures import FileCommand, brought, options_of, signed
 from tracekit.workload.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
 from tracekit.workload.workload import Workload, find
 
@@ -63,7 +63,7 @@ def plan_of(
     )
 
 
-def planned(command: Command, workload: Workload | None) -> Command:
+def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
     """Return a command that takes all three signatures' options and hands over a Plan."""
     of_plan = options_of(plan_of)
     own = [one for one in options_of(command) if one.name != "plan"]

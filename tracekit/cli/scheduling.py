@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracekit.nightly.schedule.schedule import Installation, Scheduled
     from tracekit.nightly.schedule.scheduler import Installed, Standing
 
-Config = Annotated[
+PlanFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="CONFIG", help="The plan's file.  [default: the nearest]", show_default=False
@@ -24,18 +24,18 @@ Method = Annotated[
     Literal["auto", "launchd", "systemd", "cron"],
     typer.Option(help="Who starts nights; cron prints a line for your crontab."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be installed.")]
+StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 _REASON = 200  # characters
 
 
 def install(
-    config: Config = None,
+    config: PlanFile = None,
     *,
     at: At,
     method: Method = "auto",
-    dry_run: DryRun = False,
+    dry_run: InstallDryRun = False,
 ) -> None:
     """Let a plan's nights begin by themselves, every day.
 
@@ -54,7 +54,7 @@ def install(
         _show_installed(schedule.install(plan, due, method))
 
 
-def status(config: Config = None, *, json: Json = False) -> None:
+def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
     """Tell of the next night, the last one and missed ones.
 
     Whether a night that is due really begins is the scheduler's business: this says what it was
@@ -74,7 +74,7 @@ def status(config: Config = None, *, json: Json = False) -> None:
         _show_status(plan, known)
 
 
-def uninstall(config: Config = None) -> None:
+def uninstall(config: PlanFile = None) -> None:
     """Let a plan's nights begin no more by themselves.
 
     The nights there are, their log and the history stay.

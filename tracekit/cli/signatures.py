@@ -7,7 +7,7 @@ from typing import Any
 
 from tracekit.base.errors import InputError
 
-Command = Callable[..., None]
+FileCommand = Callable[..., None]
 
 
 def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -48,7 +48,7 @@ def brought(
     return parameters
 
 
-def signed(wrapper: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+def signed(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> FileCommand:
     """Give a wrapped command the signature that its options are read from."""
     vars(wrapper).pop("__wrapped__", None)
     wrapper.__signature__ = inspect.Signature(parameters)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tracekit.cli import kernel_options
-from tracekit.cli.signatures import Command, brought, signed
+from tracekit.cli.signatures import FileCommand, brought, signed
 
 if TYPE_CHECKING:
     from tracekit.lab.msl.statistics import Order
@@ -71,7 +71,7 @@ def verify_kernel(
         raise typer.Exit(1)
 
 
-def with_parameters(arguments: Sequence[str]) -> Command:
+def with_parameters(arguments: Sequence[str]) -> FileCommand:
     """Return the command, with the options of the check that a command line names."""
     declared = _named(arguments)
     if declared is None:
@@ -97,7 +97,7 @@ def _named(arguments: Sequence[str]) -> "Declared | None":
     return None
 
 
-def _with_options(added: Sequence[inspect.Parameter]) -> Command:
+def _with_options(added: Sequence[inspect.Parameter]) -> FileCommand:
     @functools.wraps(verify_kernel)
     def wrapper(*args: Any, **values: Any) -> None:
         verify_kernel(*args, **values)

@@ -10,7 +10,7 @@ import typer
 from tracekit.base import dtypes
 from tracekit.workload.comparison import Order
 
-Dtype = Annotated[dtypes.Dtype, typer.Option(help="Type of the elements.")]
+Dtype = Annotated[dtypes.DtypeName, typer.Option(help="Type of the elements.")]
 Batch = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
 QHeads = Annotated[int, typer.Option(min=1, max=512, help="Query heads.")]
 KvHeads = Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.state.gpu_clients import COMMAND, Client, Clients, others, read
+from tracekit.machine.state.gpu_clients import IOREG_COMMAND, Client, Clients, others, read
 
 SECOND = 1_000_000_000
 
@@ -105,5 +105,5 @@ def test_without_entries_the_reason_is_told() -> None:
 
 
 def test_the_command_asks_for_a_property_list_of_that_class() -> None:
-    assert COMMAND[0] == "/usr/sbin/ioreg"
-    assert {"-a", "-r", "AGXDeviceUserClient"} <= set(COMMAND)
+    assert IOREG_COMMAND[0] == "/usr/sbin/ioreg"
+    assert {"-a", "-r", "AGXDeviceUserClient"} <= set(IOREG_COMMAND)

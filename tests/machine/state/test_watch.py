@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.state.gpu_clients import COMMAND as CLIENTS
-from tracekit.machine.state.power import COMMAND as POWER
+from tracekit.machine.state.gpu_clients import IOREG_COMMAND as CLIENTS
+from tracekit.machine.state.power import PMSET_COMMAND as POWER
 from tracekit.machine.state.processors import Spent
 from tracekit.machine.state.sources import Sources, answer
 from tracekit.machine.state.state import JUDGED, State

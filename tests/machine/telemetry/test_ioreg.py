@@ -1,4 +1,4 @@
-from tracekit.machine.telemetry.ioreg import read
+from tracekit.machine.telemetry.ioreg import read_ioreg
 from tracekit.machine.telemetry.reading import Reading
 
 M2 = (
@@ -14,7 +14,7 @@ M2 = (
 
 
 def test_the_statistics_of_a_gpu_are_read() -> None:
-    taken = read(M2)
+    taken = read_ioreg(M2)
     assert taken.remarks == ()
     assert {one.name: (round(one.value, 6), one.unit) for one in taken.readings} == {
         "gpu_active": (0.56, "ratio"),
@@ -25,24 +25,24 @@ def test_the_statistics_of_a_gpu_are_read() -> None:
 
 
 def test_what_a_chip_does_not_tell_is_no_remark() -> None:
-    taken = read('"PerformanceStatistics" = {"Device Utilization %"=7}')
+    taken = read_ioreg('"PerformanceStatistics" = {"Device Utilization %"=7}')
     assert taken.readings == (Reading("gpu_active", 0.07, "ratio"),)
     assert taken.remarks == ()
 
 
 def test_spaces_around_the_signs_do_not_matter() -> None:
-    (found,) = read('"PerformanceStatistics"={ "Device Utilization %" = 7 }').readings
+    (found,) = read_ioreg('"PerformanceStatistics"={ "Device Utilization %" = 7 }').readings
     assert found.value == 0.07
 
 
 def test_of_several_gpus_the_busiest_counts() -> None:
     other = '"PerformanceStatistics" = {"Device Utilization %"=70,"In use system memory"=1}\n'
-    values = {one.name: one.value for one in read(M2 + other).readings}
+    values = {one.name: one.value for one in read_ioreg(M2 + other).readings}
     assert values == {"gpu_active": 0.7000000000000001, "gpu_memory": 1.0}
 
 
 def test_where_nothing_is_known_what_there_is_is_named() -> None:
-    taken = read('"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}')
+    taken = read_ioreg('"PerformanceStatistics" = {"GPU Busy %"=7,"Commands"=12}')
     assert taken.readings == ()
     assert taken.remarks == (
         "ioreg: none of the statistics is known; there are: Commands, GPU Busy %.",
@@ -50,7 +50,7 @@ def test_where_nothing_is_known_what_there_is_is_named() -> None:
 
 
 def test_no_accelerator_is_a_remark() -> None:
-    assert read("").remarks == ("ioreg: no accelerator has PerformanceStatistics.",)
-    assert read('"PerformanceStatistics" = {}').remarks == (
+    assert read_ioreg("").remarks == ("ioreg: no accelerator has PerformanceStatistics.",)
+    assert read_ioreg('"PerformanceStatistics" = {}').remarks == (
         "ioreg: none of the statistics is known; there are: none.",
     )

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.telemetry.macmon import command, read
+from tracekit.machine.telemetry.macmon import macmon_command, read_macmon
 from tracekit.machine.telemetry.reading import Reading
 
 SAMPLE: dict[str, Any] = {
@@ -32,7 +32,7 @@ def without(*names: str) -> dict[str, Any]:
 
 
 def test_a_line_of_the_documented_form_is_read_whole() -> None:
-    taken = read(line())
+    taken = read_macmon(line())
     assert taken.remarks == ()
     assert set(taken.readings) == {
         Reading("gpu_clock", 1.398e9, "Hz"),
@@ -48,28 +48,30 @@ def test_a_line_of_the_documented_form_is_read_whole() -> None:
 
 def test_before_0_8_the_gpu_was_a_pair() -> None:
     sample = {**without("gpu_freq_mhz", "gpu_active_ratio"), "gpu_usage": [461, 0.5]}
-    taken = read(json.dumps(sample).encode())
+    taken = read_macmon(json.dumps(sample).encode())
     assert taken.remarks == ()
     assert Reading("gpu_clock", 461e6, "Hz") in taken.readings
     assert Reading("gpu_active", 0.5, "ratio") in taken.readings
 
 
 def test_a_pair_beside_the_new_names_is_left_alone() -> None:
-    clocks = [one.value for one in read(line(gpu_usage=[461, 0.5])).readings if "clock" in one.name]
+    clocks = [
+        one.value for one in read_macmon(line(gpu_usage=[461, 0.5])).readings if "clock" in one.name
+    ]
     assert clocks == [1.398e9]
 
 
 @pytest.mark.parametrize("pair", [[461], ["fast", 0.5], 461, None])
 def test_a_pair_that_is_none_is_a_remark(pair: Any) -> None:
     sample = {**without("gpu_freq_mhz", "gpu_active_ratio"), "gpu_usage": pair}
-    assert read(json.dumps(sample).encode()).remarks == (
+    assert read_macmon(json.dumps(sample).encode()).remarks == (
         "macmon: the field gpu_usage holds no number.",
     )
 
 
 def test_a_field_that_changed_its_name_is_named_with_what_is_near() -> None:
     sample = {**without("gpu_freq_mhz"), "gpu_frequency_mhz": 1398}
-    taken = read(json.dumps(sample).encode())
+    taken = read_macmon(json.dumps(sample).encode())
     assert "gpu_clock" not in {one.name for one in taken.readings}
     assert taken.remarks == (
         "macmon: there is no field gpu_freq_mhz; near it are ecpu_freq_mhz, gpu_frequency_mhz.",
@@ -78,7 +80,7 @@ def test_a_field_that_changed_its_name_is_named_with_what_is_near() -> None:
 
 
 def test_a_group_that_is_gone_costs_only_itself() -> None:
-    taken = read(json.dumps(without("temp")).encode())
+    taken = read_macmon(json.dumps(without("temp")).encode())
     assert taken.remarks == (
         "macmon: there is no field temp/gpu_temp_avg.",
         "macmon: there is no field temp/cpu_temp_avg.",
@@ -88,14 +90,14 @@ def test_a_group_that_is_gone_costs_only_itself() -> None:
 
 @pytest.mark.parametrize("value", ["17 W", True, None, [17.25]])
 def test_what_is_no_number_is_no_reading(value: Any) -> None:
-    taken = read(line(gpu_power=value))
+    taken = read_macmon(line(gpu_power=value))
     assert "gpu_power" not in {one.name for one in taken.readings}
     assert taken.remarks == ("macmon: the field gpu_power holds no number.",)
 
 
 @pytest.mark.parametrize("text", [b"error: no Apple silicon\n", b"[1, 2]\n", b'{"gpu', b"\n"])
 def test_a_line_that_is_no_object_is_told_with_its_beginning(text: bytes) -> None:
-    taken = read(text)
+    taken = read_macmon(text)
     assert taken.readings == ()
     assert len(taken.remarks) == 1
     assert "is no object of JSON; it begins" in taken.remarks[0]
@@ -104,4 +106,4 @@ def test_a_line_that_is_no_object_is_told_with_its_beginning(text: bytes) -> Non
 
 def test_the_command_line_is_bounded() -> None:
     expected = ("/opt/homebrew/bin/macmon", "pipe", "-s", "40", "-i", "500")
-    assert command("/opt/homebrew/bin/macmon", 500, 40) == expected
+    assert macmon_command("/opt/homebrew/bin/macmon", 500, 40) == expected

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.telemetry.powermetrics import command, read
+from tracekit.machine.telemetry.powermetrics import powermetrics_command, read_powermetrics
 from tracekit.machine.telemetry.reading import Reading, Taken
 
 SAMPLE: dict[str, Any] = {
@@ -39,7 +39,7 @@ def value(taken: Taken, name: str) -> float:
 
 
 def test_a_document_of_the_documented_form_is_read_whole() -> None:
-    taken = read(document(SAMPLE))
+    taken = read_powermetrics(document(SAMPLE))
     assert taken.remarks == ()
     assert set(taken.readings) == {
         Reading("gpu_clock", 1398.5e6, "Hz"),
@@ -52,28 +52,28 @@ def test_a_document_of_the_documented_form_is_read_whole() -> None:
 
 
 def test_nuls_around_a_document_are_no_part_of_it() -> None:
-    assert read(b"\0\n" + document(SAMPLE) + b"\n\0").remarks == ()
+    assert read_powermetrics(b"\0\n" + document(SAMPLE) + b"\n\0").remarks == ()
 
 
 def test_a_clock_that_can_only_be_hertz_is_hertz() -> None:
     sample = {**SAMPLE, "gpu": {**SAMPLE["gpu"], "freq_hz": 4.0e8}}
-    assert value(read(document(sample)), "gpu_clock") == 4.0e8
+    assert value(read_powermetrics(document(sample)), "gpu_clock") == 4.0e8
 
 
 def test_without_a_power_the_energy_over_its_time_is_one() -> None:
     sample = with_processor(gpu_power=None, gpu_energy=305)
-    assert math.isclose(value(read(document(sample)), "gpu_power"), 0.61)
+    assert math.isclose(value(read_powermetrics(document(sample)), "gpu_power"), 0.61)
 
 
 def test_the_energy_of_the_gpus_own_group_is_the_last_resort() -> None:
     sample = with_processor(gpu_power=None)
-    assert math.isclose(value(read(document(sample)), "gpu_power"), 17.25)
+    assert math.isclose(value(read_powermetrics(document(sample)), "gpu_power"), 17.25)
 
 
 def test_an_energy_without_its_time_is_no_power() -> None:
     sample = with_processor(gpu_power=None, gpu_energy=305)
     del sample["elapsed_ns"]
-    taken = read(document(sample))
+    taken = read_powermetrics(document(sample))
     assert "gpu_power" not in {one.name for one in taken.readings}
     assert any("processor/gpu_power" in one for one in taken.remarks)
 
@@ -82,19 +82,19 @@ def test_an_energy_without_its_time_is_no_power() -> None:
     ("word", "level"), [("Nominal", 0), ("Moderate", 2), ("Heavy", 3), ("Sleeping", 5)]
 )
 def test_thermal_pressure_becomes_its_place(word: str, level: int) -> None:
-    taken = read(document({**SAMPLE, "thermal_pressure": word}))
+    taken = read_powermetrics(document({**SAMPLE, "thermal_pressure": word}))
     assert value(taken, "thermal_pressure") == level
 
 
 def test_a_word_for_heat_that_nobody_knows_is_told() -> None:
-    taken = read(document({**SAMPLE, "thermal_pressure": "Toasty"}))
+    taken = read_powermetrics(document({**SAMPLE, "thermal_pressure": "Toasty"}))
     assert "thermal_pressure" not in {one.name for one in taken.readings}
     (remark,) = taken.remarks
     assert "'Toasty' is none of Nominal, Light, Moderate, Heavy, Trapping, Sleeping" in remark
 
 
 def test_an_empty_document_names_all_that_it_lacks() -> None:
-    taken = read(document({}))
+    taken = read_powermetrics(document({}))
     assert taken.readings == ()
     lacking = " ".join(taken.remarks)
     for path in ("gpu/freq_hz", "gpu/idle_ratio", "processor/gpu_power", "thermal_pressure"):
@@ -103,21 +103,23 @@ def test_an_empty_document_names_all_that_it_lacks() -> None:
 
 @pytest.mark.parametrize("cut", [40, 200, 500])
 def test_a_document_cut_short_is_a_remark(cut: int) -> None:
-    taken = read(document(SAMPLE)[:cut])
+    taken = read_powermetrics(document(SAMPLE)[:cut])
     assert taken.readings == ()
     assert "is no property list" in taken.remarks[0]
 
 
 def test_a_document_of_something_else_is_a_remark() -> None:
-    assert read(plistlib.dumps(["a"])).remarks == ("powermetrics: a document holds no dictionary.",)
+    assert read_powermetrics(plistlib.dumps(["a"])).remarks == (
+        "powermetrics: a document holds no dictionary.",
+    )
 
 
 def test_what_it_says_without_root_is_no_property_list() -> None:
-    taken = read(b"powermetrics must be invoked as the superuser\n")
+    taken = read_powermetrics(b"powermetrics must be invoked as the superuser\n")
     assert "is no property list" in taken.remarks[0]
 
 
 def test_the_command_line_is_bounded() -> None:
-    assert " ".join(command("powermetrics", 500, 40)) == (
+    assert " ".join(powermetrics_command("powermetrics", 500, 40)) == (
         "powermetrics --samplers cpu_power,gpu_power,thermal -f plist -i 500 -n 40"
     )

@@ -10,7 +10,7 @@ from tracekit.ops.cache.blocks import Blocks
 from tracekit.ops.serving.engine import Engine
 from tracekit.ops.serving.schedule import Job
 from tracekit.ops.serving.scheduler import Chunk, Scheduler
-from tracekit.ops.serving.scheduler import Sequence as Served
+from tracekit.ops.serving.scheduler import RunningSequence as Served
 from tracekit.workload.told import Gauge, Request, Span, Told
 
 MS = 1_000_000

@@ -13,7 +13,7 @@ from tracekit.ops.serving.clock import SystemClock
 from tracekit.ops.serving.model import Model, Shape
 from tracekit.ops.serving.rehearsal import Cost, measure, rehearse, verify
 from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Chunk, Sequence
+from tracekit.ops.serving.scheduler import Chunk, RunningSequence
 
 SHAPE = Shape(
     q_heads=4,
@@ -57,7 +57,7 @@ def test_any_cut_of_prompts_and_pages_gives_the_same(changed: dict[str, int]) ->
 class OneOff(Model):
     """Writes the newest token a row too late."""
 
-    def write_tokens(self, decoding: list[Sequence]) -> None:
+    def write_tokens(self, decoding: list[RunningSequence]) -> None:
         """Append to the row behind the right one."""
         tables, lens = self._tables(decoding), self._lens(decoding)[: self.shape.slots]
         rows = self.keys[self._newest(decoding)]
@@ -71,8 +71,8 @@ def test_a_key_in_the_wrong_row_is_found() -> None:
 
 def served(model: Model, content: int, blocks: list[int], slot: int) -> np.ndarray:
     """Prefill five tokens and decode one, with another sequence beside it."""
-    one = Sequence(Job(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks)
-    other = Sequence(Job(1, 0, 3, 3, 77), 0, slot=(slot + 1) % 3, blocks=[9, 10], tokens=[0])
+    one = RunningSequence(Job(0, 0, 5, 3, content), 0, slot=slot, blocks=blocks)
+    other = RunningSequence(Job(1, 0, 3, 3, 77), 0, slot=(slot + 1) % 3, blocks=[9, 10], tokens=[0])
     for sequence in (one, other):
         model.write_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
         model.attend_prompt(Chunk(sequence, 0, sequence.job.prompt_tokens))
@@ -97,7 +97,7 @@ def test_contents_follow_from_the_seed() -> None:
 
 def test_slots_that_do_not_decode_give_noughts() -> None:
     model = Model(SHAPE, seed=1)
-    one = Sequence(Job(0, 0, 1, 3), 0, slot=1, blocks=[4], tokens=[0])
+    one = RunningSequence(Job(0, 0, 1, 3), 0, slot=1, blocks=[4], tokens=[0])
     model.write_prompt(Chunk(one, 0, 1))
     model.write_tokens([one])
     out = np.array(model.attend_tokens([one]))
@@ -125,7 +125,7 @@ def test_rehearsal_comes_by_every_piece_of_the_longest_prompt() -> None:
 def test_pages_are_written_in_place() -> None:
     model = Model(replace(SHAPE, blocks=4_000, block_size=16, head_dim=64), seed=1)
     pool = 2 * model._k_pages[0].nbytes
-    one = Sequence(Job(0, 0, 20, 8), 0, slot=1, blocks=[3, 99], tokens=[0])
+    one = RunningSequence(Job(0, 0, 20, 8), 0, slot=1, blocks=[3, 99], tokens=[0])
     for first, count in ((0, 8), (8, 8), (16, 4)):
         model.wait(model.attend_prompt(Chunk(one, first, count)))
     mx.reset_peak_memory()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tracekit.base.errors import UsageError
 from tracekit.ops.cache.blocks import Blocks
 from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Scheduler, Sequence
+from tracekit.ops.serving.scheduler import RunningSequence, Scheduler
 
 Make = Callable[..., Scheduler]
 
@@ -24,11 +24,11 @@ def scheduler() -> Make:
     return make
 
 
-def asked(number: int, prompt: int, output: int) -> Sequence:
-    return Sequence(Job(number, 0, prompt, output), scheduled=0)
+def asked(number: int, prompt: int, output: int) -> RunningSequence:
+    return RunningSequence(Job(number, 0, prompt, output), scheduled=0)
 
 
-def numbers(several: list[Sequence]) -> list[int]:
+def numbers(several: list[RunningSequence]) -> list[int]:
     return [one.job.number for one in several]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.errors import RecordingError
-from tracekit.record.doctor.cache import keep, recall
+from tracekit.record.doctor.cache import keep, recall_probe
 
 MACHINE = Identity("25D2128", "17C529", "Apple M1")
 FOUND = Capabilities(
@@ -21,14 +21,14 @@ FOUND = Capabilities(
 def test_what_was_kept_is_recalled(tmp_path: Path) -> None:
     file = keep(FOUND, tmp_path / "cache")
     assert file.name == "capabilities-25D2128_17C529_Apple-M1.json"
-    assert recall(MACHINE, tmp_path / "cache") == FOUND
+    assert recall_probe(MACHINE, tmp_path / "cache") == FOUND
 
 
 def test_a_new_probe_takes_the_place_of_the_old(tmp_path: Path) -> None:
     keep(FOUND, tmp_path)
     again = replace(FOUND, probed="2026-11-21", combinations=())
     keep(again, tmp_path)
-    assert recall(MACHINE, tmp_path) == again
+    assert recall_probe(MACHINE, tmp_path) == again
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -43,14 +43,14 @@ def test_a_new_probe_takes_the_place_of_the_old(tmp_path: Path) -> None:
 )
 def test_another_build_or_chip_was_never_probed(other: Identity, tmp_path: Path) -> None:
     keep(FOUND, tmp_path)
-    assert recall(other, tmp_path) is None
+    assert recall_probe(other, tmp_path) is None
     keep(replace(FOUND, identity=other), tmp_path)
-    assert recall(MACHINE, tmp_path) == FOUND
+    assert recall_probe(MACHINE, tmp_path) == FOUND
 
 
 def test_names_that_look_alike_as_files_are_told_apart(tmp_path: Path) -> None:
     keep(FOUND, tmp_path)
-    assert recall(replace(MACHINE, chip="Apple (M1)"), tmp_path) is None
+    assert recall_probe(replace(MACHINE, chip="Apple (M1)"), tmp_path) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"identity": 1}', b"\xff\xfe"])
@@ -59,13 +59,13 @@ def test_a_damaged_file_is_said_and_counts_as_nothing(
 ) -> None:
     keep(FOUND, tmp_path).write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert recall(MACHINE, tmp_path) is None
+        assert recall_probe(MACHINE, tmp_path) is None
     assert "cannot be read" in caplog.text
 
 
 def test_a_newer_format_is_not_guessed_at(tmp_path: Path) -> None:
     keep(replace(FOUND, format=2), tmp_path)
-    assert recall(MACHINE, tmp_path) is None
+    assert recall_probe(MACHINE, tmp_path) is None
 
 
 def test_a_cache_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

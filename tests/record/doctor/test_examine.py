@@ -11,7 +11,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.cache import keep, recall
+from tracekit.record.doctor.cache import keep, recall_probe
 from tracekit.record.doctor.diagnosis import Diagnosis
 from tracekit.record.doctor.examine import Probed, examine
 from tracekit.record.doctor.surroundings import Surroundings
@@ -137,7 +137,7 @@ def test_names_of_facts_are_unique(mac: Make, linux: Make, tmp_path: Path) -> No
 def test_what_was_probed_just_now_is_shown_and_kept(mac: Make, tmp_path: Path) -> None:
     diagnosis = examine(mac(), tmp_path, fresh=Probed(MATRIX))
     assert diagnosis.capabilities == MATRIX
-    assert recall(M1, tmp_path) == MATRIX
+    assert recall_probe(M1, tmp_path) == MATRIX
 
 
 def test_a_cache_that_cannot_be_written_does_not_hide_what_was_probed(
@@ -159,7 +159,7 @@ def test_a_probe_without_any_trace_does_not_replace_an_older_one(mac: Make, tmp_
     diagnosis = examine(mac(), tmp_path, fresh=Probed(replace(MATRIX, combinations=held)))
     assert diagnosis.exit_code == 3
     assert "not kept" in diagnosis.facts[-1].words
-    assert recall(M1, tmp_path) == MATRIX
+    assert recall_probe(M1, tmp_path) == MATRIX
 
 
 def test_the_same_machine_with_another_xcode_was_never_probed(mac: Make, tmp_path: Path) -> None:

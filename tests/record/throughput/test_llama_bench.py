@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.record.throughput.llama_bench import read
+from tracekit.record.throughput.llama_bench import read_llama_bench
 from tracekit.workload.told import Measured
 
 PROMPT: dict[str, Any] = {
@@ -35,13 +35,13 @@ def text(*tests: dict[str, Any]) -> str:
 
 
 def speeds(output: str) -> dict[str, float | None]:
-    results = read(output)
+    results = read_llama_bench(output)
     endings = ("_stddev", "_median")
     return {name: one.value for name, one in results.items() if not name.endswith(endings)}
 
 
 def test_each_test_has_mean_spread_and_median() -> None:
-    assert read(text(PROMPT)) == {
+    assert read_llama_bench(text(PROMPT)) == {
         "pp512_tokens_per_second": Measured(711.25, "tokens/s", "higher"),
         "pp512_tokens_per_second_stddev": Measured(14.5, "tokens/s", "neither"),
         "pp512_tokens_per_second_median": Measured(711.25, "tokens/s", "higher"),
@@ -94,7 +94,9 @@ def test_of_an_output_cut_short_the_whole_tests_count() -> None:
 
 def test_older_ones_without_depth_and_samples_are_read() -> None:
     old = {"n_prompt": 512, "n_gen": 0, "avg_ts": 100}
-    assert read(text(old)) == {"pp512_tokens_per_second": Measured(100.0, "tokens/s", "higher")}
+    assert read_llama_bench(text(old)) == {
+        "pp512_tokens_per_second": Measured(100.0, "tokens/s", "higher")
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,4 +112,4 @@ def test_older_ones_without_depth_and_samples_are_read() -> None:
     ],
 )
 def test_what_is_no_result_of_llama_bench_is_none(output: str) -> None:
-    assert read(output) == {}
+    assert read_llama_bench(output) == {}

@@ -1,6 +1,6 @@
 import pytest
 
-from tracekit.record.throughput.mlx_lm import read
+from tracekit.record.throughput.mlx_lm import read_mlx_lm
 from tracekit.workload.told import Measured
 
 GENERATED = """\
@@ -22,11 +22,11 @@ AVERAGES = "Averages: prompt_tps=905.000, generation_tps=45.500, peak_memory=15.
 
 
 def values(text: str) -> dict[str, float | None]:
-    return {name: one.value for name, one in read(text).items()}
+    return {name: one.value for name, one in read_mlx_lm(text).items()}
 
 
 def test_what_a_generation_says_at_its_end_is_read() -> None:
-    assert read(GENERATED) == {
+    assert read_mlx_lm(GENERATED) == {
         "prompt_tokens_per_second": Measured(950.195, "tokens/s", "higher"),
         "prompt_tokens": Measured(512.0, "count"),
         "generation_tokens_per_second": Measured(45.256, "tokens/s", "higher"),
@@ -57,7 +57,7 @@ def test_of_several_generations_the_median_counts_and_the_highest_peak() -> None
 
 
 def test_a_benchmark_has_averages() -> None:
-    assert read(BENCHMARKED + AVERAGES) == {
+    assert read_mlx_lm(BENCHMARKED + AVERAGES) == {
         "prompt_tokens_per_second": Measured(905.0, "tokens/s", "higher"),
         "generation_tokens_per_second": Measured(45.5, "tokens/s", "higher"),
         "mlx_peak_memory": Measured(15.25e9, "bytes", "lower"),
@@ -84,4 +84,4 @@ def test_a_benchmark_cut_short_has_the_median_of_its_trials() -> None:
     ],
 )
 def test_what_is_no_result_of_mlx_lm_is_none(text: str) -> None:
-    assert read(text) == {}
+    assert read_mlx_lm(text) == {}

@@ -28,7 +28,7 @@ RUNS = pa.schema(
         *(("target_name", pa.string()), ("target_pid", pa.int64()), ("warnings", _TEXTS)),
     ]
 )
-METRICS = pa.schema(
+METRIC_ROWS = pa.schema(
     [
         *_RUN,
         *(("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())),
@@ -49,7 +49,7 @@ MEANINGS = {
     "metrics": "One row for each metric of each analyzed run.",
     "findings": "One row for each finding of each analyzed run; `saving` in ns.",
 }
-SCHEMAS: Mapping[str, pa.Schema] = {"runs": RUNS, "metrics": METRICS, "findings": FINDINGS}
+SCHEMAS: Mapping[str, pa.Schema] = {"runs": RUNS, "metrics": METRIC_ROWS, "findings": FINDINGS}
 
 
 def rows_of(name: str, run: Run, recording: Recording) -> Iterator[Row]:

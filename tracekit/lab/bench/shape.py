@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tracekit.base.dtypes import ITEMSIZES, Dtype
+from tracekit.base.dtypes import ITEMSIZES, DtypeName
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.problem import check_heads
 
@@ -35,7 +35,7 @@ class Shape:
     block_size: int = 32
     active_blocks: int = 32
     max_blocks: int | None = None
-    dtype: Dtype = "float16"
+    dtype: DtypeName = "float16"
     ragged: bool = False
     queries: int = 512
     rows: int = 16

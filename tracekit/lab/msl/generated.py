@@ -13,7 +13,7 @@ import mlx.core as mx
 
 from tracekit.base.errors import ToolError
 
-Triple = tuple[int, int, int]
+Dimensions = tuple[int, int, int]
 
 _PREFIX = "custom_kernel_"
 _TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
@@ -37,8 +37,8 @@ class Generated:
     function: str
     template: str
     text: str
-    grid: Triple
-    threadgroup: Triple
+    grid: Dimensions
+    threadgroup: Dimensions
 
 
 def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generated, ...]:

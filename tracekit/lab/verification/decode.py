@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base.agreement import BOUNDS
-from tracekit.base.dtypes import Dtype
+from tracekit.base.dtypes import DtypeName
 from tracekit.lab.verification.check import Check
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
@@ -37,7 +37,7 @@ def trapped(problem: Problem) -> Problem:
 def decode_check(
     kernel: Kernel,
     *,
-    dtype: Dtype,
+    dtype: DtypeName,
     head_dim: int,
     block_size: int,
     kv_heads: int,

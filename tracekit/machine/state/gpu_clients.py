@@ -14,7 +14,7 @@ from xml.parsers.expat import ExpatError
 
 from tracekit.machine.state.known import Known, absent
 
-COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserClient")
+IOREG_COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserClient")
 
 _CREATOR = re.compile(r"pid (\d+)\b")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracekit.machine.state.known import Known, absent
 
-COMMAND = ("/usr/bin/pmset", "-g")
+PMSET_COMMAND = ("/usr/bin/pmset", "-g")
 PROFILE = Path("/sys/firmware/acpi/platform_profile")
 
 # `pmset -g` says lowpowermode, or powermode on Macs that have a high power mode as well.

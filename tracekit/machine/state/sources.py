@@ -74,13 +74,13 @@ class Sources:
         at = time.monotonic()
         if not self.on_mac:
             return gpu_clients.Clients(at, why=_NOT_LINUX)
-        return gpu_clients.read(self.answer(gpu_clients.COMMAND, PATIENCE), at)
+        return gpu_clients.read(self.answer(gpu_clients.IOREG_COMMAND, PATIENCE), at)
 
     def now(self) -> Known:
         """Ask for all that needs no second look: memory, power, thermal pressure."""
         parts = [Known({"memory_free": float(self.memory())}), power.source(self.battery)]
         if self.on_mac:
-            printed = self.answer(power.COMMAND, PATIENCE).decode(errors="replace")
+            printed = self.answer(power.PMSET_COMMAND, PATIENCE).decode(errors="replace")
             parts += [thermal.pressure(self.pressure()), power.low_power_of_mac(printed)]
         else:
             parts += [

@@ -10,13 +10,13 @@ import psutil
 
 from tracekit.machine.telemetry.reading import Reading, Taken
 
-NAME = "psutil"
+HOST_SENSORS = "psutil"
 
 _CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")
 
 
-def read(cpufreq: Path = _CPUFREQ) -> Taken:
+def read_host_sensors(cpufreq: Path = _CPUFREQ) -> Taken:
     """Read what there is: the mean clock of the cores, and the hottest sensor of the CPU."""
     readings: list[Reading] = []
     clock = psutil.cpu_freq() if cpufreq.is_dir() else None

@@ -8,7 +8,7 @@ import re
 
 from tracekit.machine.telemetry.reading import Reading, Taken
 
-NAME = "ioreg"
+IOREG = "ioreg"
 COMMAND = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "IOAccelerator")
 
 _STATISTICS = re.compile(r'"PerformanceStatistics"\s*=\s*\{([^}]*)\}')
@@ -21,11 +21,11 @@ _KNOWN = {
 }
 
 
-def read(text: str) -> Taken:
+def read_ioreg(text: str) -> Taken:
     """Read the statistics of the accelerators; of several, the busiest one's."""
     found = [dict(_ENTRY.findall(one)) for one in _STATISTICS.findall(text)]
     if not found:
-        return Taken((), (f"{NAME}: no accelerator has PerformanceStatistics.",))
+        return Taken((), (f"{IOREG}: no accelerator has PerformanceStatistics.",))
     statistics = max(found, key=lambda one: int(one.get("Device Utilization %", -1)))
     readings = tuple(
         Reading(name, int(statistics[key]) * factor, unit)
@@ -35,4 +35,4 @@ def read(text: str) -> Taken:
     if readings:
         return Taken(readings)
     there = ", ".join(sorted(statistics)) or "none"
-    return Taken((), (f"{NAME}: none of the statistics is known; there are: {there}.",))
+    return Taken((), (f"{IOREG}: none of the statistics is known; there are: {there}.",))

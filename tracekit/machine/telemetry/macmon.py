@@ -19,8 +19,8 @@ from tracekit.machine.telemetry.reading import (
     together,
 )
 
-NAME = "macmon"
-END = b"\n"
+MACMON = "macmon"
+MACMON_END = b"\n"
 
 _FIELDS = (
     Field("gpu_power", "gpu_power", "W"),
@@ -37,27 +37,27 @@ _GPU = (
 _PAIR = "gpu_usage"
 
 
-def command(program: str, interval: int, samples: int) -> tuple[str, ...]:
+def macmon_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
     """Return the command line that prints so many samples, one every `interval` milliseconds."""
     return (program, "pipe", "-s", str(samples), "-i", str(interval))
 
 
-def read(line: bytes) -> Taken:
+def read_macmon(line: bytes) -> Taken:
     """Read one line."""
     try:
         sample = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.MsgspecError:
         start = line[:60].decode(errors="replace")
-        return Taken((), (f"{NAME}: a line is no object of JSON; it begins {start!r}.",))
-    return together(_gpu(sample), take(NAME, sample, _FIELDS))
+        return Taken((), (f"{MACMON}: a line is no object of JSON; it begins {start!r}.",))
+    return together(_gpu(sample), take(MACMON, sample, _FIELDS))
 
 
 def _gpu(sample: Mapping[str, Any]) -> Taken:
     if any(one.path in sample for one in _GPU) or _PAIR not in sample:
-        return take(NAME, sample, _GPU)
+        return take(MACMON, sample, _GPU)
     match sample[_PAIR]:
         case [clock, active] if is_number(clock) and is_number(active):
             clocked = Reading("gpu_clock", clock * 1e6, "Hz")
             return Taken((clocked, Reading("gpu_active", float(active), "ratio")))
         case _:
-            return Taken((), (absent(NAME, _PAIR, sample),))
+            return Taken((), (absent(MACMON, _PAIR, sample),))

@@ -59,7 +59,7 @@ class Machine:
     system: str = field(default_factory=platform.system)
     find: Callable[[str], str | None] = shutil.which
     root: bool = field(default_factory=_superuser)
-    sensors: Callable[[], Taken] = host_sensors.read
+    sensors: Callable[[], Taken] = host_sensors.read_host_sensors
 
 
 def choose(wanted: str, machine: Machine, time_limit: float) -> Choice:
@@ -86,29 +86,35 @@ def _able(machine: Machine, samples: int) -> dict[str, Callable[[], Monitor]]:
     """Return how to make each monitor that can be read here, in the order of `auto`."""
     able: dict[str, Callable[[], Monitor]] = {}
     interval = round(PERIOD * 1000)
-    program = machine.find(macmon.NAME)
+    program = machine.find(macmon.MACMON)
     if program:
-        line = macmon.command(program, interval, samples)
-        able[macmon.NAME] = partial(Stream, macmon.NAME, line, macmon.END, macmon.read)
+        line = macmon.macmon_command(program, interval, samples)
+        able[macmon.MACMON] = partial(
+            Stream, macmon.MACMON, line, macmon.MACMON_END, macmon.read_macmon
+        )
     if machine.system == "Darwin":
-        able[ioreg.NAME] = partial(Poll, ioreg.NAME, _registry)
+        able[ioreg.IOREG] = partial(Poll, ioreg.IOREG, _registry)
     elif machine.sensors().readings:
-        able[host_sensors.NAME] = partial(Poll, host_sensors.NAME, machine.sensors)
-    program = machine.find(powermetrics.NAME)
+        able[host_sensors.HOST_SENSORS] = partial(Poll, host_sensors.HOST_SENSORS, machine.sensors)
+    program = machine.find(powermetrics.POWERMETRICS)
     if program and machine.root:
-        line = powermetrics.command(program, interval, samples)
-        able[powermetrics.NAME] = partial(
-            Stream, powermetrics.NAME, line, powermetrics.END, powermetrics.read
+        line = powermetrics.powermetrics_command(program, interval, samples)
+        able[powermetrics.POWERMETRICS] = partial(
+            Stream,
+            powermetrics.POWERMETRICS,
+            line,
+            powermetrics.POWERMETRICS_END,
+            powermetrics.read_powermetrics,
         )
     return able
 
 
 def _first(able: dict[str, Callable[[], Monitor]]) -> Monitor | None:
-    return next((make() for name, make in able.items() if name != powermetrics.NAME), None)
+    return next((make() for name, make in able.items() if name != powermetrics.POWERMETRICS), None)
 
 
 def _obstacle(wanted: str, machine: Machine) -> str:
-    if wanted == ioreg.NAME:
+    if wanted == ioreg.IOREG:
         return "ioreg tells of GPUs on macOS only"
     if machine.find(wanted) is None:
         return f"{wanted} is not on the PATH"
@@ -126,5 +132,5 @@ def _registry() -> Taken:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Taken((), (f"{ioreg.NAME}: {error}.",))
-    return ioreg.read(done.stdout)
+        return Taken((), (f"{ioreg.IOREG}: {error}.",))
+    return ioreg.read_ioreg(done.stdout)

@@ -22,8 +22,8 @@ from tracekit.machine.telemetry.reading import (
     together,
 )
 
-NAME = "powermetrics"
-END = b"</plist>"
+POWERMETRICS = "powermetrics"
+POWERMETRICS_END = b"</plist>"
 
 _SAMPLERS = "cpu_power,gpu_power,thermal"
 _SURELY_HERTZ = 100_000  # no GPU runs at 100 GHz
@@ -32,27 +32,27 @@ _CPU = ("processor/cpu_power", "processor/cpu_energy")
 _GPU = ("processor/gpu_power", "gpu/gpu_power", "processor/gpu_energy", "gpu/gpu_energy")
 
 
-def command(program: str, interval: int, samples: int) -> tuple[str, ...]:
+def powermetrics_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
     """Return the command line that prints so many samples, one every `interval` milliseconds."""
     count = ("-i", str(interval), "-n", str(samples))
     return (program, "--samplers", _SAMPLERS, "-f", "plist", *count)
 
 
-def read(document: bytes) -> Taken:
+def read_powermetrics(document: bytes) -> Taken:
     """Read one property list, whole, with NULs around it or not."""
     try:
         sample: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return Taken((), (f"{NAME}: a document is no property list: {error}.",))
+        return Taken((), (f"{POWERMETRICS}: a document is no property list: {error}.",))
     if not isinstance(sample, dict):
-        return Taken((), (f"{NAME}: a document holds no dictionary.",))
+        return Taken((), (f"{POWERMETRICS}: a document holds no dictionary.",))
     known: Mapping[str, Any] = sample
     return together(
         _clock(known),
         _active(known),
         _power(known, "gpu_power", _GPU),
         _power(known, "cpu_power", _CPU),
-        take(NAME, known, (_COMBINED,)),
+        take(POWERMETRICS, known, (_COMBINED,)),
         _thermal(known),
     )
 
@@ -60,14 +60,14 @@ def read(document: bytes) -> Taken:
 def _clock(sample: Mapping[str, Any]) -> Taken:
     value = at_path(sample, "gpu/freq_hz")
     if not is_number(value):
-        return Taken((), (absent(NAME, "gpu/freq_hz", sample),))
+        return Taken((), (absent(POWERMETRICS, "gpu/freq_hz", sample),))
     return Taken((Reading("gpu_clock", value * (1 if value >= _SURELY_HERTZ else 1e6), "Hz"),))
 
 
 def _active(sample: Mapping[str, Any]) -> Taken:
     idle = at_path(sample, "gpu/idle_ratio")
     if not is_number(idle):
-        return Taken((), (absent(NAME, "gpu/idle_ratio", sample),))
+        return Taken((), (absent(POWERMETRICS, "gpu/idle_ratio", sample),))
     return Taken((Reading("gpu_active", 1 - idle, "ratio"),))
 
 
@@ -81,11 +81,11 @@ def _power(sample: Mapping[str, Any], name: str, paths: tuple[str, ...]) -> Take
             return Taken((Reading(name, value / 1e3, "W"),))
         if is_number(elapsed) and elapsed > 0:
             return Taken((Reading(name, value / 1e3 / (elapsed / 1e9), "W"),))
-    return Taken((), (absent(NAME, paths[0], sample),))
+    return Taken((), (absent(POWERMETRICS, paths[0], sample),))
 
 
 def _thermal(sample: Mapping[str, Any]) -> Taken:
     word = sample.get("thermal_pressure")
     if word is None:
-        return Taken((), (absent(NAME, "thermal_pressure", sample),))
-    return thermal_pressure(NAME, word)
+        return Taken((), (absent(POWERMETRICS, "thermal_pressure", sample),))
+    return thermal_pressure(POWERMETRICS, word)

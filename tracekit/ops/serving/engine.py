@@ -10,7 +10,7 @@ import numpy as np
 
 from tracekit.ops.serving.clock import Clock
 from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Chunk, Plan, Scheduler, Sequence
+from tracekit.ops.serving.scheduler import Chunk, Plan, RunningSequence, Scheduler
 from tracekit.workload.told import IDLE, Gauge, Measured, Request, Span, Told
 
 LONGEST_IDLE = 50_000_000
@@ -22,11 +22,11 @@ class Attention(Protocol):
 
     def write_prompt(self, chunk: Chunk) -> None: ...  # noqa: D102
 
-    def write_tokens(self, decoding: Several[Sequence]) -> None: ...  # noqa: D102
+    def write_tokens(self, decoding: Several[RunningSequence]) -> None: ...  # noqa: D102
 
     def attend_prompt(self, chunk: Chunk) -> Any: ...  # noqa: D102
 
-    def attend_tokens(self, decoding: Several[Sequence]) -> Any: ...  # noqa: D102
+    def attend_tokens(self, decoding: Several[RunningSequence]) -> Any: ...  # noqa: D102
 
     def wait(self, handed_over: Any) -> None: ...  # noqa: D102
 
@@ -88,7 +88,7 @@ class Engine:
         self._levels: dict[str, float] = {}
         self._limits = dict(limits or {})
         self._lateness: list[int] = []
-        self._unseen: list[Sequence] = []
+        self._unseen: list[RunningSequence] = []
 
     def begin(self) -> None:
         """Let the schedule start now."""
@@ -188,11 +188,11 @@ class Engine:
             self._tick.gauges.append(worst)
         return bool(due)
 
-    def _due(self, now: int) -> list[Sequence]:
-        due: list[Sequence] = []
+    def _due(self, now: int) -> list[RunningSequence]:
+        due: list[RunningSequence] = []
         while self._coming and self._origin + self._coming[0].at <= now:
             job = self._coming.popleft()
-            due.append(Sequence(job, self._origin + job.at))
+            due.append(RunningSequence(job, self._origin + job.at))
         return due
 
     def _handed_over(self, plan: Plan, now: int) -> list[tuple[str, Any]]:
@@ -233,7 +233,7 @@ class Engine:
                 self._tick.gauges.append(Gauge(name, float(value), now, unit))
 
 
-def _told(one: Sequence, state: Any, reason: str = "") -> Request:
+def _told(one: RunningSequence, state: Any, reason: str = "") -> Request:
     return Request(
         number=one.job.number,
         scheduled=one.scheduled,

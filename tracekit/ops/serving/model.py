@@ -13,7 +13,7 @@ from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import Problem, check_heads
 from tracekit.ops.custom_kernel import LEAST_BUFFER
 from tracekit.ops.memory import require_memory
-from tracekit.ops.serving.scheduler import Chunk, Sequence
+from tracekit.ops.serving.scheduler import Chunk, RunningSequence
 from tracekit.workload.calls import backend
 
 ROWS = 1021
@@ -97,7 +97,7 @@ class Model:
             for layer, one in enumerate(pages):
                 pages[layer] = append_run(one, run, table, chunk.first)
 
-    def write_tokens(self, decoding: Several[Sequence]) -> None:
+    def write_tokens(self, decoding: Several[RunningSequence]) -> None:
         """Append the key and value of the newest token of each sequence to its pages."""
         tables, lens = self._tables(decoding), self._lens(decoding)
         positions = mx.maximum(lens[: self.shape.slots] - 1, 0)
@@ -131,7 +131,7 @@ class Model:
             out = sdpa(out, keys, values, scale=shape.scale, mask=mask)
         return self._handed_over(out)
 
-    def attend_tokens(self, decoding: Several[Sequence]) -> mx.array:
+    def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
         """Attend from the newest token of each sequence to its context, and hand that over.
 
         Returns:
@@ -162,23 +162,23 @@ class Model:
         """Return which rows of the drawn contents the first tokens of a request are."""
         return (content % ROWS + np.arange(tokens)) % ROWS
 
-    def _rows(self, sequence: Sequence, first: int, count: int) -> mx.array:
+    def _rows(self, sequence: RunningSequence, first: int, count: int) -> mx.array:
         start = sequence.job.content % ROWS + first
         return mx.arange(start, start + count) % ROWS
 
-    def _newest(self, decoding: Several[Sequence]) -> mx.array:
+    def _newest(self, decoding: Several[RunningSequence]) -> mx.array:
         rows = np.zeros(self.shape.slots, np.int32)
         for one in decoding:
             rows[one.slot] = (one.job.content + one.context - 1) % ROWS
         return mx.array(rows)
 
-    def _tables(self, decoding: Several[Sequence]) -> mx.array:
+    def _tables(self, decoding: Several[RunningSequence]) -> mx.array:
         tables = np.full((self.shape.slots, self.shape.max_blocks), self.shape.blocks, np.int32)
         for one in decoding:
             tables[one.slot, : len(one.blocks)] = one.blocks
         return mx.array(tables)
 
-    def _lens(self, decoding: Several[Sequence]) -> mx.array:
+    def _lens(self, decoding: Several[RunningSequence]) -> mx.array:
         lens = np.zeros(max(self.shape.slots, LEAST_BUFFER), np.int32)
         for one in decoding:
             lens[one.slot] = one.context

@@ -13,7 +13,7 @@ from tracekit.ops.attention.reference import reference
 from tracekit.ops.serving.clock import Clock
 from tracekit.ops.serving.model import Model
 from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Chunk, Sequence
+from tracekit.ops.serving.scheduler import Chunk, RunningSequence
 
 _DECODED = 3
 
@@ -35,7 +35,7 @@ class Cost:
         return (pieces * self.chunk + tokens / slots * self.decode) / (seconds * 1e9)
 
 
-def rehearse(model: Model) -> Iterator[tuple[Chunk, list[Sequence]]]:
+def rehearse(model: Model) -> Iterator[tuple[Chunk, list[RunningSequence]]]:
     """Yield work of every shape there is, again and again; it touches no block of a request.
 
     The decode step has as many sequences as there are slots, half as long as they may get.
@@ -43,8 +43,8 @@ def rehearse(model: Model) -> Iterator[tuple[Chunk, list[Sequence]]]:
     shape = model.shape
     half = max(1, shape.longest // 2)
     nowhere = [shape.blocks] * shape.max_blocks
-    prompt = Sequence(Job(0, 0, shape.longest, 1), 0, blocks=nowhere)
-    batch = [Sequence(Job(0, 0, half, 1), 0, slot, nowhere) for slot in range(shape.slots)]
+    prompt = RunningSequence(Job(0, 0, shape.longest, 1), 0, blocks=nowhere)
+    batch = [RunningSequence(Job(0, 0, half, 1), 0, slot, nowhere) for slot in range(shape.slots)]
     starts = range(0, shape.longest, shape.chunk)
     for first in itertools.cycle(starts):
         yield Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch
@@ -94,7 +94,7 @@ def verify(model: Model) -> float:
     return accepted(worst, model.shape.dtype, "Attention")
 
 
-def _samples(model: Model) -> Iterator[Sequence]:
+def _samples(model: Model) -> Iterator[RunningSequence]:
     """Yield sequences in shuffled blocks: one as long as may be, one of odd length, the least."""
     shape = model.shape
     most = min(shape.longest, shape.blocks * shape.block_size)
@@ -103,13 +103,13 @@ def _samples(model: Model) -> Iterator[Sequence]:
         output = min(1 + _DECODED, tokens - 1)
         job = Job(slot, 0, tokens - output, output, content=ROWS_APART * slot)
         needed = -(-tokens // shape.block_size)
-        yield Sequence(job, 0, slot % shape.slots, blocks[:needed])
+        yield RunningSequence(job, 0, slot % shape.slots, blocks[:needed])
 
 
 ROWS_APART = 331  # contents of the samples that differ
 
 
-def _prefilled(model: Model, one: Sequence) -> mx.array:
+def _prefilled(model: Model, one: RunningSequence) -> mx.array:
     """Prefill a prompt; return what its last token attended to."""
     prompt, size = one.job.prompt_tokens, model.shape.chunk
     out, count = model.queries, 0

@@ -10,7 +10,7 @@ from tracekit.ops.serving.schedule import Job
 
 
 @dataclass(eq=False)
-class Sequence:
+class RunningSequence:
     """A request on its way.
 
     Attributes:
@@ -51,7 +51,7 @@ class Sequence:
 class Chunk:
     """A piece of a prompt: `count` tokens from `first` on."""
 
-    sequence: Sequence
+    sequence: RunningSequence
     first: int
     count: int
 
@@ -66,7 +66,7 @@ class Plan:
     """What one tick does: a piece of at most one prompt, and a token for each that decodes."""
 
     chunk: Chunk | None = None
-    decoding: Several[Sequence] = ()
+    decoding: Several[RunningSequence] = ()
 
     @property
     def tokens(self) -> int:
@@ -94,8 +94,8 @@ class Scheduler:
                 raise UsageError(f"{name} must be at least 1; it is {value}.")
         self.slots = slots
         self.blocks = blocks
-        self.waiting: deque[Sequence] = deque()
-        self.active: list[Sequence] = []
+        self.waiting: deque[RunningSequence] = deque()
+        self.active: list[RunningSequence] = []
         self._free_slots = list(range(slots - 1, -1, -1))
         self._block_size = block_size
         self._chunk = prefill_chunk
@@ -119,13 +119,13 @@ class Scheduler:
             f"{self._block_size}; the pool has {self.blocks.count}"
         )
 
-    def arrive(self, sequence: Sequence) -> None:
+    def arrive(self, sequence: RunningSequence) -> None:
         """Put a request at the end of the queue; it must be one that is not refused."""
         self.waiting.append(sequence)
 
-    def admit(self, now: int) -> list[Sequence]:
+    def admit(self, now: int) -> list[RunningSequence]:
         """Give slots and blocks to as many as can have them, from the head of the queue on."""
-        admitted: list[Sequence] = []
+        admitted: list[RunningSequence] = []
         while self.waiting and self._free_slots:
             needed = self.needed(self.waiting[0].job)
             if needed > self.blocks.free_count:
@@ -147,7 +147,7 @@ class Scheduler:
         left = unprompted.job.prompt_tokens - unprompted.prefilled
         return Plan(Chunk(unprompted, unprompted.prefilled, min(left, self._chunk)), decoding)
 
-    def complete(self, plan: Plan, at: int) -> list[Sequence]:
+    def complete(self, plan: Plan, at: int) -> list[RunningSequence]:
         """Note that a plan is done; retire whoever has all tokens, and return them."""
         producing = list(plan.decoding)
         if plan.chunk is not None:

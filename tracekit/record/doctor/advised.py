@@ -15,7 +15,7 @@ def known_of(recorder: Recorder) -> Capabilities | None:
     """Return what a probe of this machine showed; None for the host recorder, or without one."""
     if recorder.name != "xctrace":
         return None
-    return cache.recall(identify(here(), recorder.version()), notes_folder())
+    return cache.recall_probe(identify(here(), recorder.version()), notes_folder())
 
 
 def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:

@@ -23,7 +23,7 @@ def keep(capabilities: Capabilities, where: Path) -> Path:
     return file
 
 
-def recall(identity: Identity, where: Path) -> Capabilities | None:
+def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
     """Return what was found on this very machine; None where it was never probed.
 
     What another build of the system or of Xcode showed does not count, nor what cannot be read.

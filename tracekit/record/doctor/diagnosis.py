@@ -9,7 +9,7 @@ from tracekit.base.capabilities import Capabilities, Identity
 from tracekit.base.errors import InconclusiveError, TracekitError
 from tracekit.record.doctor.fact import Fact, Verdict
 
-FORMAT = 1
+DIAGNOSIS_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Diagnosis:
     def document(self) -> dict[str, Any]:
         """Return what `tracekit doctor --json` prints; see docs/reference/doctor.md."""
         return {
-            "format": FORMAT,
+            "format": DIAGNOSIS_FORMAT,
             "identity": msgspec.to_builtins(self.identity),
             "facts": msgspec.to_builtins(self.facts),
             "capabilities": msgspec.to_builtins(self.capabilities),

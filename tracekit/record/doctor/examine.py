@@ -54,7 +54,7 @@ def examine(
     identity = identify(surroundings, tools.version)
     progress("this machine")
     probed = fresh or Probed()
-    capabilities = probed.capabilities or cache.recall(identity, where)
+    capabilities = probed.capabilities or cache.recall_probe(identity, where)
     facts = [*_facts(surroundings, tools, capabilities), *probed.facts]
     memory = recall(identity.xcode_build, where)
     facts += direct_facts(memory, has_xctrace=tools.tool is not None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tracekit.workload.told import Measured
 
-NAME = "llama-bench"
+LLAMA_BENCH = "llama-bench"
 
 _NEEDED = ("n_prompt", "n_gen", "avg_ts")
 # What differs from test to test without saying what was tested.
@@ -21,7 +21,7 @@ _OPENING = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
 _SHAPE = {"n_prompt", "n_gen", "n_depth"}
 
 
-def read(text: str) -> dict[str, Measured]:
+def read_llama_bench(text: str) -> dict[str, Measured]:
     """Return tokens per second of each test: mean, standard deviation, median of the samples."""
     tests = [one for one in _objects(text) if _is_test(one)]
     results: dict[str, Measured] = {}

@@ -10,7 +10,7 @@ from statistics import median
 
 from tracekit.workload.told import Measured
 
-NAME = "mlx_lm"
+MLX_LM = "mlx_lm"
 
 _RATE = re.compile(
     r"^(Prompt|Generation): (?:(\d+) tokens, )?(\d+(?:\.\d+)?) tokens-per-sec\s*$", re.MULTILINE
@@ -22,7 +22,7 @@ _PAIR = re.compile(r"(\w+)=(\d+(?:\.\d+)?)")
 _GB = 1e9
 
 
-def read(text: str) -> dict[str, Measured]:
+def read_mlx_lm(text: str) -> dict[str, Measured]:
     """Return rates, tokens and peak memory; medians, if the program generated several times."""
     return _benchmarked(text) or _generated(text)
 

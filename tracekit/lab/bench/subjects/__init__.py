@@ -7,10 +7,10 @@ from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects import cache, decode, norm, prefill
 
 SUBJECTS: tuple[Subject, ...] = (
-    *decode.SUBJECTS,
-    *prefill.SUBJECTS,
-    *cache.SUBJECTS,
-    *norm.SUBJECTS,
+    *decode.DECODE,
+    *prefill.PREFILL,
+    *cache.CACHE,
+    *norm.NORM,
 )
 SUITES = ("attention", "cache", "norm")
 

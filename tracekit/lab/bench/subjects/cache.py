@@ -124,7 +124,7 @@ def _prepared(
     )
 
 
-SUBJECTS = (
+CACHE = (
     Subject(
         "append", "cache", "append", "a row for each sequence, into its page", _append, paged=True
     ),

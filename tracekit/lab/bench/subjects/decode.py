@@ -180,7 +180,7 @@ def _error(problem: Problem, out: mx.array, inputs: Inputs) -> float:
     return largest_error(problem, out, scale=inputs.shape.scale, sequences=ends)
 
 
-SUBJECTS = (
+DECODE = (
     Subject(
         "paged",
         "attention",

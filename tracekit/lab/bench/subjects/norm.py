@@ -76,7 +76,7 @@ def _prepared(
     )
 
 
-SUBJECTS = (
+NORM = (
     Subject("norm-fused", "norm", "norm", "RMSNorm and Linear in one kernel", fused),
     Subject(
         "norm-compiled",

@@ -21,7 +21,7 @@ _COPIES = 4  # of the scores: scaled, masked, their exponentials, and in the ele
 _CHECKED = 64  # queries at either end that are compared with float64
 
 Arrays = tuple[mx.array, mx.array, mx.array]
-Call = Callable[[mx.array, mx.array, mx.array], mx.array]
+PrefillCall = Callable[[mx.array, mx.array, mx.array], mx.array]
 
 
 def _flash(inputs: Inputs) -> Prepared:
@@ -65,7 +65,7 @@ def _drawn(inputs: Inputs, number: int) -> Arrays:
     return drawn[0], drawn[1], drawn[2]
 
 
-def _prepared(inputs: Inputs, call: Call, *, scores: bool = False) -> Prepared:
+def _prepared(inputs: Inputs, call: PrefillCall, *, scores: bool = False) -> Prepared:
     shape = inputs.shape
     row = shape.queries * shape.head_dim * shape.itemsize
     read, written = row * (shape.q_heads + 2 * shape.kv_heads), row * shape.q_heads
@@ -106,7 +106,7 @@ def _error(out: mx.array, arrays: Arrays, scale: float) -> float:
     return relative_error(as_float64(out)[0][heads][:, ends], expected)
 
 
-SUBJECTS = (
+PREFILL = (
     Subject("flash", "attention", "prefill", "a prompt by MLX's fused attention", _flash),
     Subject(
         "flash-naive", "attention", "prefill", "a prompt, every score kept", _naive, naive=True

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base.dtypes import DTYPES, Dtype
+from tracekit.base.dtypes import DTYPES, DtypeName
 from tracekit.lab.verification.check import Check, check
 from tracekit.lab.verification.decode import decode_check
 
@@ -12,7 +12,7 @@ from tracekit.lab.verification.decode import decode_check
 @check(each={"dtype": DTYPES})
 def paged_decode_per_head(
     *,
-    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    dtype: Annotated[DtypeName, typer.Option(help="Type of the elements.")] = "float16",
     head_dim: Annotated[
         Literal["64", "80", "96", "128", "256"], typer.Option(help="Elements of a head.")
     ] = "64",

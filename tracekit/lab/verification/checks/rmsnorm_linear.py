@@ -6,7 +6,7 @@ import mlx.core as mx
 import typer
 
 from tracekit.base.agreement import BOUNDS, as_float64
-from tracekit.base.dtypes import DTYPES, Dtype
+from tracekit.base.dtypes import DTYPES, DtypeName
 from tracekit.lab.verification.check import Check, check
 from tracekit.ops.norm.metal import fused_kernel, tile_of
 from tracekit.ops.norm.problem import draw_problem
@@ -16,7 +16,7 @@ from tracekit.ops.norm.reference import reference
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
 def rmsnorm_linear(
     *,
-    dtype: Annotated[Dtype, typer.Option(help="Type of the elements.")] = "float16",
+    dtype: Annotated[DtypeName, typer.Option(help="Type of the elements.")] = "float16",
     rows: Annotated[int, typer.Option(min=1, max=4096, help="Rows of x.")] = 5,
     dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a row.")] = 128,
     out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a result.")] = 50,
