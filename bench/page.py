@@ -24,8 +24,8 @@ from paging.browsing import browse
 from paging.made_run import provenance, tables
 from tracekit.analysis.analyze import analyze
 from tracekit.analysis.result import Result
+from tracekit.base.files import shipped
 from tracekit.base.recording import Provenance, Recording
-from tracekit.base.shipped import shipped
 from tracekit.pipeline import tables_of
 from tracekit.report.render import SCRIPTS, render
 

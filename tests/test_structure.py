@@ -14,7 +14,7 @@ from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.rule import HEADS
 from tracekit.analysis.rules import RULES
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.report.panels import PANELS
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS

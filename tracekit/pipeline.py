@@ -14,9 +14,17 @@ from tracekit.analysis.result import Result, load
 from tracekit.analysis.rule import Settings
 from tracekit.base import redaction
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Provenance, Recording, Stage, now, save, write_whole
-from tracekit.base.shipped import shipped
-from tracekit.base.stage import resume, stage
+from tracekit.base.files import shipped
+from tracekit.base.recording import (
+    Provenance,
+    Recording,
+    Stage,
+    now,
+    resume,
+    save,
+    stage,
+    write_whole,
+)
 from tracekit.machine import machine
 from tracekit.record.choice import (
     choose,

@@ -139,7 +139,7 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.base.agreement import accepted
+    from tracekit.base.tolerances import accepted
     from tracekit.ops.attention.dense_problem import largest_dense_error
 
     before = mx.get_active_memory()

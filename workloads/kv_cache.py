@@ -151,7 +151,7 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
 
 def _error(decoding: "Decoding") -> float:
     """Compare the last result with the reference; refuse a wrong one."""
-    from tracekit.base.agreement import accepted
+    from tracekit.base.tolerances import accepted
 
     what = f"Attention after {decoding.cache.length} tokens"
     return accepted(decoding.error(), decoding.sizes.dtype, what)

@@ -154,7 +154,7 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
 
 def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
-    from tracekit.base.agreement import accepted
+    from tracekit.base.tolerances import accepted
     from tracekit.ops.attention.reference import largest_error
 
     scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}

@@ -184,7 +184,7 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.base.agreement import accepted, as_float64, relative_error
+    from tracekit.base.tolerances import accepted, as_float64, relative_error
     from tracekit.ops.attention.dense_problem import largest_dense_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype

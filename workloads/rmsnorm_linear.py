@@ -85,7 +85,7 @@ def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
 
 def _error(problem: "Problem", out: "mx.array", name: str) -> float:
     """Compare a variant with float64; refuse a wrong result."""
-    from tracekit.base.agreement import accepted
+    from tracekit.base.tolerances import accepted
     from tracekit.ops.norm.reference import error_of
 
     return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

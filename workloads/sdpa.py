@@ -119,7 +119,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.base.agreement import accepted
+    from tracekit.base.tolerances import accepted
     from tracekit.ops.attention.dense_problem import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})

@@ -6,8 +6,8 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.agreement import BOUNDS, accepted, as_float64, relative_error
 from tracekit.base.errors import ToolError
+from tracekit.base.tolerances import BOUNDS, accepted, as_float64, relative_error
 
 
 def test_the_error_is_of_the_sequence_where_it_is_largest() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.base.amounts import age, size_of
 from tracekit.base.errors import UsageError
+from tracekit.base.units import age, size_of
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.dtypes import DTYPES, ITEMSIZES
+from tracekit.base.tolerances import BOUNDS
 from tracekit.ops.attention.problem import DTYPES as OF_ATTENTION
 from tracekit.ops.custom_kernel import METAL_TYPES
 

@@ -8,44 +8,44 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base import holder
+from tracekit.base import locks
 from tracekit.base.errors import RecordingError
-from tracekit.base.holder import HeldError, Holder
+from tracekit.base.locks import HeldError, Holder
 
 WHY = "It keeps two apart."
 
 
 def test_a_lock_is_taken_noted_and_given_back(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "one.lock"
-    with holder.opened(path, WHY) as handle:
-        assert holder.taken(handle, path)
-        assert holder.noted(handle) is None
-        mine = holder.ours("2026-11-22T02:30:00+00:00", "a night")
-        holder.note(handle, mine)
-        assert holder.noted(handle) == mine
-        holder.note(handle, None)
+    with locks.opened(path, WHY) as handle:
+        assert locks.taken(handle, path)
+        assert locks.noted(handle) is None
+        mine = locks.ours("2026-11-22T02:30:00+00:00", "a night")
+        locks.note(handle, mine)
+        assert locks.noted(handle) == mine
+        locks.note(handle, None)
         assert path.read_bytes() == b""
 
 
 def test_a_shorter_note_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
-    with holder.opened(tmp_path / "one.lock", WHY) as handle:
-        holder.note(handle, Holder(1, 1, "", "x" * 500))
-        holder.note(handle, Holder(1, 1, "", "y"))
-        assert holder.noted(handle) == Holder(1, 1, "", "y")
+    with locks.opened(tmp_path / "one.lock", WHY) as handle:
+        locks.note(handle, Holder(1, 1, "", "x" * 500))
+        locks.note(handle, Holder(1, 1, "", "y"))
+        assert locks.noted(handle) == Holder(1, 1, "", "y")
 
 
 def test_who_has_it_is_told(tmp_path: Path) -> None:
     """Two descriptors of one process are as two processes are."""
     path = tmp_path / "one.lock"
-    with holder.opened(path, WHY) as mine, holder.opened(path, WHY) as theirs:
-        assert holder.taken(theirs, path)
-        holder.note(theirs, Holder(4711, 1, "", "theirs"))
+    with locks.opened(path, WHY) as mine, locks.opened(path, WHY) as theirs:
+        assert locks.taken(theirs, path)
+        locks.note(theirs, Holder(4711, 1, "", "theirs"))
         with pytest.raises(HeldError) as caught:
-            holder.taken(mine, path)
+            locks.taken(mine, path)
         assert caught.value.holder == Holder(4711, 1, "", "theirs")
-        assert holder.held(path)
-    assert not holder.held(path)
-    assert not holder.held(tmp_path / "absent.lock")
+        assert locks.held(path)
+    assert not locks.held(path)
+    assert not locks.held(tmp_path / "absent.lock")
 
 
 def test_a_file_system_without_locks_is_told_and_no_obstacle(
@@ -56,17 +56,17 @@ def test_a_file_system_without_locks_is_told_and_no_obstacle(
 
     monkeypatch.setattr(fcntl, "flock", refusing)
     path = tmp_path / "one.lock"
-    with caplog.at_level(logging.WARNING), holder.opened(path, WHY) as handle:
-        assert not holder.taken(handle, path)
+    with caplog.at_level(logging.WARNING), locks.opened(path, WHY) as handle:
+        assert not locks.taken(handle, path)
     assert "nothing keeps two apart" in caplog.text
-    assert not holder.held(path)
+    assert not locks.held(path)
 
 
 def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(RecordingError, match="cannot be opened") as caught,
-        holder.opened(tmp_path / "file" / "one.lock", WHY),
+        locks.opened(tmp_path / "file" / "one.lock", WHY),
     ):
         pytest.fail("it was opened")
     assert caught.value.hint == WHY
@@ -76,5 +76,5 @@ def test_a_place_where_no_file_can_be_is_told(tmp_path: Path) -> None:
 def test_a_note_that_is_none_names_nobody(text: str, tmp_path: Path) -> None:
     path = tmp_path / "one.lock"
     path.write_text(text)
-    with holder.opened(path, WHY) as handle:
-        assert holder.noted(handle) is None
+    with locks.opened(path, WHY) as handle:
+        assert locks.noted(handle) is None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tracekit.base.identity import found, no_older, runs, start_of, start_ticks
+from tracekit.base.processes import found, no_older, runs, start_of, start_ticks
 
 # Two lines of /proc/PID/stat. Where the machine booted at 12:00:00.95, which its kernel calls
 # 12:00:00, a worker that is started 0.3 s before its guardian is up seems to be 1.25 s older.
@@ -41,9 +41,7 @@ def test_a_process_is_known_by_its_number_and_start(sleeper: subprocess.Popen[by
 
 
 def test_another_process_reads_the_same_start() -> None:
-    code = (
-        "import sys; from tracekit.base.identity import start_of; print(start_of(int(sys.argv[1])))"
-    )
+    code = "import sys; from tracekit.base.processes import start_of; print(start_of(int(sys.argv[1])))"
     asked = (sys.executable, "-c", code, str(os.getpid()))
     said = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert int(said.stdout) == start_of(os.getpid())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import declares_document_type, legible, open_input, read_input
+from tracekit.base.files import declares_document_type, legible, open_input, read_input
 
 
 def refusal(path: Path) -> InputError:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tracekit.base.errors import UsageError
-from tracekit.base.nearest import nearest, require
+from tracekit.base.errors import UsageError, nearest, require
 
 
 def test_the_nearest_name_is_offered() -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 
 
 def test_the_folder_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:

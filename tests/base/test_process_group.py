@@ -4,7 +4,7 @@ import time
 
 import psutil
 
-from tracekit.base.process_group import sweep
+from tracekit.base.processes import sweep
 
 
 def test_what_a_process_left_behind_is_killed() -> None:

@@ -13,7 +13,7 @@ import pytest
 from devices import device
 from nobody import folder_of_nobody
 from tracekit.base.errors import RecordingError
-from tracekit.base.replacing import replacing, require_writable
+from tracekit.base.files import replacing, require_writable
 
 KILLED = """
 import sys, time

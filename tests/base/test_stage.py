@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InterruptedRunError, ToolError
-from tracekit.base.recording import Provenance, Recording
-from tracekit.base.stage import stage
+from tracekit.base.recording import Provenance, Recording, stage
 
 
 @pytest.fixture

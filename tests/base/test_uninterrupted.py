@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tracekit.base.uninterrupted import uninterrupted
+from tracekit.base.processes import uninterrupted
 
 
 def test_a_signal_comes_when_the_process_is_known() -> None:

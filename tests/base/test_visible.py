@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.base.visible import on_one_line, visible
+from tracekit.base.streams import on_one_line, visible
 
 
 @pytest.mark.parametrize(

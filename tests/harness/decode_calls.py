@@ -9,8 +9,8 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import agreement
-from tracekit.base.agreement import as_float64
+from tracekit.base import tolerances
+from tracekit.base.tolerances import as_float64
 from tracekit.lab.msl.compile import compile_kernels
 from tracekit.lab.msl.generated import Generated, generated
 from tracekit.lab.msl.kernel import Kernel
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 KV_HEADS = 2
 UNMAPPED = 1_000_000
-BOUNDS = {getattr(mx, name): bound for name, bound in agreement.BOUNDS.items()}
+BOUNDS = {getattr(mx, name): bound for name, bound in tolerances.BOUNDS.items()}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tracekit.analysis.intervals import busy, clip
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.packing import pack

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.report import charts
 
 CSS = (shipped("templates") / "report" / "page.css").read_text()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.tables.layout import Layout
 from tracekit.tables.stream import streaming
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node

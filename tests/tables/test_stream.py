@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.tables.flat import read_flat
 from tracekit.tables.stream import streaming
 from tracekit.tables.values import FORMS, Form

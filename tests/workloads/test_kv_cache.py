@@ -8,8 +8,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import ToolError, UsageError
+from tracekit.base.tolerances import BOUNDS
 from tracekit.tables.tables import Tables
 from tracekit.workload.told import REFERENCE
 from tracekit.workload.workload import Step, find

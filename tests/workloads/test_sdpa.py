@@ -5,8 +5,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import BOUNDS
 from tracekit.workload.step import measured
 from tracekit.workload.workload import Step, find
 

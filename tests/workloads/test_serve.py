@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from command_line import run
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import BOUNDS
 from tracekit.workload.told import Measured
 from tracekit.workload.workload import find
 

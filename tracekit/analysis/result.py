@@ -13,7 +13,7 @@ import msgspec
 
 from tracekit.analysis.finding import Finding
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.input_file import read_input
+from tracekit.base.files import read_input
 from tracekit.base.recording import Provenance
 
 FORMAT = 1

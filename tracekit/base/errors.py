@@ -1,6 +1,6 @@
-"""Every error a user can meet.
+"""Every error a user can meet, and what somebody may have meant by a name that is not there.
 
-    TracekitError                 3   something failed; the base of all
+TracekitError                 3   something failed; the base of all
     ├── UsageError                2   the command line, a parameter or a configuration is wrong
     ├── ToolError                 3   a program that tracekit drives failed (xctrace, a worker)
     │   └── KernelError           3   a Metal kernel does not compile, or broke a rule while it ran
@@ -12,6 +12,8 @@
 A message states a fact, a hint says what to do, the exit code tells scripts what happened.
 """
 
+import difflib
+from collections.abc import Collection
 from typing import ClassVar
 
 
@@ -58,3 +60,18 @@ class InterruptedRunError(TracekitError):
     """A person or the system asked to stop; the run's folder says how far it came."""
 
     exit_code = 130
+
+
+def nearest(name: str, names: Collection[str], *, otherwise: str = "") -> str:
+    """Return a hint: the nearest name, else `otherwise`, by default all names there are."""
+    near = difflib.get_close_matches(name, names, n=1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return otherwise or f"There are: {', '.join(names) or 'none'}."
+
+
+def require(name: str, names: Collection[str], kind: str, *, otherwise: str = "") -> None:
+    """Raise UsageError, with what may have been meant, unless there is something of that name."""
+    if name not in names:
+        hint = nearest(name, names, otherwise=otherwise)
+        raise UsageError(f"There is no {kind} {name!r}.", hint=hint)

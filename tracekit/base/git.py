@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tracekit.base.errors import ToolError
-from tracekit.base.process_group import sweep
+from tracekit.base.processes import sweep
 
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"

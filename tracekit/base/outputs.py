@@ -14,9 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tracekit.base.errors import UsageError
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder, replacing, require_writable
 from tracekit.base.recording import Recording
-from tracekit.base.replacing import replacing, require_writable
 
 _MARK = re.compile(
     rb'<meta name="generator" content="tracekit">|\xc2\xb7 tracekit</title>'

@@ -1,7 +1,9 @@
-"""One run's folder: the names of the files in it, and where they come from."""
+"""One run's folder: its files, where they come from, how far each stage came."""
 
+import contextlib
 import shlex
-from dataclasses import dataclass, field
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,8 @@ from typing import Any
 import msgspec
 
 from tracekit.base.capabilities import Capabilities
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.input_file import read_input
-from tracekit.base.replacing import replacing
+from tracekit.base.errors import InputError, InterruptedRunError, RecordingError, TracekitError
+from tracekit.base.files import read_input, replacing
 
 FORMAT = 1
 
@@ -245,3 +246,44 @@ def write_whole(path: Path, content: bytes) -> None:
     """Put `content` at `path` in one step, so that no reader ever sees a part of it."""
     with replacing(path) as file:
         file.write(content)
+
+
+NEXT = {"record": "export", "export": "analyze", "analyze": "report", "import": "analyze"}
+
+
+@contextlib.contextmanager
+def stage(recording: Recording, name: str) -> Generator[None]:
+    """Mark the stage as running, and then as done, interrupted or failed.
+
+    KeyboardInterrupt becomes InterruptedRunError, which says how to go on.
+    """
+    mark(recording, name, "running")
+    try:
+        yield
+    except (KeyboardInterrupt, InterruptedRunError) as stop:
+        with contextlib.suppress(TracekitError):
+            mark(recording, name, "interrupted", str(stop))
+        raise InterruptedRunError(
+            f"Interrupted while the stage `{name}` ran; {recording.folder} keeps what there is.",
+            hint=resume(recording, name),
+        ) from stop
+    except BaseException as error:
+        with contextlib.suppress(TracekitError):
+            mark(recording, name, "failed", str(error))
+        raise
+    mark(recording, name, "done")
+
+
+def mark(recording: Recording, name: str, state: str, message: str = "") -> None:
+    """Write the state of one stage into `recording.json`."""
+    provenance = recording.provenance()
+    stages = {**provenance.stages, name: Stage(state, now(), message)}
+    recording.save_provenance(replace(provenance, stages=stages))
+
+
+def resume(recording: Recording, name: str) -> str:
+    """Say how to go on: after a recording with its export, else with the same stage again."""
+    if name == "record" and not (recording.bundle.exists() or recording.host_bundle.exists()):
+        return "Nothing was saved; record again."
+    follow = NEXT[name] if name in {"record", "import"} else name
+    return f"Go on with `tracekit {follow} {quoted(recording.folder)}`."

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base.capabilities import Capabilities
+from tracekit.base.files import shipped
 from tracekit.base.recording import Process, Provenance
-from tracekit.base.shipped import shipped
 
 _PATTERNS = (
     (re.compile(r"/(?:Users|home)/[^/\s\"':;,<>]+"), "~"),

@@ -1,4 +1,8 @@
-"""Standard output and standard error, guarded.
+"""Standard output and error, guarded; text from outside, shown so that it has no other effect.
+
+An escape sequence can retitle a terminal, write to its clipboard or hide text; a bidirectional mark
+shows text in another order than it has. Standard output, standard error, logs, Markdown and pages
+all use this one function.
 
 Nothing that is printed drives a terminal, a closed pipe is no failure, and a full disk is reported.
 """
@@ -6,13 +10,33 @@ Nothing that is printed drives a terminal, a closed pipe is no failure, and a fu
 import codecs
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.visible import visible
+
+# Controls but for tab and line feed, line separators, marks of direction and of no width, and
+# lone surrogates.
+_UNSEEN = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return the text with every invisible character as JSON writes it, such as `\u001b`.
+
+    A JSON document stays valid by this, and keeps its values.
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def on_one_line(text: str) -> str:
+    r"""Return the text as `visible` does, with tabs and line feeds as `\t` and `\n`."""
+    return visible(text).replace("\t", "\\t").replace("\n", "\\n")
+
 
 CLOSED = 141
 """The exit code where nobody reads standard output any more: that of SIGPIPE in a shell."""

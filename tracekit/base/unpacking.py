@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 
 SUFFIX = ".zip"
 _MARKS = frozenset({"corespace", "open.creq", "form.template"})

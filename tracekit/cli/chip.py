@@ -59,7 +59,7 @@ def chip(
     the options left out are 16 sequences of 1024 tokens, 16 query and 8 K/V heads of 128 float16.
     `tracekit bench --tune` measures which launch is best.
     """
-    from tracekit.base.nearest import nearest
+    from tracekit.base.errors import nearest
     from tracekit.cli import console
     from tracekit.machine.chips import known_chips
     from tracekit.machine.triad import measure_bandwidth

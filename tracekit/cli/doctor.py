@@ -22,7 +22,7 @@ def doctor(
     that recording needs could not be found out.
     """
     from tracekit.base.errors import InterruptedRunError
-    from tracekit.base.notes import notes_folder
+    from tracekit.base.files import notes_folder
     from tracekit.cli import console
     from tracekit.record.doctor.examine import examine, probe_machine
     from tracekit.record.doctor.surroundings import here

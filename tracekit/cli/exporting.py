@@ -55,8 +55,8 @@ def require_sense(chosen: Chosen, export: Path | None) -> None:
 
 def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
     """Write what is chosen into a file, whole or not at all; or on stdout."""
+    from tracekit.base.files import replacing
     from tracekit.base.redaction import redaction
-    from tracekit.base.replacing import replacing
     from tracekit.cli import console
 
     content = _content(store, of, file, chosen, redaction())
@@ -77,8 +77,7 @@ def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
     Raises:
         UsageError: Something that is named is not in the history.
     """
-    from tracekit.base.errors import UsageError
-    from tracekit.base.nearest import require
+    from tracekit.base.errors import UsageError, require
 
     found = store.series(**of)
     if found:

@@ -106,8 +106,8 @@ def _require_none(**options: object) -> None:
 
 
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
-    from tracekit.base.amounts import age
     from tracekit.base.errors import InconclusiveError
+    from tracekit.base.units import age
     from tracekit.nightly.gate.ageing import aged
     from tracekit.nightly.gate.found import LATEST, find_night
     from tracekit.nightly.gate.placing import placed

@@ -81,7 +81,7 @@ def parity(
 
 
 def _show(done: "Parity", *, kernels: bool) -> None:
-    from tracekit.base.agreement import NORM
+    from tracekit.base.tolerances import NORM
     from tracekit.cli import console
     from tracekit.lab.parity.document import COLUMNS, repeat, rows
 

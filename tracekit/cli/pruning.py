@@ -55,8 +55,8 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
-    from tracekit.base.amounts import age, size_of
     from tracekit.base.errors import InterruptedRunError, RecordingError
+    from tracekit.base.units import age, size_of
     from tracekit.cli import console
     from tracekit.nightly.pruning.decide import Limits
     from tracekit.nightly.pruning.prune import prune

@@ -106,7 +106,7 @@ def rules(
 ) -> None:
     """List the rules, or explain one."""
     from tracekit.analysis.rules import RULES
-    from tracekit.base.nearest import require
+    from tracekit.base.errors import require
     from tracekit.cli import console
 
     if name is None:

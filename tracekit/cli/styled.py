@@ -5,7 +5,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from tracekit.base.visible import visible
+from tracekit.base.streams import visible
 
 OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)

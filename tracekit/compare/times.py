@@ -3,8 +3,8 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from tracekit.base.amounts import age
 from tracekit.base.errors import UsageError
+from tracekit.base.units import age
 
 
 def time_of(text: str, now: datetime | None = None) -> datetime:

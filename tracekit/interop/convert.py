@@ -9,9 +9,9 @@ from typing import BinaryIO
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import load
 from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.files import replacing
 from tracekit.base.outputs import writing
 from tracekit.base.recording import Recording
-from tracekit.base.replacing import replacing
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.event_tracks import Redact
 from tracekit.interop.perfetto import write_perfetto

@@ -12,8 +12,7 @@ import msgspec
 from sqlalchemy.engine import make_url
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import InputError, TracekitError, UsageError, nearest
 from tracekit.base.units import percent, quantity, span
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import Entry, Night

@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 
 from tracekit.base.errors import ToolError
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 
 LEAST_BUFFER = 8
 """Elements of the shortest array that MLX binds as `device` memory.

@@ -13,8 +13,8 @@ from markupsafe import Markup, escape
 from tracekit.analysis.given import Given
 from tracekit.analysis.result import Result
 from tracekit.base import units
+from tracekit.base.files import shipped
 from tracekit.base.recording import Provenance
-from tracekit.base.shipped import shipped
 from tracekit.report import naming, text
 from tracekit.report.charts.chart import Chart, svg
 from tracekit.report.panel import Panel, Tables

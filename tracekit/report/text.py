@@ -2,7 +2,7 @@
 
 import re
 
-from tracekit.base.visible import visible
+from tracekit.base.streams import visible
 
 LONGEST = 160
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 from tracekit.base.recording import save
 from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.flat import Flat, read_flat

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces

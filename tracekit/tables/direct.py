@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import read_input
+from tracekit.base.files import read_input
 from tracekit.base.recording import save
 from tracekit.tables.bundle.about.attributes import worded_attributes
 from tracekit.tables.bundle.bundle import Bundle, BundleRun

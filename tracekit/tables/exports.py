@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import declares_document_type, hostile
+from tracekit.base.files import declares_document_type, hostile
 from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.called import called

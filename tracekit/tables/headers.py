@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from tracekit.base.input_file import open_input, unreadable
+from tracekit.base.files import open_input, unreadable
 from tracekit.tables.xml.details import detail_name
 
 _BLOCK = 1 << 22

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import read_input
+from tracekit.base.files import read_input
 from tracekit.base.recording import save
 from tracekit.tables.headers import Header
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import open_input, unreadable
+from tracekit.base.files import open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import places_of
 from tracekit.tables.place import xpath_of

@@ -83,7 +83,7 @@ class WorkloadReport:
     thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
     one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
     that could not be understood, such as one cut in half by a crash. `start` tells the process from
-    a later one of its `pid`, as `tracekit.base.identity` has it; 0 where the worker did not say.
+    a later one of its `pid`, as `tracekit.base.processes` has it; 0 where the worker did not say.
     """
 
     format: int = FORMAT

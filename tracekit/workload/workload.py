@@ -22,9 +22,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.base.nearest import nearest
-from tracekit.base.shipped import shipped
+from tracekit.base.errors import InputError, UsageError, nearest
+from tracekit.base.files import shipped
 from tracekit.workload.step import Step
 
 __all__ = ["Step", "Workload", "all_workloads", "find", "folders", "load", "workload"]

@@ -16,9 +16,9 @@ import pytest
 from many_recordings import GPU, exports, run
 from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
-from tracekit.base.holder import opened, taken
-from tracekit.base.input_file import legible
-from tracekit.base.process_group import sweep
+from tracekit.base.files import legible
+from tracekit.base.locks import opened, taken
+from tracekit.base.processes import sweep
 from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.fleet.batch.results import Results
 

@@ -6,8 +6,8 @@ import mlx.core as mx
 import pytest
 
 from fake_metal import FakeMetal, microseconds
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.bench.gpu import GpuClock
 from tracekit.lab.bench.inputs import Cache, Inputs
 from tracekit.lab.bench.shape import Shape

@@ -10,7 +10,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.lab.msl.statistics import Order
 from tracekit.lab.verification.check import Check, Declared, shipped_check
 from tracekit.lab.verification.comparison import all_written, orders_agree, within_bound

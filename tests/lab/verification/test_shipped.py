@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.lab.msl.generated import generated
 from tracekit.lab.msl.lint import find_clang, lint
 from tracekit.lab.verification.check import load, shipped_check, shipped_names

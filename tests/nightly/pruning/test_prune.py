@@ -15,8 +15,7 @@ import pytest
 
 from old_runs import NOW, MakeNight, MakeRun
 from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.base.recording import Recording
-from tracekit.base.stage import mark
+from tracekit.base.recording import Recording, mark
 from tracekit.nightly.pruning.decide import Limits
 from tracekit.nightly.pruning.found import trash
 from tracekit.nightly.pruning.protection import Protection

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.base import holder
+from tracekit.base import locks
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.only_one import LOCK, only_one, runs_in
@@ -127,7 +127,7 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_holder_whose_number_was_given_away_does_not_live() -> None:
-    mine = holder.ours("2026-11-22T02:30:00+00:00", "a night")
+    mine = locks.ours("2026-11-22T02:30:00+00:00", "a night")
     assert mine.lives
     assert not replace(mine, start=mine.start - 1).lives
     assert replace(mine, since="some day").begun == "some day"

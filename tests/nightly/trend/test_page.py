@@ -10,8 +10,8 @@ import pytest
 from lxml import html
 
 import made_nights
+from tracekit.base.files import shipped
 from tracekit.base.redaction import Redaction
-from tracekit.base.shipped import shipped
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Described, Found, Night, Outcome
 from tracekit.nightly.history.series import Series

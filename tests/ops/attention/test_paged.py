@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.base.agreement import as_float64
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import as_float64
 from tracekit.ops.attention.paged import paged_attention
 from tracekit.ops.attention.pool import draw_lengths, draw_problem
 from tracekit.ops.attention.problem import Problem

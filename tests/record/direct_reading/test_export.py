@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.export import Asked, Xml, export
 from tracekit.record.direct_reading.remembered import recall

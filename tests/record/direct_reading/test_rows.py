@@ -6,7 +6,7 @@ import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
 from tracekit.record.direct_reading.rows import named_directly, rows_of_target

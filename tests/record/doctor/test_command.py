@@ -10,7 +10,7 @@ import pytest
 
 from command_line import run, small
 from tracekit.base.capabilities import Capabilities, Combination, Identity
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.doctor import cache
 

@@ -19,7 +19,7 @@ def test_what_runs_here_works() -> None:
 def test_an_installation_without_its_folders_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.base.shipped._PACKAGE", tmp_path / "tracekit")
+    monkeypatch.setattr("tracekit.base.files._PACKAGE", tmp_path / "tracekit")
     fact = next(own_facts())
     assert fact.verdict is Verdict.FAILED
     assert "lacks kernels, workloads, templates" in fact.words

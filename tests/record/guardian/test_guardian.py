@@ -14,8 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracekit.base.recording import Provenance, Recording
-from tracekit.base.stage import mark
+from tracekit.base.recording import Provenance, Recording, mark
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.holder import Holder
+from tracekit.base.locks import Holder
 from tracekit.record.xctrace.lock import locked, told
 
 HOLD = """

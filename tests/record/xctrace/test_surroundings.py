@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.base.identity import start_of
+from tracekit.base.processes import start_of
 from tracekit.record.guardian.leftovers import end_leftovers, meant
 from tracekit.record.guardian.sizes import size
 from tracekit.record.xctrace.clock import align

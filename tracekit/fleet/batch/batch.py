@@ -16,8 +16,8 @@ from tracekit.base.errors import (
     TracekitError,
     UsageError,
 )
-from tracekit.base.holder import HeldError, opened, taken
-from tracekit.base.input_file import legible
+from tracekit.base.files import legible
+from tracekit.base.locks import HeldError, opened, taken
 from tracekit.base.outputs import require_apart
 from tracekit.base.redaction import nothing, redaction
 from tracekit.fleet.batch.analysing import Choices, Task

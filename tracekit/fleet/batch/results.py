@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.fleet.batch.row import Row, as_table
 
 RESULTS = "results"

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from tracekit import pipeline
 from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.files import replacing
 from tracekit.base.recording import Recording
-from tracekit.base.replacing import replacing
 from tracekit.fleet.batch.row import Row
 from tracekit.tables.schemas import SCHEMAS
 

@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster, Status
 from distributed.system import MEMORY_LIMIT
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.uninterrupted import uninterrupted
+from tracekit.base.processes import uninterrupted
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer

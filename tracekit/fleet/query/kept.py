@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base.errors import RecordingError
+from tracekit.base.files import replacing
 from tracekit.base.recording import Recording
-from tracekit.base.replacing import replacing
 from tracekit.pipeline import tables_of
 from tracekit.tables.cache import READER_VERSION
 from tracekit.tables.direct import direct

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base.errors import InputError, InterruptedRunError, TracekitError
-from tracekit.base.input_file import is_text
+from tracekit.base.files import is_text
 from tracekit.base.recording import Recording
 from tracekit.fleet.query.sources import Run
 from tracekit.pipeline import import_

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base.visible import on_one_line, visible
+from tracekit.base.streams import on_one_line, visible
 from tracekit.fleet.query.database import Answer
 from tracekit.fleet.query.writing import plain
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.base.input_file import is_text, legible
+from tracekit.base.files import is_text, legible
 from tracekit.base.recording import Recording
 from tracekit.tables.stored import is_bundle
 

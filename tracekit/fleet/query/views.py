@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.input_file import is_text
+from tracekit.base.files import is_text
 from tracekit.fleet.query import batches, overviews
 from tracekit.fleet.query.database import Database, texts
 from tracekit.fleet.query.kept import Part, normalized

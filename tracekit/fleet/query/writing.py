@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from tracekit.base.errors import UsageError
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.fleet.query.database import Answer
 
 Form = Literal["parquet", "csv", "json"]

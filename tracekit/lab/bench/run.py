@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from tracekit.base.errors import UsageError
-from tracekit.base.nearest import require
+from tracekit.base.errors import UsageError, require
 from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
 from tracekit.lab.bench.gpu import GpuClock
 from tracekit.lab.bench.inputs import Inputs, cache_here

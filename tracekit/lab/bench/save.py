@@ -9,8 +9,8 @@ import msgspec
 
 from tracekit.base import recording
 from tracekit.base.errors import UsageError
+from tracekit.base.files import require_writable
 from tracekit.base.recording import write_whole
-from tracekit.base.replacing import require_writable
 from tracekit.lab.bench.document import VERSION, Bench, Comparison, Row
 from tracekit.lab.bench.tune import Tuning
 

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.notes import notes_folder
-from tracekit.base.replacing import replacing
+from tracekit.base.files import notes_folder, replacing
 from tracekit.lab.msl.compiler import SHIM, Compiler
 from tracekit.lab.msl.library import Library
 

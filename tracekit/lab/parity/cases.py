@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import mlx.core as mx
 
 from tracekit.base.dtypes import DTYPES
-from tracekit.base.nearest import require
+from tracekit.base.errors import require
 from tracekit.ops.attention.pool import draw_problem
 from tracekit.ops.attention.prewarm import BLOCK_SIZES
 from tracekit.ops.attention.problem import HEAD_DIMS, Problem

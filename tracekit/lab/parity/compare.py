@@ -7,7 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.base.agreement import BOUNDS, Floats, as_float64, relative_error
+from tracekit.base.tolerances import BOUNDS, Floats, as_float64, relative_error
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.parity.cases import Case

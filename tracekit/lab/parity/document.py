@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base.agreement import BOUNDS, NORM
+from tracekit.base.tolerances import BOUNDS, NORM
 from tracekit.lab.parity.compare import Outcome, Parity
 
 VERSION = 1

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from tracekit.base.errors import UsageError
-from tracekit.base.nearest import require
+from tracekit.base.errors import UsageError, require
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend

@@ -12,7 +12,7 @@ import psutil
 from numpy.typing import NDArray
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 
 Array = NDArray[Any]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 
 _MARK = "__tracekit_check__"
 _SHIPPED = Path(__file__).parent / "checks"

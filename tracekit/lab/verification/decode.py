@@ -5,8 +5,8 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.dtypes import DtypeName
+from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.verification.check import Check
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.agreement import BOUNDS
 from tracekit.base.errors import InputError, UsageError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
+from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import without_comments
 from tracekit.lab.msl.includes import with_includes

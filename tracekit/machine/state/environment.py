@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base.errors import ToolError
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.machine.machine import describe
 from tracekit.machine.state.power import source
 from tracekit.machine.state.sources import PATIENCE, Sources

@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from tracekit.base.errors import UsageError
-from tracekit.base.process_group import sweep
+from tracekit.base.processes import sweep
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.words import said
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.analysis.rules import RULES
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import nearest
 from tracekit.nightly.plan.given import Given, Table, entries, fields, is_table, read
 from tracekit.nightly.plan.keys import CAPTURE, REFERENCE
 from tracekit.nightly.plan.metrics import read_metrics

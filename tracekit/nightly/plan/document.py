@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 from tracekit.nightly.plan.places import Places, places
 
 OWN = "tracekit.toml"

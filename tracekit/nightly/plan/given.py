@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import nearest
 from tracekit.nightly.plan.keys import Keys
 from tracekit.nightly.plan.kind import as_table
 from tracekit.nightly.plan.mistakes import Mistakes, UnfitError

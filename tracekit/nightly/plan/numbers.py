@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tracekit.base.amounts import size_of
 from tracekit.base.errors import UsageError
+from tracekit.base.units import size_of
 from tracekit.nightly.plan.kind import Kind, bounded, refused
 from tracekit.nightly.plan.mistakes import UnfitError
 from tracekit.workload import plan

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import nearest
 from tracekit.machine.state.state import StateLimits
 from tracekit.nightly.plan.address import history_of
 from tracekit.nightly.plan.captures import Reading, read_capture, read_defaults

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import nearest
 from tracekit.nightly.plan.kind import Kind, refused, shown
 from tracekit.nightly.plan.mistakes import UnfitError
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.recording import Recording, now
-from tracekit.base.stage import mark
+from tracekit.base.recording import Recording, mark, now
 from tracekit.nightly.pruning.decide import Removal
 from tracekit.nightly.pruning.found import Part, RunSeen, bundles, trash
 from tracekit.tables.direct import NOTE as DIRECT

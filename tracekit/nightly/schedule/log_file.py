@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tracekit.base.errors import TracekitError
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 
 LOG = "nightly.log"
 OLD = "nightly.log.1"

@@ -6,10 +6,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracekit.base import holder
+from tracekit.base import locks
 from tracekit.base.errors import ToolError
-from tracekit.base.holder import HeldError, Holder
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
+from tracekit.base.locks import HeldError, Holder
 from tracekit.base.recording import now
 from tracekit.nightly.plan.plan import NightPlan
 
@@ -38,7 +38,7 @@ def only_one(plan: NightPlan) -> Generator[None]:
 
 def runs_in(output: Path) -> bool:
     """Tell whether a night writes into this folder now."""
-    return holder.held(output / LOCK)
+    return locks.held(output / LOCK)
 
 
 def _of_machine() -> Path:
@@ -48,19 +48,19 @@ def _of_machine() -> Path:
 
 @contextmanager
 def _one(path: Path, plan: NightPlan, where: str, why: str) -> Generator[None]:
-    with holder.opened(path, why) as handle:
+    with locks.opened(path, why) as handle:
         try:
-            taken = holder.taken(handle, path)
+            taken = locks.taken(handle, path)
         except HeldError as error:
             raise _told(error.holder, where) from None
         if not taken:
             yield
             return
-        holder.note(handle, holder.ours(now(), f"{plan.name} ({plan.file})"))
+        locks.note(handle, locks.ours(now(), f"{plan.name} ({plan.file})"))
         try:
             yield
         finally:
-            holder.note(handle, None)
+            locks.note(handle, None)
 
 
 def _told(one: Holder | None, where: str) -> ToolError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.process_group import sweep
+from tracekit.base.processes import sweep
 from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian

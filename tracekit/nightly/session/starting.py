@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.process_group import sweep
-from tracekit.base.uninterrupted import uninterrupted
+from tracekit.base.processes import sweep, uninterrupted
 from tracekit.nightly.session.child import PATIENCE, Child, Patience
 from tracekit.nightly.session.side import Side
 from tracekit.record.guardian.care import Care

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError, ToolError, TracekitError
+from tracekit.base.files import notes_folder
 from tracekit.base.git import REPOSITORY_VARIABLES, done, git
-from tracekit.base.notes import notes_folder
 from tracekit.base.recording import now, save
 from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.program import Program, ending, last_words, run

@@ -7,8 +7,8 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.agreement import as_float64, relative_error
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import as_float64, relative_error
 from tracekit.ops.attention.dense import Mask, gathered, padding_mask
 from tracekit.ops.attention.dense_traffic import DenseShape
 from tracekit.ops.attention.pool import check_memory

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.agreement import as_float64, relative_error
+from tracekit.base.tolerances import as_float64, relative_error
 from tracekit.ops.cache.growing import GrowingCache
 from tracekit.ops.cache.paged import PagedCache
 from tracekit.ops.cache.rows import Rows, Sizes, expected

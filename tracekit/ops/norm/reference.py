@@ -3,7 +3,7 @@
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.agreement import Floats, as_float64, relative_error
+from tracekit.base.tolerances import Floats, as_float64, relative_error
 from tracekit.ops.norm.problem import Problem
 
 

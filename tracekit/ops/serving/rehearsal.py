@@ -8,7 +8,7 @@ from statistics import median
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.agreement import accepted, as_float64, relative_error
+from tracekit.base.tolerances import accepted, as_float64, relative_error
 from tracekit.ops.attention.reference import reference
 from tracekit.ops.serving.clock import Clock
 from tracekit.ops.serving.model import Model

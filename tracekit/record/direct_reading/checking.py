@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Iterator
 
 from tracekit.base.errors import InputError
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording, now
 from tracekit.record.direct_reading.compare import compare
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.base.errors import InputError, ToolError
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.checking import check, told
 from tracekit.record.direct_reading.remembered import build_of, recall

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from tracekit.base.errors import InputError
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.remembered import build_of, recall
 from tracekit.record.xctrace.exporting import GPU_INTERVALS

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tracekit.base.capabilities import Capabilities, advise
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
 from tracekit.record.doctor import cache
 from tracekit.record.doctor.identity import identify
 from tracekit.record.doctor.surroundings import here

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from tracekit.base.errors import TracekitError
-from tracekit.base.shipped import shipped
+from tracekit.base.files import shipped
 from tracekit.record.doctor.fact import Fact, failed, ok
 from tracekit.record.host.sampler import Sampler, read_samples
 

@@ -5,8 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Process, Provenance, Recording, now
-from tracekit.base.stage import stage
+from tracekit.base.recording import Process, Provenance, Recording, now, stage
 from tracekit.machine import machine
 from tracekit.record.choice import GPUTRACE
 from tracekit.record.gputrace.metal import require_metal

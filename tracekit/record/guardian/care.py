@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tracekit.base.identity import start_of
+from tracekit.base.processes import start_of
 
 KILL = ((signal.SIGKILL, 5.0),)
 

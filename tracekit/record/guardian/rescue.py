@@ -12,9 +12,8 @@ from pathlib import Path
 import psutil
 
 from tracekit.base.errors import TracekitError
-from tracekit.base.identity import found, runs
-from tracekit.base.recording import Recording
-from tracekit.base.stage import mark
+from tracekit.base.processes import found, runs
+from tracekit.base.recording import Recording, mark
 from tracekit.record.guardian.care import Order, Ward
 from tracekit.record.guardian.leftovers import end_leftovers, meant
 from tracekit.record.guardian.sizes import size

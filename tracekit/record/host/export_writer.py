@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.record.host.cells import Cell, Compound, leaf, printable
 
 

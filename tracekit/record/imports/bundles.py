@@ -7,8 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.base.recording import Provenance, Recording, now
-from tracekit.base.stage import stage
+from tracekit.base.recording import Provenance, Recording, now, stage
 from tracekit.base.unpacking import unpack_bundle
 from tracekit.record.choice import choose, judged
 from tracekit.record.imports.described import described, with_target

@@ -7,8 +7,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.recording import Provenance, Recording, now
-from tracekit.base.stage import stage
+from tracekit.base.recording import Provenance, Recording, now, stage
 from tracekit.record.imports.described import described, with_target
 from tracekit.record.imports.sources import Source
 from tracekit.record.recorder import Progress

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import holder
+from tracekit.base import locks
 from tracekit.base.errors import ToolError
-from tracekit.base.holder import HeldError, Holder
-from tracekit.base.notes import notes_folder
+from tracekit.base.files import notes_folder
+from tracekit.base.locks import HeldError, Holder
 from tracekit.base.recording import now
 
 _WHY = "It makes sure that only one recording runs; let it be written."
@@ -36,20 +36,20 @@ def locked(folder: Path, where: Path | None = None) -> Generator[Lock]:
         RecordingError: The file cannot be made.
     """
     path = _file(where or notes_folder())
-    with holder.opened(path, _WHY) as handle:
+    with locks.opened(path, _WHY) as handle:
         try:
-            taken = holder.taken(handle, path)
+            taken = locks.taken(handle, path)
         except HeldError as error:
             raise _held(error.holder) from None
         if not taken:
             yield Lock(None)
             return
-        stale = holder.noted(handle)
-        holder.note(handle, holder.ours(now(), str(folder)))
+        stale = locks.noted(handle)
+        locks.note(handle, locks.ours(now(), str(folder)))
         try:
             yield Lock(handle, stale)
         finally:
-            holder.note(handle, None)
+            locks.note(handle, None)
 
 
 def _file(where: Path) -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.called import called

@@ -8,7 +8,7 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import declares_document_type, hostile, open_input, unreadable
+from tracekit.base.files import declares_document_type, hostile, open_input, unreadable
 from tracekit.base.recording import Process
 from tracekit.tables.toc.settings import settings
 from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import open_input, unreadable
+from tracekit.base.files import open_input, unreadable
 from tracekit.tables.drift import DamagedExportError
 
 ROOT = "trace-query-result"

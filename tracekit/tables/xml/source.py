@@ -12,7 +12,7 @@ from typing import cast
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.input_file import declares_document_type, hostile, open_input, unreadable
+from tracekit.base.files import declares_document_type, hostile, open_input, unreadable
 from tracekit.tables.xml.head import ROOT, not_an_export
 from tracekit.tables.xml.malformed import MalformedError
 

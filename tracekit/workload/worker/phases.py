@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.identity import start_of
+from tracekit.base.processes import start_of
 from tracekit.workload.step import Results, Step, measured
 from tracekit.workload.told import Work
 from tracekit.workload.worker.account import Account

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.base.nearest import require
+from tracekit.base.errors import require
 from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects import cache, decode, norm, prefill
 

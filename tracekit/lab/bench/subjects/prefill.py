@@ -7,7 +7,7 @@ import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.base.agreement import as_float64, relative_error
+from tracekit.base.tolerances import as_float64, relative_error
 from tracekit.base.units import size
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Prepared, Subject, Unavailable

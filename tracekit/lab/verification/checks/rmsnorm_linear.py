@@ -5,8 +5,8 @@ from typing import Annotated
 import mlx.core as mx
 import typer
 
-from tracekit.base.agreement import BOUNDS, as_float64
 from tracekit.base.dtypes import DTYPES, DtypeName
+from tracekit.base.tolerances import BOUNDS, as_float64
 from tracekit.lab.verification.check import Check, check
 from tracekit.ops.norm.metal import fused_kernel, tile_of
 from tracekit.ops.norm.problem import draw_problem

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.base.errors import UsageError
-from tracekit.base.nearest import nearest
+from tracekit.base.errors import UsageError, nearest
 from tracekit.compare.accepted import Accepted
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Entry, Night, Outcome

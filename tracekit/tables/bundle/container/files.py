@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from tracekit.base.errors import InputError
-from tracekit.base.input_file import open_input
+from tracekit.base.files import open_input
 from tracekit.tables.bundle.errors import BundleError, damaged
 
 _ZLIB = b"\x78"

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tracekit.base.input_file import open_input, unreadable
+from tracekit.base.files import open_input, unreadable
 from tracekit.tables.values import FORMS
 from tracekit.tables.xml.fast.ahead import ahead
 from tracekit.tables.xml.fast.blocks import Block, blocks

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.base.identity import found, start_of
+from tracekit.base.processes import found, start_of
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Which process a number means: the system gives numbers of ended processes to new ones.
+"""Processes: which one a number means, what it started, and starting one without losing a signal.
 
 A process is told from a later one of its number by when it began, in ticks of the clock that counts
 from boot. A time of day cannot tell: Linux knows the time of boot in whole seconds only, so that a
@@ -6,8 +6,15 @@ process may seem to have begun up to a second too early, and all such times move
 the clock.
 """
 
+import os
+import signal
+import subprocess
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 import psutil
 
@@ -62,3 +69,36 @@ def runs(process: psutil.Process) -> bool:
 def _begin(process: psutil.Process) -> float:
     """Return a number that is greater for a process that began later."""
     return start_of(process.pid) if sys.platform == "linux" else process.create_time()
+
+
+def sweep(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """Kill all that is in the group of a process that began one (`start_new_session`)."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Put off what signals ask for, so that no process is started that nobody knows of.
+
+    The first of them is served as the context ends.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals do not come there
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+
+    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {one: found for one in asking if callable(found := signal.getsignal(one))}
+    for one in before:
+        signal.signal(one, keep)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number, frame in came[:1]:
+            before[signal.Signals(number)](number, frame)
