@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from reading.decoded import Decoded, arrow_type
 from tracekit import tables
-from tracekit.cli import console, outcome
+from tracekit.cli import console
+from tracekit.cli import console as outcome
 from tracekit.cli.main import main
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import ColumnCells, Node, Reader

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.cli.folding import rigid
+from tracekit.cli.console import rigid
 
 
 def test_what_fits_keeps_its_width() -> None:

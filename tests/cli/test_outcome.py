@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.cli.outcome import bisect_code, night_code
+from tracekit.cli.console import bisect_code, night_code
 from tracekit.nightly.history.night import Outcome
 
 

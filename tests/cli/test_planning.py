@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.cli.planning import named_workload, plan_of
+from tracekit.cli.options import named_workload, plan_of
 
 Run = Callable[..., Any]
 

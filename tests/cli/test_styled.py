@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.spinner import Spinner
 
-from tracekit.cli.styled import ERR, styled, turning
+from tracekit.cli.console import ERR, styled, turning
 
 
 def test_what_words_quote_has_no_style() -> None:

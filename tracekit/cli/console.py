@@ -1,4 +1,4 @@
-"""What a person sees: progress on stderr, results on stdout. Nothing else prints."""
+"""What a person sees: progress on stderr, results on stdout, exit codes. Nothing else prints."""
 
 import shlex
 import sys
@@ -10,19 +10,66 @@ from time import monotonic
 
 import msgspec
 import pandas as pd
+from rich.cells import cell_len
+from rich.console import Console
+from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+from rich.text import Text
 
 from tracekit.analysis.reasons import reasons
 from tracekit.analysis.result import Result, Status
 from tracekit.analysis.rule import Rule
 from tracekit.analysis.summary import numbers, silence, worth
+from tracekit.base.errors import InconclusiveError, InputError
 from tracekit.base.recording import Recording, quoted
-from tracekit.cli.folding import rigid
-from tracekit.cli.styled import ERR, OUT, styled, turning
+from tracekit.base.streams import visible
+from tracekit.nightly.history.night import Outcome
 from tracekit.record.doctor.diagnosis import Diagnosis
 from tracekit.record.doctor.matrix import MATRIX_COLUMNS, matrix_rows
 from tracekit.record.recorder import Progress, quiet
+
+OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def styled(*parts: str | tuple[str, str], style: str = "") -> Text:
+    """Return parts of a text, each alone or with its style, as `visible` shows them."""
+    pairs = ((one, "") if isinstance(one, str) else one for one in parts)
+    return Text.assemble(*((visible(words), own) for words, own in pairs), style=style)
+
+
+def turning(spinner: Spinner) -> Live:
+    """Return what turns a spinner on standard error for a while.
+
+    Other output is not redirected meanwhile: rich would carry out the sequences in it.
+    """
+    return Live(spinner, console=ERR, transient=True, redirect_stdout=False, redirect_stderr=False)
+
+
+_GAP = 2  # characters between columns
+_LEAST = 16  # characters that a folded column has at least, where there is room at all
+
+
+def rigid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
+    """Tell which columns keep their width: the narrow ones, as long as the others have room.
+
+    Args:
+        columns: The heads.
+        rows: The cells, as many in each row as there are heads.
+        width: Of the terminal, in characters.
+    """
+    widths = [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    left = width - _GAP * (len(widths) - 1)
+    kept = [False] * len(widths)
+    narrow_first = sorted(range(len(widths)), key=widths.__getitem__)
+    for behind, place in enumerate(narrow_first, start=1):
+        left -= widths[place]
+        if left < _LEAST * (len(widths) - behind):
+            break
+        kept[place] = True
+    return kept
+
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _VERDICTS = {
@@ -245,3 +292,65 @@ def _show_paths(recording: Recording) -> None:
         OUT.print(styled(f"trace        {recording.bundle} (private: it names machine and user)"))
         if sys.platform == "darwin":
             OUT.print(styled(f"open it      open -a Instruments {quoted(recording.bundle)}"))
+
+
+_GATE = "capture-empty"
+_CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3, Outcome.INCONCLUSIVE: 4}
+_STOP = 128
+
+
+def require_rows(result: Result) -> None:
+    """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
+    gate = next(one for one in result.checks if one.rule == _GATE)
+    if gate.status is Status.FOUND:
+        message = next(one.message for one in result.findings if one.rule == _GATE)
+        raise InconclusiveError(message, hint=f"`tracekit rules {_GATE}` says what to do.")
+    if gate.status is not Status.PASSED and result.provenance.recorder == "xctrace":
+        raise InconclusiveError(
+            f"Whether the target's work was recorded cannot be said: {gate.reason}",
+            hint="The warnings say what went wrong; `tracekit export` can be run again.",
+        )
+
+
+def require_target_rows(recording: Recording) -> None:
+    """Raise InconclusiveError if it is known that a recording lacks its target's work.
+
+    Where it is not known, nothing is raised: the analysis looks closer.
+    """
+    provenance = recording.provenance()
+    if provenance.target_rows is False:
+        numbers = ", ".join(str(one.pid) for one in provenance.targets)
+        raise InconclusiveError(
+            f"No GPU work of the target (process {numbers}) was recorded; the trace is kept.",
+            hint="See whether the target was awake and used Metal; "
+            f"`tracekit rules {_GATE}` says more.",
+        )
+
+
+def require_whole(damage: Sequence[str]) -> None:
+    """Raise InputError if the export was damaged; what could be read has been written."""
+    if damage:
+        raise InputError(" ".join(damage), hint="The rows before the damage were written.")
+
+
+def require_tables(damage: Sequence[str]) -> None:
+    """Raise InputError if tables were damaged; the others have been written."""
+    if damage:
+        raise InputError(" ".join(damage), hint="The other tables were written.")
+
+
+def night_code(outcome: Outcome | None) -> int:
+    """Return the exit code of how a night ended; one that did not end has failed."""
+    return _CODES[outcome or Outcome.FAILED]
+
+
+def bisect_code(code: int) -> int:
+    """Return what `git bisect run` is to be told for an exit code of tracekit.
+
+    Git takes 0 for good, 1 to 127 for bad, 125 for a commit to skip, and stops at all from 128 on
+    (git-bisect(1)). So 0 and 1 stay; what failed (3) or is inconclusive (4) is skipped; whatever
+    is no word on the commit, as a wrong command line (2) or a bug of ours (70), stops it.
+    """
+    if code in {3, 4}:
+        return 125
+    return code if code in {0, 1, 125} or code >= _STOP else _STOP + code % _STOP

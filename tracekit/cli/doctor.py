@@ -1,8 +1,18 @@
-"""`doctor`: is this machine ready to record?"""
+"""`doctor` and `templates`: what this machine can record, and with what."""
 
-from typing import Annotated
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from tracekit.workload.plan import METAL_SYSTEM_TRACE
+
+if TYPE_CHECKING:
+    from tracekit.record.xctrace.templates.overview import Overview
+    from tracekit.record.xctrace.templates.profiles import Trial
+    from tracekit.record.xctrace.templates.settings import Changes
 
 
 def doctor(
@@ -38,3 +48,112 @@ def doctor(
         raise InterruptedRunError("Interrupted; nothing is kept.") from stop
     console.show_diagnosis(diagnosis, json=json)
     raise typer.Exit(diagnosis.exit_code)
+
+
+app = typer.Typer(rich_markup_mode=None)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+
+@app.callback(invoke_without_command=True)
+def templates(context: typer.Context, *, json: Json = False) -> None:
+    """List templates; make one with counters on.
+
+    The sections are those of `xctrace list templates`. GPU counters are no template in any
+    Xcode: an instrument records them, or a template file with a counter set.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from tracekit.cli import console
+    from tracekit.record.choice import xctrace_here
+    from tracekit.record.xctrace.templates.overview import overview
+
+    there = overview(xctrace_here(), Path.home())
+    if json:
+        console.show_json(there)
+    else:
+        _show_overview(there)
+
+
+@app.command("make")
+def make(
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT.tracetemplate", help="New file to make.")
+    ],
+    *,
+    source: Annotated[
+        str, typer.Option("--from", metavar="PATH|NAME", help="Template to copy.")
+    ] = METAL_SYSTEM_TRACE,
+    counter_profile: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**31 - 1, metavar="N", help="Number of the counter set."),
+    ] = None,
+    shader_timeline: Annotated[
+        Literal["on", "off"] | None, typer.Option(help="Sample shaders, or do not.")
+    ] = None,
+    do_write: Annotated[
+        bool, typer.Option("--write", help="Write the file; without it, only say what differs.")
+    ] = False,
+) -> None:
+    """Copy a template with counters switched on.
+
+    Without --write it is a dry run: it lists every place that would differ. The source is never
+    changed, and no file is written over. Which number is which counter set depends on the chip,
+    and is not documented by Apple; the numbers that people tried are listed, and only a recording
+    tells whether yours works. Instruments does the same by hand, for every chip: Recording
+    Options > GPU > Counter Set, then File > Save As Template.
+    """
+    from tracekit.cli import console
+    from tracekit.record.xctrace.templates.making import draft, write
+    from tracekit.record.xctrace.templates.profiles import TRIALS
+    from tracekit.record.xctrace.templates.settings import Wish
+
+    timeline = None if shader_timeline is None else shader_timeline == "on"
+    made = draft(_source_file(source), output, Wish(counter_profile, timeline))
+    if do_write:
+        console.show_file(write(made))
+        console.show_hint(f"Record with it: tracekit capture --template {shlex.quote(str(output))}")
+        return
+    _show_changes(made.changes)
+    if counter_profile is not None:
+        _show_trials(TRIALS)
+    console.show_hint("Nothing was written; --write makes the file.")
+
+
+def _source_file(source: str) -> Path:
+    """Return the template file to copy: a path, or a name looked up where templates lie."""
+    from tracekit.record.xctrace.templates.library import SUFFIX, template_file, template_files
+    from tracekit.record.xctrace.tool import find_xctrace
+
+    if "/" in source or source.endswith(SUFFIX):
+        return Path(source).expanduser()
+    tool = find_xctrace()
+    return template_file(source, template_files(Path.home(), tool.path if tool else ""))
+
+
+def _show_overview(overview: "Overview") -> None:
+    """Print the templates that this Xcode has, and what to know besides."""
+    from tracekit.cli import console
+
+    console.table(("section", "template", "note"), overview.rows)
+    for remark in overview.remarks:
+        console.show_hint(remark)
+
+
+def _show_changes(changes: "Changes") -> None:
+    """Print every place of a template that would differ; what stays, on stderr."""
+    from tracekit.cli import console
+
+    rows = [(one.route, repr(one.before), repr(one.after)) for one in changes.changes]
+    console.table(("place", "is", "will be"), rows)
+    for place in changes.untouched:
+        console.show_hint(f"stays as it is: {place}")
+
+
+def _show_trials(trials: "Sequence[Trial]") -> None:
+    """Print which counter profiles people tried, and what came of it, on stderr."""
+    from tracekit.cli import console
+
+    console.show_hint("Counter profiles that were tried, one report each:")
+    for one in trials:
+        console.show_hint(f"  {one.chip}: {one.profile} = {one.outcome}")

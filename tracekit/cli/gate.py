@@ -1,19 +1,90 @@
-"""`gate`: whether a night, or runs, are worse; told in exit codes and in reports of others."""
+"""`gate`: whether a night, or runs, are worse; as exit code and in reports of other tools."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-
-from tracekit.cli import gate_options
 
 if TYPE_CHECKING:
     from tracekit.base.errors import TracekitError
     from tracekit.nightly.gate.report.model import GateReport
     from tracekit.nightly.gate.writing import Destinations
+
+
+What = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="NIGHT | A B | A1 A2 … vs B1 B2 …",
+        help="A night: its id, the beginning of it, or its folder; or runs.  [default: latest]",
+        show_default=False,
+    ),
+]
+Plan = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The plan of the night.  [default: the nearest one]"),
+]
+History = Annotated[
+    str, typer.Option(metavar="URL", help="Look for the night in this history.", show_default=False)
+]
+MaxAge = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="A night that began longer ago is inconclusive: 36h, 2d.",
+        show_default=False,
+    ),
+]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.")]
+OpenMetrics = Annotated[
+    Path | None,
+    typer.Option("--openmetrics", metavar="FILE", help="Write metrics for a textfile collector."),
+]
+Markdown = Annotated[
+    Path | None, typer.Option(metavar="FILE|-", help="Write Markdown, or print it.")
+]
+Summary = Annotated[
+    bool | None,
+    typer.Option(
+        "--summary/--no-summary",
+        help="Add it to $GITHUB_STEP_SUMMARY.  [default: where that is set]",
+        show_default=False,
+    ),
+]
+Annotations = Annotated[
+    bool | None,
+    typer.Option(
+        "--annotations/--no-annotations",
+        help="Print annotations of GitHub.  [default: in GitHub Actions]",
+        show_default=False,
+    ),
+]
+OnRegression = Annotated[
+    str,
+    typer.Option(
+        metavar="COMMAND",
+        help="Run it, without a shell, if there is a regression.",
+        show_default=False,
+    ),
+]
+Bisect = Annotated[
+    bool,
+    typer.Option("--bisect", help="End as git bisect run wants it: 3 and 4 are 125, skip."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the gate's report as JSON.")]
+MetricName = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Of runs: metric that decides; again for more."),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(min=0, max=10, metavar="SHARE", help="Of runs: least change that matters."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Of runs: compare even unlike work.")]
+
 
 _STDOUT = Path("-")
 _MEANT = (
@@ -34,23 +105,23 @@ class _Told:
 
 
 def gate(
-    what: gate_options.What = None,
+    what: What = None,
     *,
-    plan: gate_options.Plan = None,
-    history: gate_options.History = "",
-    max_age: gate_options.MaxAge = "",
-    junit: gate_options.Junit = None,
-    sarif: gate_options.Sarif = None,
-    openmetrics: gate_options.OpenMetrics = None,
-    markdown: gate_options.Markdown = None,
-    summary: gate_options.Summary = None,
-    annotations: gate_options.Annotations = None,
-    on_regression: gate_options.OnRegression = "",
-    json: gate_options.Json = False,
-    bisect: gate_options.Bisect = False,
-    metric: gate_options.MetricName = None,
-    threshold: gate_options.Threshold = None,
-    force: gate_options.Force = False,
+    plan: Plan = None,
+    history: History = "",
+    max_age: MaxAge = "",
+    junit: Junit = None,
+    sarif: Sarif = None,
+    openmetrics: OpenMetrics = None,
+    markdown: Markdown = None,
+    summary: Summary = None,
+    annotations: Annotations = None,
+    on_regression: OnRegression = "",
+    json: Json = False,
+    bisect: Bisect = False,
+    metric: MetricName = None,
+    threshold: Threshold = None,
+    force: Force = False,
 ) -> None:
     """Tell a script whether a night, or runs, are worse.
 

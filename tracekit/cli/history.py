@@ -1,14 +1,282 @@
-"""`history`: nights and series, listed, drawn and exported; `history pin` and `unpin`."""
+"""`history` and `baseline`: nights and series, listed, drawn, exported; what is expected."""
 
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from tracekit.cli import exporting, histories, options
+from tracekit.base.errors import UsageError
+from tracekit.base.units import age
+from tracekit.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tracekit.nightly.history.series import Series
     from tracekit.nightly.history.store.store import Store
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The plan's file, which names its history.  [default: near]"),
+]
+History = Annotated[
+    str,
+    typer.Option(metavar="URL|FILE", help="The history, if no plan names it.", show_default=False),
+]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
+
+
+def require_clear(store: "Store", names: Sequence[str]) -> None:
+    """Raise UsageError where `latest` could mean the night of another plan or machine."""
+    from tracekit.nightly.history.store.naming import LATEST, require_clear_latest
+
+    if LATEST in names:
+        with store.database.reading() as connection:
+            require_clear_latest(connection)
+
+
+def history_url(history: str, config: Path | None) -> str:
+    """Return the URL of the history that is named, else of the plan's.
+
+    Raises:
+        UsageError: None is named, and there is no plan that can be read.
+    """
+    from tracekit.base.errors import UsageError
+    from tracekit.nightly.plan.reading import read_plan
+
+    if history:
+        return history
+    try:
+        return read_plan(config, work=False).history
+    except UsageError as error:
+        hint = f"Name the history itself: --history URL. Or a plan: {error.hint}"
+        raise UsageError(error.message, hint=hint) from error
+
+
+def time_of(text: str, now: datetime | None = None) -> datetime:
+    """Return a time: so many hours, days or weeks ago, as "30d", or a date or time in UTC.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    with suppress(UsageError):
+        return (now or datetime.now(UTC)) - age(text)
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is no time.", hint="Write 30d, 12w, 2026-03-01 or 2026-03-01T02:30+00:00."
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+Format = Literal["csv", "json", "parquet", "otava", "bencher", "github-action-benchmark"]
+
+Export = Annotated[
+    Path | None, typer.Option(metavar="FILE|-", help="Write medians of each night into a file.")
+]
+FormatName = Annotated[
+    Format, typer.Option("--format", help="How; the last two hold the last night alone.")
+]
+Samples = Annotated[
+    bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
+]
+Better = Annotated[
+    Literal["lower", "higher"],
+    typer.Option(help="Which metrics go to github-action-benchmark: a file has one kind."),
+]
+
+STDOUT = Path("-")
+_FLAT = ("csv", "json", "parquet")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How an export is to be written."""
+
+    kind: Format
+    better: Literal["lower", "higher"]
+    samples: bool
+
+
+def require_sense(chosen: Chosen, export: Path | None) -> None:
+    """Raise UsageError where options do not go together."""
+    from tracekit.base.errors import UsageError
+
+    if chosen.samples and (export is None or chosen.kind not in _FLAT):
+        raise UsageError(
+            "--samples says what --export writes as csv, json or parquet.",
+            hint="Add --export FILE --format csv",
+        )
+
+
+def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
+    """Write what is chosen into a file, whole or not at all; or on stdout."""
+    from tracekit.base.files import replacing
+    from tracekit.base.redaction import redaction
+    from tracekit.cli import console
+
+    content = _content(store, of, file, chosen, redaction())
+    if file == STDOUT:
+        sys.stdout.flush()
+        stdout = sys.stdout.buffer
+        content(stdout)
+        stdout.flush()
+        return
+    with replacing(file) as written:
+        content(written)
+    console.show_written(file)
+
+
+def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
+    """Return the series of what is named.
+
+    Raises:
+        UsageError: Something that is named is not in the history.
+    """
+    from tracekit.base.errors import UsageError, require
+
+    found = store.series(**of)
+    if found:
+        return found
+    every = store.series()
+    for what in ("plan", "machine", "capture", "metric"):
+        if of[what] is not None:
+            names = dict.fromkeys(str(getattr(one, what)) for one in every)
+            require(str(of[what]), names, what)
+    raise UsageError(
+        "The history has no series of this.", hint="`tracekit history` lists the nights it has."
+    )
+
+
+def _content(
+    store: "Store", of: dict[str, Any], file: Path, chosen: Chosen, redact: "Callable[[str], str]"
+) -> "Callable[[BinaryIO], Any]":
+    """Return what writes the content into a file that is open."""
+    from tracekit.nightly.history.exports.flat import write_points, write_values
+
+    kind, series = chosen.kind, known_series(store, of)
+    if kind == "csv" or kind == "json" or kind == "parquet":  # noqa: PLR1714  types see it so
+        if chosen.samples:
+            return lambda opened: write_values(opened, store.samples(**of), kind, redact)
+        return lambda opened: write_points(opened, series, kind, redact)
+    text = _of_others(series, file, chosen)
+    return lambda opened: opened.write(text)
+
+
+def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
+    from tracekit.base.recording import as_json
+    from tracekit.cli import console
+    from tracekit.nightly.history.exports.bencher import bencher
+    from tracekit.nightly.history.exports.github import TOOLS, benchmarks
+    from tracekit.nightly.history.exports.otava import otava
+
+    if chosen.kind == "bencher":
+        return as_json(bencher(series))
+    if chosen.kind == "github-action-benchmark":
+        console.show_hint(f"The action reads it with tool: {TOOLS[chosen.better]}")
+        return as_json(benchmarks(series, chosen.better))
+    made = otava(series, "history.csv" if file == STDOUT else str(file))
+    if made.left_out:
+        nights = "1 night has" if made.left_out == 1 else f"{made.left_out} nights have"
+        console.show_warnings([f"{nights} no value of one of these metrics."])
+    console.show_hint(f"Otava reads it with this configuration:\n{made.test}")
+    return made.csv.encode()
+
+
+baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Nights = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NIGHT...",
+        help="A night: its id, its beginning, latest, or its folder; several are taken together.",
+    ),
+]
+Named = Annotated[
+    list[str] | None,
+    typer.Option("--capture", metavar="NAME", help="Only this one; may be given again."),
+]
+
+
+@baseline_app.callback()
+def baseline() -> None:
+    """Say what to expect of captures from now on."""
+
+
+@baseline_app.command("accept")
+def accept(
+    nights: Nights,
+    *,
+    reason: Reason,
+    capture: Named = None,
+    config: Config = None,
+    history: History = "",
+) -> None:
+    """Expect from now on what a night found.
+
+    Changes are judged from there on: a slowdown that was accepted is no regression any more, and
+    what comes on top of it is one. Nothing is ever accepted silently, and the reason is kept.
+    What an accepted night is off by, every later one is off by: nights of the same work may be
+    taken together, so that they are off by less.
+    """
+    from tracekit.cli import console
+    from tracekit.nightly.history.listing import expected_words
+    from tracekit.nightly.history.store.store import Store
+
+    with Store.open(history_url(history, config), migrate=False) as store:
+        require_clear(store, nights)
+        accepted, refused = store.accept(nights[0], capture or (), reason, others=nights[1:])
+        found = store.night(accepted[0].night)
+    columns = ("capture", "metric", "expected from now on")
+    rows = [
+        (one.capture, metric, expected_words(found, one, metric))
+        for one in accepted
+        for metric in one.changes
+    ]
+    console.measurements(f"Accepted: {found.id} on {found.machine}", columns, rows)
+    console.show_warnings([f"Not accepted: {one.capture}: {one.reason}" for one in refused])
+    console.show_hint("It holds for captures of the same work, from the next night on.")
+
+
+@baseline_app.command("list")
+def list_(
+    *,
+    config: Config = None,
+    history: History = "",
+    json: Json = False,
+) -> None:
+    """List what was accepted, when and why; the last one of a capture holds."""
+    from tracekit.base.units import stamp
+    from tracekit.cli import console
+    from tracekit.nightly.history.listing import held_on
+    from tracekit.nightly.history.store.store import Store
+
+    with Store.open(history_url(history, config), migrate=False) as store:
+        held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]
+    held.sort(key=lambda one: one.accepted.at)
+    if json:
+        console.show_json(held)
+        return
+    columns = ("accepted", "night", "machine", "capture", "holds", "reason")
+    rows = [
+        (
+            *(stamp(one.accepted.at), one.accepted.night, one.machine, one.accepted.capture),
+            *("yes" if one.holds else "no", one.accepted.reason),
+        )
+        for one in held
+    ]
+    if not rows:
+        console.show_hint("Nothing was accepted; `tracekit baseline accept NIGHT --reason TEXT`.")
+    console.measurements(f"{len(held)} accepted", columns, rows)
+
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -38,8 +306,8 @@ What = Annotated[
 def history(
     context: typer.Context,
     *,
-    config: histories.Config = None,
-    history: histories.History = "",
+    config: Config = None,
+    history: History = "",
     plan: Plan = None,
     machine: Machine = None,
     capture: Capture = None,
@@ -48,12 +316,12 @@ def history(
     until: Until = None,
     ended: Ended = None,
     limit: Limit = 30,
-    export: exporting.Export = None,
-    kind: exporting.FormatName = "csv",
-    samples: exporting.Samples = False,
-    better: exporting.Better = "lower",
+    export: Export = None,
+    kind: FormatName = "csv",
+    samples: Samples = False,
+    better: Better = "lower",
     html: Html = None,
-    json: histories.Json = False,
+    json: Json = False,
     force: options.Force = False,
 ) -> None:
     """List nights, and metrics over nights.
@@ -65,7 +333,6 @@ def history(
     if context.invoked_subcommand is not None:
         return
     from tracekit.base.outputs import writing
-    from tracekit.compare.times import time_of
     from tracekit.nightly.history.store.place import file_of
     from tracekit.nightly.history.store.store import Store
 
@@ -76,16 +343,16 @@ def history(
         "until": time_of(until) if until else None,
     }
     named = {"capture": capture, "metric": None if metric == "all" else metric}
-    chosen = exporting.Chosen(kind, better, samples=samples)
-    exporting.require_sense(chosen, export)
-    url = histories.history_url(history, config)
-    files = [one for one in (export, html) if one and one != exporting.STDOUT]
+    chosen = Chosen(kind, better, samples=samples)
+    require_sense(chosen, export)
+    url = history_url(history, config)
+    files = [one for one in (export, html) if one and one != STDOUT]
     with (
         writing(files, [one for one in (config, file_of(url)) if one], force=force),
         Store.open(url, migrate=False) as store,
     ):
         if export is not None:
-            exporting.write(store, of | named, export, chosen)
+            write(store, of | named, export, chosen)
         if html is not None:
             _draw(store, url, of, named, html)
         if metric is not None and export is None and html is None:
@@ -98,16 +365,16 @@ def history(
 def pin(
     what: What,
     *,
-    reason: histories.Reason,
-    config: histories.Config = None,
-    history: histories.History = "",
+    reason: Reason,
+    config: Config = None,
+    history: History = "",
 ) -> None:
     """Keep a night, or a run, from being pruned."""
     from tracekit.cli import console
     from tracekit.nightly.history.store.store import Store
 
-    with Store.open(histories.history_url(history, config)) as store:
-        histories.require_clear(store, [what])
+    with Store.open(history_url(history, config)) as store:
+        require_clear(store, [what])
         console.show_line(store.pin(what, reason))
 
 
@@ -115,16 +382,16 @@ def pin(
 def unpin(
     what: What,
     *,
-    reason: histories.Reason = "",
-    config: histories.Config = None,
-    history: histories.History = "",
+    reason: Reason = "",
+    config: Config = None,
+    history: History = "",
 ) -> None:
     """Let a night, or a run, be pruned again."""
     from tracekit.cli import console
     from tracekit.nightly.history.store.store import Store
 
-    with Store.open(histories.history_url(history, config), migrate=False) as store:
-        histories.require_clear(store, [what])
+    with Store.open(history_url(history, config), migrate=False) as store:
+        require_clear(store, [what])
         console.show_line(store.unpin(what, reason))
 
 
@@ -153,7 +420,7 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
     from tracekit.cli import console
     from tracekit.nightly.history.listing import series_table
 
-    found = [replace(one, points=one.points[-limit:]) for one in exporting.known_series(store, of)]
+    found = [replace(one, points=one.points[-limit:]) for one in known_series(store, of)]
     if json:
         console.show_json(found)
         return
@@ -175,7 +442,7 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
     # A server's history has folders of any machine; those that are not here are not linked.
     folder = folder_of(url) or Path()
     html = render_trend(
-        exporting.known_series(store, of | named),
+        known_series(store, of | named),
         store.nights(**of),
         store.acceptances(),
         missed=[one for one in store.missed_nights() if of["plan"] in {None, one.plan}],

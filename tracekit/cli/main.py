@@ -20,28 +20,34 @@ from tracekit.base.errors import (
     TracekitError,
     UsageError,
 )
+from tracekit.cli import batch as batch_command
 from tracekit.cli import (
-    baseline,
     bench,
     chip,
-    converting,
+    convert,
     doctor,
-    indexing,
+    history,
     nightly,
-    parity,
-    pruning,
-    querying,
-    reading,
+    prune,
+    query,
+    show,
     stages,
-    templates,
-    verification,
+    verify,
 )
-from tracekit.cli import batch as batch_command
 from tracekit.cli import compare as compare_command
+from tracekit.cli import (
+    doctor as templates,
+)
 from tracekit.cli import gate as gate_command
 from tracekit.cli import history as history_command
 from tracekit.cli import open as open_command
-from tracekit.cli.planning import named_workload, planned
+from tracekit.cli import (
+    query as querying,
+)
+from tracekit.cli import (
+    verify as verification,
+)
+from tracekit.cli.options import named_workload, planned
 
 _OUR_BUG = 70
 _JUDGES = {"gate", "nightly"}  # commands that `git bisect run` may ask
@@ -85,25 +91,25 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("analyze")(stages.analyze)
     app.command("report")(stages.report)
     app.command("import")(stages.import_)
-    app.command("tables")(reading.tables)
-    app.command("convert")(converting.convert)
+    app.command("tables")(show.tables)
+    app.command("convert")(convert.convert)
     app.command("query")(querying.query)
     app.command("batch")(batch_command.batch)
     app.command("compare")(compare_command.compare)
     app.command("gate")(gate_command.gate)
-    app.command("index")(indexing.index)
-    app.command("prune")(pruning.prune)
-    app.command("workloads")(reading.workloads)
-    app.command("rules")(reading.rules)
+    app.command("index")(query.index)
+    app.command("prune")(prune.prune)
+    app.command("workloads")(show.workloads)
+    app.command("rules")(show.rules)
     app.add_typer(templates.app, name="templates")
     app.command("doctor")(doctor.doctor)
     app.command("chip")(chip.chip)
     app.command("open")(open_command.open_)
     app.command("bench")(bench.bench)
-    app.command("parity")(parity.parity)
+    app.command("parity")(verify.parity)
     app.add_typer(nightly.app, name="nightly")
     app.add_typer(history_command.app, name="history")
-    app.add_typer(baseline.baseline_app, name="baseline")
+    app.add_typer(history.baseline_app, name="baseline")
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
     app.command("verify-kernel")(verification.with_parameters(judged))
     app.callback()(_global_options)
@@ -120,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bisecting = arguments[0] in _JUDGES and "--bisect" in arguments if arguments else False
         if not bisecting or not isinstance(end.code, int):
             raise
-        from tracekit.cli.outcome import bisect_code
+        from tracekit.cli.console import bisect_code
 
         sys.exit(bisect_code(end.code))
 

@@ -1,9 +1,72 @@
-"""The options that several commands share, written once."""
+"""The options that several commands share, and the plan that a command line makes.
 
+The options of these two commands come from three signatures: `plan_of`, the command's own, and
+the function of the workload that the command line names.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Collection, Sequence
+from enum import Enum
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+
+from tracekit.base.errors import InputError, UsageError
+from tracekit.workload.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
+from tracekit.workload.workload import Workload, find
+
+FileCommand = Callable[..., None]
+
+
+def options_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function as options; what it takes by `**` is none."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    named = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+    return [one.replace(kind=one.KEYWORD_ONLY) for one in named]
+
+
+def brought(
+    function: Callable[..., Any], owner: str, file: Path, taken: Collection[str]
+) -> list[inspect.Parameter]:
+    """Return the options that a function in somebody's file brings to a command.
+
+    Args:
+        function: The function.
+        owner: What messages call it, such as "the workload paged".
+        file: Where it stands.
+        taken: The options that the command has itself.
+
+    Raises:
+        InputError: One is the command's own, or lacks a type or a default.
+    """
+    parameters = options_of(function)
+    for one in parameters:
+        if one.name in taken:
+            raise InputError(
+                f"{owner[0].upper()}{owner[1:]} has a parameter {one.name!r}, which is an option "
+                "of tracekit itself.",
+                hint=f"Give it another name in {file}.",
+            )
+        if one.annotation is one.empty or one.default is one.empty:
+            lacking = "type" if one.annotation is one.empty else "default"
+            raise InputError(
+                f"The parameter {one.name!r} of {owner} lacks its {lacking}.",
+                hint=f"Write it like `{one.name}: int = 1` in {file}.",
+            )
+    return parameters
+
+
+def signed(wrapper: FileCommand, parameters: Sequence[inspect.Parameter]) -> FileCommand:
+    """Give a wrapped command the signature that its options are read from."""
+    vars(wrapper).pop("__wrapped__", None)
+    wrapper.__signature__ = inspect.Signature(parameters)
+    wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
+    return wrapper
+
 
 WorkloadName = Annotated[
     str | None,
@@ -84,3 +147,98 @@ TablePlace = Annotated[
 RunNumber = Annotated[
     int | None, typer.Option("--run", min=1, help="Run to take, where a trace has several.")
 ]
+
+
+_SECTION = re.compile(r"[A-Z][a-z]+:\n\s")
+
+
+def plan_of(
+    *,
+    command: Command = None,
+    workload: WorkloadName = None,
+    attach: AttachPid = None,
+    recorder: RecorderName = "auto",
+    method: Method = "auto",
+    template: Template = None,
+    counters: Counters = "auto",
+    telemetry: Telemetry = "auto",
+    time_limit: TimeLimit = "10s",
+    warmup: Warmup = 5,
+    repeats: Repeats = None,
+    output: Output = None,
+    workloads: Workloads = None,
+    **parameters: Any,
+) -> Plan:
+    """Return the plan that a command line asks for."""
+    if workload == ANY_PROGRAM and not command:
+        raise UsageError(
+            f"--workload {ANY_PROGRAM} needs the program to record.",
+            hint=f"tracekit capture --workload {ANY_PROGRAM} -- PROGRAM ARGS",
+        )
+    named = workload if workload != ANY_PROGRAM else None
+    return Plan(
+        workload=find(named, workloads) if named else None,
+        parameters={name: _plain(value) for name, value in parameters.items()},
+        command=tuple(command or ()),
+        attach=attach,
+        recorder=recorder,
+        method=method,
+        templates=tuple(template or (METAL_SYSTEM_TRACE,)),
+        counters=counters,
+        telemetry=telemetry,
+        time_limit=seconds(time_limit),
+        warmup=warmup,
+        repeats=repeats,
+        output=output,
+    )
+
+
+def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
+    """Return a command that takes all three signatures' options and hands over a Plan."""
+    of_plan = options_of(plan_of)
+    own = [one for one in options_of(command) if one.name != "plan"]
+    added = _of_workload(workload, {one.name for one in [*of_plan, *own]}) if workload else []
+
+    @functools.wraps(command)
+    def wrapper(**values: Any) -> None:
+        kept = {one.name: values.pop(one.name) for one in own}
+        command(plan_of(**values), **kept)
+
+    if workload is not None:
+        wrapper.__doc__ = f"{inspect.getdoc(command)}\n\n{_described(workload)}"
+    return signed(wrapper, [*of_plan, *own, *added])
+
+
+def _described(workload: Workload) -> str:
+    """Return what a workload says of itself, without sections such as Args."""
+    told = inspect.getdoc(workload.prepare) or "it does not say what it does."
+    paragraphs = [one for one in told.split("\n\n") if not _SECTION.match(one)]
+    return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
+
+
+def _of_workload(workload: Workload, taken: set[str]) -> list[inspect.Parameter]:
+    return brought(workload.prepare, f"the workload {workload.name}", workload.file, taken)
+
+
+def named_workload(arguments: Sequence[str]) -> Workload | None:
+    """Return the workload that a command line names with --workload, before it is parsed."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    name = _value_of("--workload", arguments[:end])
+    folder = _value_of("--workloads", arguments[:end])
+    if name is None or name == ANY_PROGRAM:
+        return None
+    return find(name, Path(folder) if folder else None)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    values = [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
+    values += [value for name, value in pairwise(arguments) if name == option]
+    return values[-1] if values else None

@@ -32,7 +32,8 @@ def capture(
     as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.
     """
     from tracekit import pipeline
-    from tracekit.cli import console, outcome
+    from tracekit.cli import console
+    from tracekit.cli import console as outcome
 
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
@@ -55,7 +56,7 @@ def capture(
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit.cli import console
-    from tracekit.cli.opening import opening, perform
+    from tracekit.cli.open import opening, perform
     from tracekit.record.gputrace.capture import capture_gpu
 
     with console.progress("capture") as progress:
@@ -71,7 +72,8 @@ def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
 def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
     from tracekit import pipeline
-    from tracekit.cli import console, outcome
+    from tracekit.cli import console
+    from tracekit.cli import console as outcome
 
     with console.progress("record") as progress:
         recording = pipeline.record(plan, progress)
@@ -115,7 +117,8 @@ def export(
     """
     from tracekit import pipeline
     from tracekit.base.errors import UsageError
-    from tracekit.cli import console, outcome
+    from tracekit.cli import console
+    from tracekit.cli import console as outcome
     from tracekit.tables.stored import is_bundle, require_unpacked
 
     require_unpacked(source)
@@ -137,7 +140,8 @@ def export(
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import pipeline
     from tracekit.base.outputs import require_apart
-    from tracekit.cli import console, outcome
+    from tracekit.cli import console
+    from tracekit.cli import console as outcome
     from tracekit.tables.bundle.bundle import Bundle
     from tracekit.tables.bundle_xml.whole import write_exports
 
@@ -163,7 +167,8 @@ def analyze(
     runs is about one of them; --run makes it be about another, here and for later commands.
     """
     from tracekit import pipeline
-    from tracekit.cli import console, outcome
+    from tracekit.cli import console
+    from tracekit.cli import console as outcome
     from tracekit.record.imports.described import choose_run
 
     recording = Recording(run)

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from tracekit.base.errors import InterruptedRunError
-from tracekit.cli import parity as command
+from tracekit.cli import verify as command
 from tracekit.lab.parity.cases import Case
 from tracekit.lab.parity.compare import Parity, run_parity
 from tracekit.lab.parity.implementations import Implementation

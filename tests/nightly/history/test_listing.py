@@ -7,8 +7,8 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import UsageError
+from tracekit.cli.history import time_of
 from tracekit.compare.accepted import Accepted
-from tracekit.compare.times import time_of
 from tracekit.nightly.history.listing import (
     expected_words,
     held_on,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from real_nights import Nights, repository
-from tracekit.cli.pruning import _protection
+from tracekit.cli.prune import _protection
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan

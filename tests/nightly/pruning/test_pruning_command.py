@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.cli.opening import opening
+from tracekit.cli.open import opening
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.pruning.decide import Limits

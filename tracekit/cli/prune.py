@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.cli import histories
+from tracekit.cli import history as histories
 
 if TYPE_CHECKING:
     from tracekit.nightly.plan.plan import NightPlan
