@@ -23,11 +23,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.compare.change import Change
-from tracekit.compare.compare import Comparison, compare
-from tracekit.compare.comparing import samples
-from tracekit.compare.sample import Sample
+from tracekit.compare.compare import Comparison, compare, samples
+from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change
 
 _WORKLOADS = Path(__file__).parent / "burning"
 _SIDES = ("first", "second", "slowed")

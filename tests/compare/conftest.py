@@ -10,7 +10,7 @@ import pytest
 from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Better, Check, Measurement, Result
 from tracekit.base.recording import Process, Provenance
-from tracekit.compare.sample import Sample
+from tracekit.compare.samples import Sample
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
 

@@ -10,8 +10,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.base.errors import InputError
-from tracekit.compare.blocks import BLOCKS, Blocks
-from tracekit.compare.sample import Sample
+from tracekit.compare.samples import BLOCKS, Blocks, Sample
 
 Make = Callable[..., Any]
 

@@ -9,9 +9,9 @@ import pytest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement
 from tracekit.base.errors import UsageError
-from tracekit.compare.change import Change, Verdict
 from tracekit.compare.compare import Comparison, compare
 from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change, Verdict
 
 Make = Callable[..., Any]
 MS = 1_000_000

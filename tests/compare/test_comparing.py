@@ -11,7 +11,7 @@ import pytest
 from tracekit import pipeline
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.base.recording import Recording, save
-from tracekit.compare import comparing
+from tracekit.compare import compare
 from tracekit.compare.spread import Limits
 
 Command = Callable[..., Any]
@@ -36,20 +36,20 @@ def changed(run: Path, **parts: Any) -> None:
 
 def test_two_runs_need_no_word_between_them() -> None:
     a, b, c, vs = Path("a"), Path("b"), Path("c"), Path("vs")
-    assert comparing.sides([a, b]) == ([a], [b])
-    assert comparing.sides([a, vs, b]) == ([a], [b])
-    assert comparing.sides([a, c, vs, b]) == ([a, c], [b])
+    assert compare.sides([a, b]) == ([a], [b])
+    assert compare.sides([a, vs, b]) == ([a], [b])
+    assert compare.sides([a, c, vs, b]) == ([a, c], [b])
 
 
 @pytest.mark.parametrize("words", ["a", "a b c", "a vs", "vs b", "a vs b vs c", "a vs vs b"])
 def test_what_is_no_comparison_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="several on both sides of a vs") as error:
-        comparing.sides([Path(one) for one in words.split()])
+        compare.sides([Path(one) for one in words.split()])
     assert "tracekit compare A1 A2 vs B1 B2" in error.value.hint
 
 
 def test_runs_are_read_from_folders_and_from_results(runs: tuple[Path, Path]) -> None:
-    folder, file = comparing.samples([runs[0], runs[1] / "result.json"])
+    folder, file = compare.samples([runs[0], runs[1] / "result.json"])
     assert (folder.name, file.name) == ("run", "other")
     assert folder.tables is not None
     assert file.tables is not None, "the tables beside a result are used"
@@ -60,38 +60,38 @@ def test_a_result_alone_has_no_tables(runs: tuple[Path, Path], tmp_path: Path) -
     alone = tmp_path / "kept" / "result.json"
     alone.parent.mkdir()
     shutil.copy(runs[0] / "result.json", alone)
-    (sample,) = comparing.samples([alone])
+    (sample,) = compare.samples([alone])
     assert sample.tables is None
     assert "only its result is left" in sample.absence
     shutil.rmtree(runs[1] / "exports")
-    (cleaned,) = comparing.samples([runs[1]])
+    (cleaned,) = compare.samples([runs[1]])
     assert cleaned.tables is None
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(runs: tuple[Path, Path]) -> None:
     twin = runs[1].parent / "twins" / "run"
     shutil.copytree(runs[0], twin)
-    names = [one.name for one in comparing.samples([runs[0], twin])]
+    names = [one.name for one in compare.samples([runs[0], twin])]
     assert names[1] == "twins/run"
     assert names[0].endswith("/run")
 
 
 def test_what_is_no_run_is_said(tmp_path: Path, runs: tuple[Path, Path]) -> None:
     with pytest.raises(RecordingError, match="is not a run's folder"):
-        comparing.samples([tmp_path / "nothing"])
+        compare.samples([tmp_path / "nothing"])
     (runs[0] / "result.json").unlink()
     with pytest.raises(RecordingError, match="does not exist"):
-        comparing.samples([runs[0]])
+        compare.samples([runs[0]])
 
 
 def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:
     changed(runs[0], workload="sdpa", recorder="xctrace")
     changed(runs[1], workload="paged", recorder="xctrace")
-    before, after = (comparing.samples([one]) for one in runs)
+    before, after = (compare.samples([one]) for one in runs)
     with pytest.raises(UsageError, match="workload is sdpa and paged") as error:
-        comparing.compare_runs(before, after)
+        compare.compare_runs(before, after)
     assert "--force" in error.value.hint
-    assert comparing.compare_runs(before, after, Limits(), force=True).void
+    assert compare.compare_runs(before, after, Limits(), force=True).void
 
 
 def test_the_command_tells_what_became_of_each_metric(

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis.finding import Finding, Severity
-from tracekit.compare.change import Verdict
 from tracekit.compare.compare import compare
-from tracekit.compare.conditions import CROWDED, Condition, conditions
+from tracekit.compare.differences import CROWDED, Condition, conditions
+from tracekit.compare.verdicts import Verdict
 
 Make = Callable[..., Any]
 CONTENDED = Finding("gpu-contended", Severity.WARNING, "Another process ran.", "")

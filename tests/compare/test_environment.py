@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.compare import compare
-from tracekit.compare.environment import Difference, Weight, differences
+from tracekit.compare.differences import Difference, Weight, differences
 
 Make = Callable[..., Any]
 TIMES = [1000] * 40

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.compare.kernels import Kernel, kernel_changes
+from tracekit.compare.differences import Kernel, kernel_changes
 
 Make = Callable[..., Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tracekit.compare.change import Change, Verdict
 from tracekit.compare.compare import Comparison, compare
 from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change, Verdict
 
 Make = Callable[..., Any]
 MS = 1_000_000

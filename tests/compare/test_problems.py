@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Check, Status
-from tracekit.compare.problems import Course, finding_changes
+from tracekit.compare.differences import Course, finding_changes
 
 Make = Callable[..., Any]
 TIMES = [1000] * 40

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.compare.shown import Scale, Shown
 from tracekit.compare.spread import Interval
+from tracekit.compare.verdicts import Scale, Shown
 
 
 @pytest.mark.parametrize(

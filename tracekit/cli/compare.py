@@ -10,7 +10,7 @@ from tracekit.cli import options
 
 if TYPE_CHECKING:
     from tracekit.compare.compare import Comparison
-    from tracekit.compare.sample import Sample
+    from tracekit.compare.samples import Sample
 
 Runs = Annotated[
     list[Path],
@@ -71,7 +71,7 @@ def compare(
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.compare.comparing import compare_runs, redaction, samples, sides
+    from tracekit.compare.compare import compare_runs, redaction, samples, sides
     from tracekit.compare.spread import Limits
 
     if open_page and html is None:
@@ -98,7 +98,7 @@ def compare(
 
 def _show(compared: "Comparison") -> None:
     from tracekit.cli import console
-    from tracekit.compare.page import words
+    from tracekit.compare import page as words
 
     console.show_line(words.heading(compared))
     for title, columns, rows in words.tables(compared):
@@ -115,7 +115,7 @@ def _write(
 ) -> None:
     from tracekit.base.recording import write_whole
     from tracekit.cli import console
-    from tracekit.compare.page.page import render_comparison
+    from tracekit.compare.page import render_comparison
 
     page = render_comparison(compared, *samples, redact=redact)
     write_whole(file, page.encode())
@@ -124,7 +124,7 @@ def _write(
 
 def _end(compared: "Comparison") -> None:
     from tracekit.base.errors import InconclusiveError
-    from tracekit.compare.change import Verdict
+    from tracekit.compare.verdicts import Verdict
 
     if compared.verdict is Verdict.UNCLEAR:
         raise InconclusiveError(

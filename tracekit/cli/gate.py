@@ -199,7 +199,7 @@ def _of_runs(
     from dataclasses import replace
 
     from tracekit.cli import console
-    from tracekit.compare.comparing import compare_runs, samples, sides
+    from tracekit.compare.compare import compare_runs, samples, sides
     from tracekit.compare.spread import Limits
     from tracekit.nightly.gate.placing import in_repository
     from tracekit.nightly.gate.report.comparisons import of_comparison

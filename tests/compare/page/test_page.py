@@ -10,11 +10,9 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Check, Status
+from tracekit.compare import page as words
 from tracekit.compare.compare import compare
-from tracekit.compare.page import words
-from tracekit.compare.page.axis import both
-from tracekit.compare.page.bars import WIDTH, bar, reach
-from tracekit.compare.page.page import render_comparison
+from tracekit.compare.page import WIDTH, bar, both, reach, render_comparison
 
 MS = 1_000_000
 HOSTILE = "</script><b>x</b>"

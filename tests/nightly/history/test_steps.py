@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.series import Point, Series
 from tracekit.nightly.history.steps import Step, steps, steps_of

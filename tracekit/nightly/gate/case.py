@@ -7,8 +7,8 @@ from functools import cached_property
 from statistics import median
 
 from tracekit.analysis.result import Better
-from tracekit.compare.shown import Shown
 from tracekit.compare.spread import Interval
+from tracekit.compare.verdicts import Shown
 from tracekit.nightly.gate.changes import change, counts, pairs_of, values
 from tracekit.nightly.gate.policy import Policy
 from tracekit.nightly.gate.shift import middle, shift

@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Pair, Side
 
 

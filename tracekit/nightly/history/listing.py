@@ -8,8 +8,8 @@ from textwrap import shorten
 
 from tracekit.base.units import quantity, short_commit, stamp
 from tracekit.compare.accepted import Accepted
-from tracekit.compare.shown import Shown
 from tracekit.compare.spread import Interval
+from tracekit.compare.verdicts import Shown
 from tracekit.nightly.gate.shift import middle
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.series import Series

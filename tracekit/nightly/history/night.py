@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from tracekit.base.recording import Overhead
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.machine.state.state import State
 
 FORMAT = 1

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Outcome
 
 

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.gate.shift import shift
 from tracekit.nightly.history.series import Series
 

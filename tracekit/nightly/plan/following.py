@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.plan.plan import Capture, Gated
 
 DECIDING = "step_p50"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.machine.state.state import StateLimits
 from tracekit.workload.plan import METAL_SYSTEM_TRACE
 

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from tracekit.base.units import quantity
-from tracekit.compare.shown import Shown
+from tracekit.compare.verdicts import Shown
 from tracekit.nightly.history.night import Judged
 from tracekit.nightly.history.series import Point, Series
 from tracekit.nightly.history.steps import Step

@@ -7,7 +7,7 @@ from typing import Literal
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Overhead
 from tracekit.base.units import NOT_AVAILABLE, percent
-from tracekit.compare.shown import Scale, Shown
+from tracekit.compare.verdicts import Scale, Shown
 from tracekit.nightly.history.night import Outcome
 
 Better = Literal["lower", "higher", "neither"]

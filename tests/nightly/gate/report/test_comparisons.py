@@ -6,11 +6,10 @@ import pytest
 
 from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better
-from tracekit.compare.change import Change, Verdict
 from tracekit.compare.compare import Comparison
-from tracekit.compare.conditions import Condition
-from tracekit.compare.problems import Course, FindingChange
+from tracekit.compare.differences import Condition, Course, FindingChange
 from tracekit.compare.spread import Limits
+from tracekit.compare.verdicts import Change, Verdict
 from tracekit.nightly.gate.report.annotations import annotations
 from tracekit.nightly.gate.report.comparisons import of_comparison
 from tracekit.nightly.gate.report.junit import junit

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.compare.change import Change, Verdict
 from tracekit.compare.compare import Comparison
-from tracekit.compare.page.words import bounds, course, ruling, shift, side
-from tracekit.compare.problems import FindingChange
+from tracekit.compare.differences import FindingChange
+from tracekit.compare.page import bounds, course, ruling, shift, side
+from tracekit.compare.verdicts import Change, Verdict
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite, explained
 from tracekit.nightly.history.night import Outcome
 

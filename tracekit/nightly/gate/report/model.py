@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tracekit.analysis.finding import Evidence
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Outcome
 
 FORMAT = 1

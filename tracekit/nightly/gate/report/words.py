@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.base.units import quantity
-from tracekit.compare.shown import Shown
+from tracekit.compare.verdicts import Shown
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS
 from tracekit.report.text import line, sentence, visible

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tracekit.base.errors import InputError
-from tracekit.compare.shown import Scale
+from tracekit.compare.verdicts import Scale
 from tracekit.machine.state.state import State
 from tracekit.nightly.gate.changes import changes, values
 from tracekit.nightly.gate.shift import middle, shift

@@ -1,4 +1,4 @@
-"""How a metric varies within one run: its values in blocks of the steady window.
+"""The runs of a comparison: one sample each, cut into blocks of its steady window.
 
 A run is cut into stretches of equal length, and each metric is measured in each of them as if it
 were a run. Neighbouring steps are alike, for clocks, heat and other work change slowly; blocks
@@ -6,7 +6,9 @@ are long enough to show that, where single steps would only seem to be many.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,9 +19,34 @@ from tracekit.analysis.inject import Unavailable, inject
 from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
+from tracekit.analysis.result import Measurement, Result
 from tracekit.base.errors import TracekitError
-from tracekit.compare.sample import Sample
 from tracekit.workload.told import OWN_REFERENCE, REFERENCE
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A run's result and its tables.
+
+    Attributes:
+        name: What the run is called, such as the name of its folder.
+        result: Its result.
+        tables: Its normalized tables; None where only the result is left.
+        absence: Why there are no tables.
+    """
+
+    name: str
+    result: Result
+    tables: Mapping[str, pd.DataFrame] | None = None
+    absence: str = ""
+
+    def measurement(self, name: str) -> Measurement | None:
+        """Return what was measured under that name, by tracekit or by the workload itself."""
+        for one in (*self.result.metrics, *self.result.results):
+            if one.name == name:
+                return one
+        return None
+
 
 BLOCKS = 10
 LEAST_STEPS = 4
@@ -173,3 +200,33 @@ def _phase(phases: pd.DataFrame, window: Window) -> pd.DataFrame:
     """Return the steady phase as if it were as long as the window."""
     steady = phases[phases["name"] == "steady"].head(1)
     return steady.assign(start=window.start, duration=window.length)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of one side, each with its blocks, and the reference work in each of these."""
+
+    samples: tuple[Sample, ...]
+    blocks: tuple[Blocks, ...]
+    references: tuple[tuple[float, ...], ...]
+
+    @property
+    def referenced(self) -> bool:
+        """Whether each run did reference work in each of its blocks."""
+        return all(self.references)
+
+    @property
+    def pace(self) -> float:
+        """How long the reference work took: of each run's median the median over runs, in ns."""
+        return statistics.median(statistics.median(one) for one in self.references)
+
+    def measured(self, name: str) -> list[Measurement]:
+        """Return the metric in each run that knows it."""
+        found = [sample.measurement(name) for sample in self.samples]
+        return [one for one in found if one is not None and one.value is not None]
+
+
+def runs(samples: Sequence[Sample]) -> Runs:
+    """Cut each run into blocks."""
+    blocks = tuple(Blocks(one) for one in samples)
+    return Runs(tuple(samples), blocks, tuple(one.reference() for one in blocks))

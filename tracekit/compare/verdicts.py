@@ -1,16 +1,144 @@
-"""The verdict on each metric: how it changed, how sure that is, whether it matters."""
+"""The verdict on each metric: how it changed, how sure that is, whether it matters, in words."""
 
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.result import Better, Measurement
-from tracekit.compare.change import Change, Verdict
-from tracekit.compare.pace import Pace
-from tracekit.compare.runs import Runs
+from tracekit.base.units import quantity
+from tracekit.compare.differences import differences
+from tracekit.compare.samples import Runs
 from tracekit.compare.spread import Interval, Kind, Limits, Side, interval
+
+Scale = Literal["ratio", "difference"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The scale and the unit of one metric's changes.
+
+    Changes are given on the plain scale: ratios less one, or differences.
+    """
+
+    scale: Scale
+    unit: str
+
+    def amount(self, size: float) -> str:
+        """Return a size without a sign, as thresholds are: "3.0 %", "2.0 points"."""
+        if self.scale == "ratio":
+            return f"{size * 100:.1f} %"
+        return f"{size * 100:.1f} points" if self.unit == "ratio" else quantity(size, self.unit)
+
+    def change(self, change: float) -> str:
+        """Return a change with its sign; nought, and what rounds to it, has none."""
+        words = self.amount(abs(change))
+        return words if words == self.amount(0.0) else f"{'-' if change < 0 else '+'}{words}"
+
+    def between(self, low: float, high: float) -> str:
+        """Return an interval: "+3.0 % … +5.2 %"."""
+        return f"{self.change(low)} … {self.change(high)}"
+
+    def whole(self, change: float, interval: Interval | None) -> str:
+        """Return a change with its interval, if it has one: "+4.1 % [+3.0 % … +5.2 %]"."""
+        if interval is None:
+            return self.change(change)
+        return f"{self.change(change)} [{self.between(interval.low, interval.high)}]"
+
+
+class Verdict(StrEnum):
+    """What became of something; unclear where the runs do not tell."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one metric.
+
+    Attributes:
+        metric: Its name.
+        unit: Its unit.
+        better: Which direction is good news; a metric with none is not judged.
+        before: The median of the runs before; None where they do not have it.
+        after: The same of the runs after.
+        verdict: What became of it; None where it is not judged.
+        change: The change, from `before` to `after`: a ratio less one where `relative`, else a
+            difference in the metric's unit. It is corrected where `corrected`.
+        low: Lower end of an interval that holds the true change with 95 %; None without one.
+        high: Its upper end.
+        relative: Whether the change is a ratio.
+        corrected: Whether the machine's pace is taken out, by reference work between steps.
+        deciding: Whether it takes part in the verdict over all.
+        reason: Why it is unclear, or why there is no interval.
+        values_before: The value of each run.
+        values_after: The same of the runs after.
+    """
+
+    metric: str
+    unit: str
+    better: Better
+    before: float | None
+    after: float | None
+    verdict: Verdict | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    relative: bool = True
+    corrected: bool = False
+    deciding: bool = False
+    reason: str = ""
+    values_before: tuple[float, ...] = ()
+    values_after: tuple[float, ...] = ()
+
+
+# What reference work depends on as much as steps do: it cannot tell a change of these.
+_MAKES_THE_PACE = frozenset(
+    {"chip", "model", "cores", "memory", "architecture", "Rosetta", "Python", "MLX"}
+)
+_POWERS = {"ns": -1, "tokens/s": 1, "steps/s": 1}
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the machine's pace differs between two sides.
+
+    `known` tells whether reference work shows it; `slowdown` is how much longer that work took
+    after than before, as a logarithm.
+    """
+
+    known: bool = False
+    slowdown: float = 0.0
+
+    def power(self, unit: str) -> int:
+        """Return how a metric of the unit goes with the pace, which is taken out; 0 is not."""
+        return _POWERS.get(unit, 0) if self.known else 0
+
+    def between(self, limits: Limits) -> float:
+        """Return how much equal runs are taken to differ once it is out, one deviation."""
+        doubt = limits.doubt * abs(self.slowdown) / math.sqrt(2)  # two runs share it
+        return math.hypot(min(limits.between, limits.paced), doubt)
+
+
+def pace_of(before: Runs, after: Runs) -> Pace:
+    """Return the pace, if all runs did the same reference work, on like machines with like tools.
+
+    Else a correction would take out the very change that one looks for, as that of a newer MLX.
+    """
+    if not (before.referenced and after.referenced):
+        return Pace()
+    sources = {one.reference_source() for side in (before, after) for one in side.blocks}
+    unlike = {one.what for one in differences(before.samples, after.samples)}
+    if len(sources) > 1 or unlike & _MAKES_THE_PACE:
+        return Pace()
+    return Pace(known=True, slowdown=math.log(after.pace / before.pace))
+
 
 _COUNTED = {"count", "ratio", ""}
 

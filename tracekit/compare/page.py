@@ -1,0 +1,355 @@
+"""A comparison in words, and as one page with the timelines of both sides."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.analysis.given import Given
+from tracekit.analysis.result import Better
+from tracekit.base.units import count, duration, percent, quantity
+from tracekit.compare.compare import Comparison
+from tracekit.compare.differences import Course, FindingChange, Kernel, KernelChange
+from tracekit.compare.samples import Sample
+from tracekit.compare.verdicts import Change, Shown, Verdict
+from tracekit.report.panels.timeline import drawn
+from tracekit.report.render import document, environment_of
+from tracekit.report.rows import Kept
+from tracekit.report.timeline.track import Detail, Timeline, Track
+from tracekit.report.timeline.tracks import timeline
+
+Table = tuple[str, Sequence[str], list[Sequence[str]]]
+MOST_KERNELS = 20
+_LEADS = {
+    Verdict.WORSE: "Worse",
+    Verdict.BETTER: "Better",
+    Verdict.SAME: "The same",
+    Verdict.UNCLEAR: "Unclear",
+}
+NOTHING = "—"
+
+
+def heading(compared: Comparison) -> str:
+    """Return the verdict in a line."""
+    return f"{_LEADS[compared.verdict]}: {compared.reason}"
+
+
+def tables(compared: Comparison) -> Iterator[Table]:
+    """Yield the tables of a comparison that have rows: title, columns, rows."""
+    found: tuple[Table, ...] = (
+        (
+            f"metrics: {side(compared.before)} → {side(compared.after)}",
+            ("metric", "before", "after", "change", "95 % interval", "verdict"),
+            [_change(one) for one in compared.changes],
+        ),
+        (
+            "findings",
+            ("finding", "became", "before", "after"),
+            [_finding(one, compared) for one in compared.findings],
+        ),
+        (
+            "work by label, p50",
+            ("label", "count", "before", "after", "change"),
+            [_kernel(one) for one in compared.kernels[:MOST_KERNELS]],
+        ),
+        (
+            "what differs",
+            ("what", "before", "after"),
+            [(one.what, one.before, one.after) for one in compared.environment],
+        ),
+    )
+    yield from (one for one in found if one[2])
+
+
+def side(names: Sequence[str]) -> str:
+    """Return the runs of a side in a word or two."""
+    return names[0] if len(names) == 1 else f"{len(names)} runs ({names[0]} …)"
+
+
+def how_sure(compared: Comparison) -> str:
+    """Return what the intervals presume."""
+    if min(len(compared.before), len(compared.after)) > 1:
+        return "* decides. Intervals are of runs of each side, and of blocks within them."
+    limits = compared.limits
+    corrected = any(one.corrected for one in compared.changes)
+    between = percent(min(limits.between, limits.paced) if corrected else limits.between)
+    pace = " The machine's pace is taken out of times, by reference work." if corrected else ""
+    return (
+        "* decides. One run of a side shows no more than how it varied within. Equal runs are "
+        f"taken to differ by {between} besides (--between); several of each side show it.{pace}"
+    )
+
+
+def value(number: float | None, change: Change) -> str:
+    """Return a value of the metric in words."""
+    return NOTHING if number is None else quantity(number, change.unit)
+
+
+def shift(change: Change) -> str:
+    """Return the change in words: "+9.8 %", or a difference in the metric's unit."""
+    return NOTHING if change.change is None else _shown(change).change(change.change)
+
+
+def bounds(change: Change) -> str:
+    """Return the interval in words."""
+    if change.low is None or change.high is None:
+        return NOTHING
+    return _shown(change).between(change.low, change.high)
+
+
+def ruling(change: Change) -> str:
+    """Return the verdict in words, with what makes it special."""
+    if change.verdict is None:
+        return "not judged" if change.better is Better.NEITHER else change.reason
+    return f"{change.verdict}: {change.reason}" if change.reason else str(change.verdict)
+
+
+def course(change: FindingChange) -> str:
+    """Return what became of a finding."""
+    return f"{change.course}: {change.reason.rstrip('.')}" if change.reason else str(change.course)
+
+
+def found_in(runs: int, of: int) -> str:
+    """Return in how many runs a finding was found."""
+    if of == 1:
+        return "found" if runs else "not found"
+    return f"in {runs} of {of}"
+
+
+def ratio(change: KernelChange) -> str:
+    """Return how the median interval changed."""
+    if change.ratio is None:
+        return "new" if change.before is None else "gone" if change.after is None else NOTHING
+    return Shown("ratio", "ns").change(change.ratio - 1)
+
+
+def counts(change: KernelChange) -> str:
+    """Return how many intervals there were and are."""
+    before, after = (count(one.count) if one else "0" for one in (change.before, change.after))
+    return before if before == after else f"{before} → {after}"
+
+
+def p50(kernel: Kernel | None) -> str:
+    """Return the median interval of equal work."""
+    return NOTHING if kernel is None else duration(kernel.p50)
+
+
+def p95(kernel: Kernel | None) -> str:
+    """Return its 95th percentile."""
+    return NOTHING if kernel is None else duration(kernel.p95)
+
+
+def total(kernel: Kernel | None) -> str:
+    """Return the sum of its intervals."""
+    return NOTHING if kernel is None else duration(kernel.total)
+
+
+def _change(one: Change) -> Sequence[str]:
+    name = f"{one.metric} *" if one.deciding else one.metric
+    before, after = (
+        NOTHING if v is None else quantity(v, one.unit) for v in (one.before, one.after)
+    )
+    return (name, before, after, shift(one), bounds(one), ruling(one))
+
+
+def _finding(one: FindingChange, compared: Comparison) -> Sequence[str]:
+    return (
+        one.rule,
+        course(one),
+        found_in(one.runs_before, len(compared.before)),
+        found_in(one.runs_after, len(compared.after)),
+    )
+
+
+def _kernel(one: KernelChange) -> Sequence[str]:
+    return (one.label, counts(one), p50(one.before), p50(one.after), ratio(one))
+
+
+def _shown(change: Change) -> Shown:
+    return Shown("ratio" if change.relative else "difference", change.unit)
+
+
+_SIDES = ("before", "after")
+_NUMBER = "number"
+
+
+def both(before: Sample, after: Sample) -> Timeline:
+    """Lay both runs on the axis of the one before, tracks of each under a name of its own."""
+    lines = [_laid(one) for one in (before, after)]
+    shift = _begin(lines[0]) - _begin(lines[1])
+    first = max((_highest(track) for track in lines[0].tracks), default=0)
+    tracks = [
+        *(_named(track, _SIDES[0], 0, 0) for track in lines[0].tracks),
+        *(_named(track, _SIDES[1], shift, first) for track in lines[1].tracks),
+    ]
+    begins = (lines[0].begin, lines[1].begin + shift)
+    ends = (lines[0].end, lines[1].end + shift)
+    steady = lines[0].steady
+    return Timeline(
+        begin=min(begins),
+        end=max(ends),
+        tracks=tuple(tracks),
+        steady=steady and replace(steady, name="the steady window of the run before"),
+        absences=tuple(_absences(lines)),
+    )
+
+
+def _laid(sample: Sample) -> Timeline:
+    tables = Kept(Given(sample.tables or {}, sample.result.provenance))
+    return timeline(sample.result, tables)
+
+
+def _begin(line: Timeline) -> int:
+    return line.steady.start if line.steady else line.begin
+
+
+def _named(track: Track, side: str, shift: int, number: int) -> Track:
+    """Say whose the track is, lay it on the common axis, and keep its numbers apart."""
+    return replace(
+        track,
+        name=f"{side}: {track.name}",
+        starts=track.starts + shift,
+        details=tuple(_apart(one, number) for one in track.details),
+    )
+
+
+def _apart(detail: Detail, number: int) -> Detail:
+    """Count on from `number`, lest work of both sides seem to belong together."""
+    if detail.unit != _NUMBER:
+        return detail
+    known = detail.numbers >= 0
+    return replace(detail, numbers=detail.numbers + number * known)
+
+
+def _highest(track: Track) -> int:
+    counted = [one.numbers for one in track.details if one.unit == _NUMBER]
+    return max((int(numbers.max()) for numbers in counted if numbers.size), default=0)
+
+
+def _absences(lines: list[Timeline]) -> Iterator[str]:
+    for side, line in zip(_SIDES, lines, strict=True):
+        yield from (f"{side.capitalize()}: {absence}" for absence in line.absences)
+
+
+WIDTH = 200
+_LEAST = 0.15
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Places on 0 … WIDTH: the interval's ends, its middle, and no change; what it says."""
+
+    low: float
+    high: float
+    middle: float
+    none: float
+    title: str
+
+
+def reach(changes: Sequence[Change]) -> float:
+    """Return the change at both edges of the drawing: twice the largest, at least 15 %."""
+    known = [abs(one.change) for one in changes if one.relative and one.change is not None]
+    return max(_LEAST, min(1.0, 2 * max(known, default=0.0)))
+
+
+def bar(change: Change, edge: float, words: str) -> Bar | None:
+    """Draw a change that is a ratio and has an interval; what lies beyond the edge is cut."""
+    if not change.relative or change.low is None or change.high is None:
+        return None
+    assert change.change is not None
+    low, high, middle = (_place(one, edge) for one in (change.low, change.high, change.change))
+    return Bar(low, high, middle, WIDTH / 2, words)
+
+
+def _place(change: float, edge: float) -> float:
+    inside = max(-edge, min(edge, change))
+    return round((inside / edge + 1) * WIDTH / 2, 1)
+
+
+_TONES = {
+    Verdict.WORSE: "error",
+    Verdict.BETTER: "good",
+    Verdict.SAME: "good",
+    Verdict.UNCLEAR: "unclear",
+}
+_SIGNS = {
+    Verdict.WORSE: "✕ Worse",
+    Verdict.BETTER: "✓ Better",
+    Verdict.SAME: "= The same",
+    Verdict.UNCLEAR: "? Unclear",
+}
+_COURSES = {Course.APPEARED: "error", Course.GREW: "warning", Course.GONE: "good"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A metric's change in words, and drawn where it is a ratio with an interval."""
+
+    change: Change
+    before: str
+    after: str
+    shift: str
+    bounds: str
+    ruling: str
+    tone: str
+    bar: Bar | None
+
+
+def render_comparison(
+    compared: Comparison,
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    *,
+    redact: Callable[[str], str],
+) -> str:
+    """Return the page: one HTML document that loads nothing and reads without script.
+
+    The timelines are those of each side's first run. The same input gives the same characters.
+    """
+    edge = reach(compared.changes)
+    return document(
+        environment_of(redact),
+        "compare/page.html",
+        styles=("page.css", "compare/compare.css"),
+        compared=compared,
+        verdict=(_TONES[compared.verdict], _SIGNS[compared.verdict]),
+        before=side(compared.before),
+        after=side(compared.after),
+        rows=[_row(one, edge) for one in compared.changes],
+        edge=f"{edge * 100:.0f} %",
+        bar_width=WIDTH,
+        findings=[_finding_of_page(one, compared) for one in compared.findings],
+        kernels=[_kernel_of_page(one) for one in compared.kernels[:MOST_KERNELS]],
+        more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
+        how_sure=how_sure(compared).removeprefix("* decides. "),
+        version=after[0].result.provenance.tracekit,
+        **drawn(both(before[0], after[0])),
+    )
+
+
+def _row(one: Change, edge: float) -> Row:
+    bounds = bounds(one)
+    return Row(
+        change=one,
+        before=value(one.before, one),
+        after=value(one.after, one),
+        shift=shift(one),
+        bounds=bounds,
+        ruling=ruling(one),
+        tone=_TONES[one.verdict] if one.verdict else "",
+        bar=bar(one, edge, f"{shift(one)}, {bounds} with 95 % confidence"),
+    )
+
+
+def _finding_of_page(
+    one: FindingChange, compared: Comparison
+) -> tuple[FindingChange, str, str, str, str]:
+    counts = (
+        found_in(one.runs_before, len(compared.before)),
+        found_in(one.runs_after, len(compared.after)),
+    )
+    return (one, course(one), _COURSES.get(one.course, "note"), *counts)
+
+
+def _kernel_of_page(one: KernelChange) -> tuple[str, ...]:
+    sides = [(p50(kernel), p95(kernel), total(kernel)) for kernel in (one.before, one.after)]
+    columns = [f"{old} → {new}" if old != new else old for old, new in zip(*sides, strict=True)]
+    return (one.label, counts(one), *columns, ratio(one))

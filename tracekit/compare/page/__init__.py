@@ -1,1 +1,0 @@
-"""A comparison in words, and as one page with the timelines of both sides."""
