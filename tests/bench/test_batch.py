@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import batch
-from tracekit.fleet.batch.finding import sources_of
+from tracekit.fleet.batch.sources import sources_of
 
 
 def test_it_makes_recordings_that_are_not_alike(tmp_path: Path) -> None:

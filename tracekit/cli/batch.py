@@ -66,7 +66,7 @@ def batch(
     from tracekit.cli import console
     from tracekit.fleet.batch.analysing import Choices
     from tracekit.fleet.batch.batch import Plan, run_batch
-    from tracekit.fleet.batch.tables import wanted_tables
+    from tracekit.fleet.batch.results import wanted_tables
     from tracekit.workload.plan import seconds
 
     if scheduler and workers is not None:

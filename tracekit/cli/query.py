@@ -9,8 +9,8 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
+    from tracekit.fleet.query.answers import Form
     from tracekit.fleet.query.database import Answer
-    from tracekit.fleet.query.writing import Form
 
 
 def index(
@@ -28,7 +28,7 @@ def index(
     """
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.fleet.index.scan import INDEX, write_index
+    from tracekit.fleet.index import INDEX, write_index
 
     with writing([folder / INDEX], force=force):
         page = write_index(folder)
@@ -95,9 +95,8 @@ def query(
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
     from tracekit.base.outputs import writing
-    from tracekit.fleet.query.ask import asked
-    from tracekit.fleet.query.statements import asks_for_tables
-    from tracekit.fleet.query.writing import form_of
+    from tracekit.fleet.query.answers import form_of
+    from tracekit.fleet.query.ask import asked, asks_for_tables
 
     written = None if output is None else form_of(output, form)
     if form is not None and output is None:
@@ -123,7 +122,7 @@ def query(
 
 def _list(sources: list[Path], run_number: int | None) -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.listing import listing
+    from tracekit.fleet.query.views import listing
 
     with console.progress("list") as progress:
         found = listing(sources, progress, run_number)
@@ -134,7 +133,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 def _show(answer: "Answer", rows: int) -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.shown import first
+    from tracekit.fleet.query.answers import first
 
     shown, total = first(answer, rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
@@ -147,7 +146,7 @@ def _show(answer: "Answer", rows: int) -> None:
 
 def _write(answer: "Answer", output: str, form: "Form") -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.writing import write, write_file
+    from tracekit.fleet.query.answers import write, write_file
 
     if output != _STDOUT:
         write_file(answer, Path(output), form)

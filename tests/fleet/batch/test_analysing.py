@@ -12,8 +12,8 @@ from many_recordings import GPU, exports, run
 from tracekit import pipeline
 from tracekit.base.recording import Recording, save
 from tracekit.fleet.batch.analysing import Choices, Task, analysed
-from tracekit.fleet.batch.finding import sources_of
-from tracekit.fleet.batch.row import Row
+from tracekit.fleet.batch.results import Row
+from tracekit.fleet.batch.sources import sources_of
 
 
 def rows_of(folder: Path | str, **choices: object) -> tuple[Row, ...]:

@@ -10,10 +10,9 @@ import pytest
 
 from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError
-from tracekit.fleet.batch.fetching import fetched
-from tracekit.fleet.batch.finding import sources_of
-from tracekit.fleet.batch.place import place_of
-from tracekit.fleet.batch.source import Form, Source
+from tracekit.fleet.batch.analysing import fetched
+from tracekit.fleet.batch.places import place_of
+from tracekit.fleet.batch.sources import Form, Source, sources_of
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 

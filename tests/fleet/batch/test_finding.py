@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.finding import sources_of
+from tracekit.fleet.batch.sources import sources_of
 
 TOC = "<?xml version='1.0'?><trace-toc></trace-toc>"
 

@@ -8,7 +8,7 @@ import pytest
 
 from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.place import place_of
+from tracekit.fleet.batch.places import place_of
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 

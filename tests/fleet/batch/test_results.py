@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import RecordingError
-from tracekit.fleet.batch.results import Known, Results
-from tracekit.fleet.batch.row import ROW_SCHEMA, Found, Row, as_table
+from tracekit.fleet.batch.results import ROW_SCHEMA, Found, Known, Results, Row, as_table
 
 ROW = Row(
     recording="runs/a",

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.fleet.batch.finding import sources_of
-from tracekit.fleet.batch.source import Source
+from tracekit.fleet.batch.sources import Source, sources_of
 
 
 def made(folder: Path, *names: str) -> Source:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.fleet.batch.tables import forget_tables, wanted_tables
+from tracekit.fleet.batch.results import forget_tables, wanted_tables
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tracekit.fleet.batch.row import Row
-from tracekit.fleet.batch.tally import Tally
+from tracekit.fleet.batch.results import Row
+from tracekit.fleet.batch.tasks import Tally
 
 GOOD = Row("a", "a", "a", "", "run", "ok")
 BAD = Row("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.fleet.batch.urls import absolute, fixed, is_pattern, joined, scheme, shown
+from tracekit.fleet.batch.places import absolute, fixed, is_pattern, joined, scheme, shown
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.base.recording import Provenance
-from tracekit.fleet.index.entry import MOST_POINTS, Unread, entries_of, kind_of
+from tracekit.fleet.index import MOST_POINTS, Unread, entries_of, kind_of
 
 PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
 

@@ -9,8 +9,7 @@ from lxml import html
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.base.recording import Process, Provenance
-from tracekit.fleet.index.entry import Unread, entries_of
-from tracekit.fleet.index.page import render_index
+from tracekit.fleet.index import Unread, entries_of, render_index
 
 HOSTILE = "</script><script>alert(1)</script>"
 

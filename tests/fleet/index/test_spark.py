@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.fleet.index.spark import points, words
+from tracekit.fleet.index import points, words
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.recording import Process, Provenance, Recording, save
+from tracekit.fleet.query.answers import plain
 from tracekit.fleet.query.ask import asked
-from tracekit.fleet.query.writing import plain
 from tracekit.tables import stamp
 
 Rows = list[tuple[int, int, int, str]]

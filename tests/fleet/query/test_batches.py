@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import RecordingError
-from tracekit.fleet.batch.row import Found, Row, as_table
-from tracekit.fleet.query.listing import listing
+from tracekit.fleet.batch.results import Found, Row, as_table
+from tracekit.fleet.query.views import listing
 
 Ask = Callable[..., list[dict[str, Any]]]
 Make = Callable[..., Path]

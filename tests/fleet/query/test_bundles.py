@@ -11,7 +11,7 @@ from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Provenance, Recording
-from tracekit.fleet.query.kept import normalized
+from tracekit.fleet.query.views import normalized
 from tracekit.tables.direct import Direct, note_direct
 
 Ask = Callable[..., list[dict[str, Any]]]

@@ -12,7 +12,7 @@ import pytest
 import tracekit
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Process, Recording
-from tracekit.fleet.query.kept import normalized
+from tracekit.fleet.query.views import normalized
 from tracekit.tables.tables import MissingTableError
 
 Make = Callable[..., Path]

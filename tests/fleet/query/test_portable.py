@@ -10,10 +10,8 @@ import duckdb
 import pandas as pd
 import pytest
 
-from tracekit.fleet.query.database import Database
-from tracekit.fleet.query.portable import named
-from tracekit.fleet.query.shown import first
-from tracekit.fleet.query.writing import write, write_file
+from tracekit.fleet.query.answers import first, write, write_file
+from tracekit.fleet.query.database import Database, named
 
 # ruff: noqa: S608  # these are columns of our own
 TYPES = [str(one) for one in duckdb.sql("FROM test_all_types()").columns]

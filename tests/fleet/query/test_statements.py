@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tracekit.base.errors import TracekitError, UsageError
-from tracekit.fleet.query.statements import asks_for_tables, require_question
+from tracekit.fleet.query.ask import asks_for_tables, require_question
 
 Ask = Callable[..., list[dict[str, Any]]]
 

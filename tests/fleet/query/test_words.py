@@ -4,8 +4,7 @@ import duckdb
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.fleet.query.leftout import LeftOut
-from tracekit.fleet.query.words import missing_table, no_table, refusal
+from tracekit.fleet.query.refusals import LeftOut, missing_table, no_table, refusal
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import UsageError
+from tracekit.fleet.query.answers import Form, first, form_of, write, write_file
 from tracekit.fleet.query.database import Database
-from tracekit.fleet.query.shown import first
-from tracekit.fleet.query.writing import Form, form_of, write, write_file
 
 NUMBERS = "select range::bigint as n, 'a' || range as t from range(200000)"
 TYPES = """

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.fleet.batch.report.entry import Entry, Finding
-from tracekit.fleet.batch.report.page import render_batch
+from tracekit.fleet.batch.page import Entry, Finding, render_batch
 
 pytestmark = pytest.mark.browser
 

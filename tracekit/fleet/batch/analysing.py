@@ -1,10 +1,11 @@
 """One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
 
+import re
 import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,18 +13,84 @@ from typing import TYPE_CHECKING
 
 from tracekit import pipeline
 from tracekit.analysis.result import Result, load
-from tracekit.base.errors import TracekitError
+from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import Recording
-from tracekit.fleet.batch.fetching import fetched
-from tracekit.fleet.batch.row import Row, judged
-from tracekit.fleet.batch.source import Form, Source
-from tracekit.fleet.batch.tables import keep_tables
+from tracekit.base.units import size
+from tracekit.fleet.batch.places import Said
+from tracekit.fleet.batch.results import Row, judged, keep_tables
+from tracekit.fleet.batch.sources import Form, Source
 from tracekit.record.imports.described import choose_run
 from tracekit.record.imports.sources import recordings_of
 from tracekit.tables.put_away import NOTE
 
 if TYPE_CHECKING:
     from distributed import Worker
+
+
+_AT_ONCE = 64
+_MOST_FILES = 100_000
+_LONGEST = 200  # letters of a file's name
+_SHARE = 0.5  # of the free disk that one recording may take
+
+
+def fetched(source: Source, folder: Path) -> Path:
+    """Copy the files that an analysis needs into a folder, and return what became of the source.
+
+    Raises:
+        InputError: There is too much of it, or it cannot be read.
+    """
+    files = source.files()
+    _require_room(source, files, folder)
+    into = folder / _plain(source)
+    single = source.place.base in files and source.form in {Form.ZIPPED, Form.EXPORTS}
+    alone = single and len(files) == 1
+    names = list(files)
+    for first in range(0, len(names), _AT_ONCE):
+        some = names[first : first + _AT_ONCE]
+        _copy(source, {name: into if alone else into / name for name in some}, files, alone=alone)
+    return into
+
+
+def _copy(
+    source: Source, copies: Mapping[str, Path], files: Mapping[str, Said], *, alone: bool
+) -> None:
+    """Copy some files at once, as a store likes best, and see that they are as large as listed."""
+    place = source.place
+    for copy in copies.values():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+    inside = f"{place.path.rstrip('/')}/" if place.path.rstrip("/") else ""
+    theirs = [place.path if alone else f"{inside}{name}" for name in copies]
+    try:
+        place.filesystem.get(theirs, [str(copy) for copy in copies.values()])
+    except Exception as error:
+        raise InputError(
+            f"{place.name} cannot be fetched: {str(error) or type(error).__name__}.",
+            hint="See that the worker may read it; the same command tries it again.",
+        ) from error
+    for name, copy in copies.items():
+        listed = files[name].get("size")
+        if not copy.is_file() or (listed is not None and copy.stat().st_size != listed):
+            raise InputError(
+                f"{name} of {place.name} is not what the listing says: {listed} bytes.",
+                hint="It changed while it was fetched; try again with --retry-failed.",
+            )
+
+
+def _require_room(source: Source, files: Mapping[str, Said], folder: Path) -> None:
+    total = sum(int(said.get("size") or 0) for said in files.values())
+    free = shutil.disk_usage(folder).free
+    if total > free * _SHARE or len(files) > _MOST_FILES:
+        raise InputError(
+            f"{source.place.name} has {len(files):,} files of {size(total)} to fetch, "
+            f"and {size(free)} are free.",
+            hint="Make room on the worker, or analyse it where it lies.",
+        )
+
+
+def _plain(source: Source) -> str:
+    """Return what the copy is called: as the source, in letters that no file system minds."""
+    return re.sub(r"[^\w.+-]+", "-", source.place.base)[-_LONGEST:].lstrip(".-") or "source"
+
 
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
 BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers tell of a task

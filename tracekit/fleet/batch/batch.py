@@ -21,13 +21,10 @@ from tracekit.base.locks import HeldError, opened, taken
 from tracekit.base.outputs import require_apart
 from tracekit.base.redaction import nothing, redaction
 from tracekit.fleet.batch.analysing import Choices, Task
-from tracekit.fleet.batch.finding import sources_of
 from tracekit.fleet.batch.page import write_page
-from tracekit.fleet.batch.results import RESULTS, Known, Results
-from tracekit.fleet.batch.row import Row, worded
-from tracekit.fleet.batch.source import Source
-from tracekit.fleet.batch.tables import forget_tables
-from tracekit.fleet.batch.tally import Tally
+from tracekit.fleet.batch.results import RESULTS, Known, Results, Row, forget_tables, worded
+from tracekit.fleet.batch.sources import Source, sources_of
+from tracekit.fleet.batch.tasks import Tally
 from tracekit.record.recorder import Progress, quiet
 
 if TYPE_CHECKING:
@@ -106,7 +103,7 @@ def _analyse(plan: Plan, sources: Sequence[Source], results: "_Writer") -> tuple
     first = next(tasks, None)
     if first is None:
         return ()
-    from tracekit.fleet.batch.course import Course  # noqa: PLC0415  nothing to do needs no cluster
+    from tracekit.fleet.batch.tasks import Course  # noqa: PLC0415  nothing to do needs no cluster
 
     with _workers(plan, len(sources)) as workers:
         warnings = () if workers.local else _unseen(workers, sources, plan)

@@ -1,16 +1,258 @@
-"""The data set of a batch: one Parquet file for each source, written whole."""
+"""The data set of a batch: one row a recording, one Parquet file a source, tables beside."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracekit import pipeline
+from tracekit.analysis.finding import Finding
+from tracekit.analysis.result import Measurement, Result
+from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.files import replacing
-from tracekit.fleet.batch.row import Row, as_table
+from tracekit.base.recording import Recording, now
+from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.toc.several import own
+
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule found; savings are milliseconds, None where they cannot be estimated."""
+
+    rule: str
+    severity: str
+    message: str
+    advice: str
+    saving_ms: float | None = None
+    within: str = ""
+
+
+@cache
+def _ours() -> str:
+    """Return the version that analyses; finding it out takes as long as a small row."""
+    return version("tracekit")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recording of a batch.
+
+    Attributes:
+        recording: What it is called: the path as it was given, or the URL.
+        key: The digest of where it lies; the names of its files in the batch hold it.
+        source: The same, without what tells recordings of one folder apart.
+        stamp: The digest of what its files and the settings of the batch were.
+        form: run, bundle, zipped bundle or exports.
+        state: ok, or failed.
+        error: Why it failed.
+        hint: What to do about it.
+        seconds: How long it took.
+        finished: When it was done, ISO 8601.
+        template: The templates of Instruments, with commas.
+        instruments: The version of Instruments, or of the recorder.
+        device: Model and system, without names of people.
+        workload: What was recorded, where that is known.
+        target: Name and process id of whose rows count.
+        duration: The length of the recording in seconds.
+        metrics: Every metric that is known, in the unit of docs/reference/metrics.md.
+        results: What the workload says that it measured itself.
+        findings: What rules found.
+        warnings: What is to be known of the recording and its tables.
+        tables: The tables that were kept of it.
+        tracekit: The version that analysed it.
+    """
+
+    recording: str
+    key: str
+    source: str
+    stamp: str
+    form: str
+    state: str
+    error: str = ""
+    hint: str = ""
+    seconds: float = 0.0
+    finished: str = field(default_factory=now)
+    template: str = ""
+    instruments: str = ""
+    device: str = ""
+    workload: str = ""
+    target: str = ""
+    duration: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    results: dict[str, float] = field(default_factory=dict[str, float])
+    findings: tuple[Found, ...] = ()
+    warnings: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    tracekit: str = field(default_factory=_ours)
+
+
+_NUMBERS = pa.map_(pa.string(), pa.float64())
+_TYPES: dict[str, pa.DataType] = {
+    "seconds": pa.float64(),
+    "duration": pa.float64(),
+    "metrics": _NUMBERS,
+    "results": _NUMBERS,
+    "findings": pa.list_(
+        pa.struct(
+            [
+                *(
+                    pa.field(name, pa.string())
+                    for name in ("rule", "severity", "message", "advice")
+                ),
+                pa.field("saving_ms", pa.float64()),
+                pa.field("within", pa.string()),
+            ]
+        )
+    ),
+    "warnings": pa.list_(pa.string()),
+    "tables": pa.list_(pa.string()),
+}
+ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Row.__annotations__])
+
+
+def worded(row: Row, say: Callable[[str], str]) -> Row:
+    """Return the row with what it says in words, and where it lies, as results have it.
+
+    Names of rules, metrics, tables and states stay as they are.
+    """
+    found = (replace(one, message=say(one.message), advice=say(one.advice)) for one in row.findings)
+    words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
+    told: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
+    return replace(row, **told, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
+
+
+def judged(row: Row, recording: Recording, result: Result) -> Row:
+    """Return the row with what the result says of the recording."""
+    provenance = result.provenance
+    target = ", ".join(f"{one.name} ({one.pid})".strip() for one in provenance.targets)
+    said: dict[str, Any] = {
+        "template": ", ".join(provenance.templates),
+        "instruments": _instruments(recording) or _recorder(result),
+        "device": _device(provenance.machine),
+        "workload": provenance.workload,
+        "target": target,
+        "duration": provenance.duration,
+        "metrics": _known(result.metrics),
+        "results": _known(result.results),
+        "findings": tuple(_found(one) for one in result.findings),
+        "warnings": (*provenance.warnings, *_silence(result)),
+    }
+    return replace(row, **said)
+
+
+def as_table(rows: tuple[Row, ...]) -> pa.Table:
+    """Return rows as a table of Arrow."""
+    plain: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in rows]
+    for one in plain:
+        one |= {name: list(one[name].items()) for name in ("metrics", "results")}
+    return pa.Table.from_pylist(plain, schema=ROW_SCHEMA)
+
+
+def _known(measured: tuple[Measurement, ...]) -> dict[str, float]:
+    return {one.name: float(one.value) for one in measured if one.value is not None}
+
+
+def _silence(result: Result) -> tuple[str, ...]:
+    """Say why there is no number at all, where that is so: why the device's time is not known."""
+    busy = result.metric("gpu_busy")
+    if busy is None or any(one.value is not None for one in result.metrics):
+        return ()
+    return (f"No metric is available: {busy.reason}",)
+
+
+def _found(one: Finding) -> Found:
+    saving = None if one.saving is None else one.saving / _NS_PER_MS
+    return Found(one.rule, str(one.severity), one.message, one.advice, saving, one.within)
+
+
+def _instruments(recording: Recording) -> str:
+    if not recording.toc_file.exists():
+        return ""
+    run = own(recording)
+    return "" if run is None else run.instruments_version
+
+
+def _recorder(result: Result) -> str:
+    return result.provenance.recorder_version.removeprefix("Instruments").strip()
+
+
+def _device(machine: dict[str, Any]) -> str:
+    model = machine.get("chip") or machine.get("model") or machine.get("processor")
+    system = " ".join(str(machine[name]) for name in ("system", "release") if machine.get(name))
+    return ", ".join(str(one) for one in (model, system) if one)
+
+
+ALL, NONE = "all", "none"
+FOLDER = "tables"
+
+
+def wanted_tables(words: str) -> tuple[str, ...]:
+    """Return the tables that a list with commas names; none, for the word none.
+
+    Raises:
+        UsageError: There is no such table.
+    """
+    names = [one.strip() for one in words.split(",") if one.strip()]
+    for name in names:
+        if name not in {ALL, NONE, *SCHEMAS}:
+            near = difflib.get_close_matches(name, [ALL, NONE, *SCHEMAS])
+            raise UsageError(
+                f"There is no table {name!r} to keep.",
+                hint=f"Near are {', '.join(near)}."
+                if near
+                else "Use all, none or names of tables.",
+            )
+    return tuple(sorted(set(names) - {NONE}))
+
+
+def keep_tables(
+    output: str, wanted: Sequence[str], row: Row, recording: Recording
+) -> tuple[str, ...]:
+    """Write tables of a recording as `tables/NAME/KEY.parquet`; return the names of those there.
+
+    A column `recording` comes first. A table that the recording lacks, or that cannot be read,
+    is left out; the warnings of the recording say why.
+    """
+    if not output or not wanted:
+        return ()
+    tables = pipeline.tables_of(recording)
+    kept: list[str] = []
+    for name in tables:
+        if name not in wanted and ALL not in wanted:
+            continue
+        try:
+            frame = tables[name]
+        except TracekitError:
+            continue
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        names = pa.array([row.recording] * table.num_rows, pa.string()).dictionary_encode()
+        with replacing(Path(output) / FOLDER / name / f"{row.key}.parquet") as file:
+            pq.write_table(
+                table.add_column(0, "recording", names),
+                file,
+                compression="zstd",
+                write_page_checksum=True,
+            )
+        kept.append(name)
+    return tuple(kept)
+
+
+def forget_tables(output: Path, key: str, kept: Sequence[str] = ()) -> None:
+    """Remove the tables of a recording that are not among those that were kept now."""
+    for file in (output / FOLDER).glob(f"*/{key}.parquet"):
+        if file.parent.name not in kept:
+            file.unlink(missing_ok=True)
+
 
 RESULTS = "results"
 # A row in a file of its own has nothing to share or to skip: this is smallest, and soonest done.

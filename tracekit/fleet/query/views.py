@@ -1,28 +1,165 @@
-"""The views that SQL can name, each made of all runs when it is first asked for."""
+"""The views that SQL can name, each made of all runs when it is first asked for, and their list.
 
+The file's name holds a digest of everything that the table follows from: the stamps of the
+exports, and of the bundle where tables are read from it, the targets, the table's columns, and
+the versions of what reads it. So a table that is no longer true has another name, and is never
+met; and a checksum of its content, so that neither is one that was damaged. A file appears whole
+or not at all; what its reader had to say stands in it.
+"""
+
+import logging
+import os
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from difflib import get_close_matches
+from functools import cache
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.files import is_text
-from tracekit.fleet.query import batches, overviews
+from tracekit.base.files import is_text, replacing
+from tracekit.base.recording import Recording
+from tracekit.fleet.query import overviews
+from tracekit.fleet.query import overviews as batches
 from tracekit.fleet.query.database import Database, texts
-from tracekit.fleet.query.kept import Part, normalized
-from tracekit.fleet.query.leftout import LeftOut
-from tracekit.fleet.query.opening import Opener
-from tracekit.fleet.query.sources import Run, Sources
-from tracekit.fleet.query.words import no_table
+from tracekit.fleet.query.refusals import LeftOut, no_table
+from tracekit.fleet.query.sources import Opener, Run, Sources, sources
 from tracekit.pipeline import tables_of
-from tracekit.record.recorder import Progress
+from tracekit.record.recorder import Progress, quiet
+from tracekit.tables.cache import READER_VERSION
+from tracekit.tables.direct import direct
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
+from tracekit.tables.stamp import lasting, stamp
 from tracekit.tables.tables import MissingTableError
+
+FORMAT = 1
+_SAID = b"tracekit.said"
+_ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
+_BLOCK = 1 << 20
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table of one run: the file that holds it, and what its reader had to say."""
+
+    file: Path
+    said: tuple[str, ...] = ()
+
+
+def normalized(recording: Recording, name: str, workshop: Path) -> Part:
+    """Return a normalized table of a run, made if it is not kept already.
+
+    Args:
+        recording: The run.
+        name: The table.
+        workshop: A folder for what cannot be kept: of a run that nothing can be written into,
+            or whose exports are so young that a change could leave no trace.
+
+    Raises:
+        MissingTableError: The run does not have the table.
+        TracekitError: The table cannot be read.
+    """
+    before = _digest(recording, name)
+    if before is None:
+        return _made(recording, name, workshop)
+    kept = sorted(recording.normalized.glob(f"{name}.{before}-*.parquet"))
+    whole = next(filter(None, map(_whole, kept)), None)
+    return whole or _keep(recording, name, before, workshop)
+
+
+def _keep(recording: Recording, name: str, digest: str, workshop: Path) -> Part:
+    made = _made(recording, name, workshop)
+    if digest != _digest(recording, name):
+        return made
+    try:
+        file = recording.normalized / f"{name}.{digest}-{_checksum(made.file)}.parquet"
+        with replacing(file) as kept, made.file.open("rb") as content:
+            while block := content.read(_BLOCK):
+                kept.write(block)
+        for other in file.parent.glob(f"{name}.*.parquet"):
+            if other != file:
+                other.unlink(missing_ok=True)
+    except (OSError, RecordingError) as error:
+        _log.info("The table %s is not kept: %s", name, error)
+        return made
+    made.file.unlink()
+    return Part(file, made.said)
+
+
+def _made(recording: Recording, name: str, workshop: Path) -> Part:
+    tables = tables_of(recording)
+    known = tables.warnings
+    frame = tables[name]
+    said = tuple(one for one in tables.warnings if one not in known)
+    place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
+    file = workshop / f"{name}.{place}.parquet"
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({_SAID: msgspec.json.encode(said)})
+    with replacing(file) as made:
+        pq.write_table(table, made, compression="zstd", row_group_size=_ROW_GROUP)
+    return Part(file, said)
+
+
+def _whole(file: Path) -> Part | None:
+    """Return the table that is kept there; None where it is not what was written."""
+    try:
+        if not file.stem.endswith(f"-{_checksum(file)}"):
+            _log.info("%s is damaged, and made again", file)
+            return None
+        metadata = pq.read_metadata(file).metadata or {}
+        return Part(file, msgspec.json.decode(metadata[_SAID], type=tuple[str, ...]))
+    except (OSError, KeyError, pa.ArrowException, msgspec.MsgspecError) as error:
+        _log.info("%s is made again: %s", file, error)
+        return None
+
+
+def _checksum(file: Path) -> str:
+    """Return a checksum of a file's content; DuckDB looks at none, and would answer wrongly."""
+    found = 0
+    with file.open("rb") as content:
+        while block := content.read(_BLOCK):
+            found = zlib.crc32(block, found)
+    return f"{found:08x}"
+
+
+def _digest(recording: Recording, name: str) -> str | None:
+    """Return the digest of what the table follows from; None where it may change unseen."""
+    stamps: list[tuple[str, ...]] = []
+    for path in _inputs(recording):
+        lasts = lasting(stamp(path))
+        if lasts is None:
+            return None
+        stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
+    provenance = recording.provenance()
+    targets = sorted(one.pid for one in provenance.targets)
+    told = (_way_of_reading(name), targets, provenance.run, stamps)
+    return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+
+@cache
+def _way_of_reading(name: str) -> tuple[int, str, int, str]:
+    """Return what a table follows from besides its run."""
+    return FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)
+
+
+def _inputs(recording: Recording) -> Iterator[Path]:
+    """Yield the files that tables are read from: the exports, and what the bundle holds."""
+    yield from sorted(path for path in recording.exports.glob("*") if path.is_file())
+    note = direct(recording.exports)
+    if note is not None:
+        yield from sorted(one for one in note.path(recording.exports).rglob("*") if one.is_file())
+
 
 NAMES = (*overviews.SCHEMAS, batches.RESULTS, *SCHEMAS)
 _AT_ONCE = 20_000  # rows of an overview that are held as Python's objects
@@ -161,3 +298,73 @@ def folders(sources: Sources) -> Iterator[Path]:
             yield run.path / "tables"
     for batch in sources.batches:
         yield from (batch.path / "tables", batch.path / "results")
+
+
+@dataclass(frozen=True)
+class View:
+    """A view: how many runs have it, and its columns."""
+
+    name: str
+    runs: int
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The views that some run has, and what kept runs from being looked at."""
+
+    views: tuple[View, ...]
+    warnings: tuple[str, ...]
+
+
+def listing(
+    paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
+) -> Listing:
+    """List what can be asked of all runs, bundles and batches below paths; nothing is made.
+
+    Of a bundle with several runs `number` says which; None for the last.
+
+    Raises:
+        UsageError: As `tracekit.fleet.query.sources`.
+        RecordingError: There is no run.
+    """
+    found = sources(paths)
+    left_out = LeftOut()
+    with TemporaryDirectory(prefix="tracekit-query-") as workshop:
+        opener = Opener(Path(workshop), number)
+        counts = _counts(found, opener, left_out, progress)
+    return Listing(tuple(_views(found, counts)), (*opener.notes, *left_out.warnings))
+
+
+def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progress) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for number, run in enumerate(found.runs, start=1):
+        progress(f"run {number:,} of {len(found.runs):,}")
+        try:
+            recording = opener.opened(run)
+            counts.update(list(tables_of(recording)))
+            counts.update(["metrics", "findings"] if recording.result_file.exists() else [])
+        except TracekitError as error:
+            left_out.unreadable("every table", run.name, error.message)
+    for batch in found.batches:
+        analysed = batches.analysed(batch)
+        counts.update({name: len(batch.table(name)) for name in SCHEMAS})
+        counts.update(dict.fromkeys(("metrics", "findings"), analysed))
+        counts["runs"] += batches.recorded(batch)
+    counts["runs"] += len(found.runs)
+    return counts
+
+
+def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
+    for name, schema in overviews.SCHEMAS.items():
+        yield View(name, counts[name], tuple(schema.names))
+    if found.batches:
+        recorded = sum(map(batches.recorded, found.batches))
+        yield View(
+            batches.RESULTS, recorded, ("run", "run_path", *batches.columns(found.batches[0]))
+        )
+    for name, schema in SCHEMAS.items():
+        if counts[name]:
+            own = [column.name for column in schema.columns]
+            more = [f"({schema.more})"] if schema.more else []
+            yield View(name, counts[name], ("run", "run_path", *own, *more))

@@ -6,8 +6,7 @@ import pytest
 from lxml import html
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.fleet.batch.report.entry import Entry, Finding
-from tracekit.fleet.batch.report.page import render_batch
+from tracekit.fleet.batch.page import Entry, Finding, render_batch
 from tracekit.report.naming import heading
 
 HOSTILE = "</script><script>alert(1)</script>"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tracekit.fleet.batch.report.entry import Entry
-from tracekit.fleet.batch.report.spread import MOST_CHARTS, alike, spreads
+from tracekit.fleet.batch.page import MOST_CHARTS, Entry, alike, spreads
 from tracekit.report.charts.chart import svg
 
 

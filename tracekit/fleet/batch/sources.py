@@ -1,14 +1,98 @@
-"""Recordings below folders, patterns and URLs."""
+"""Recordings below folders, patterns and URLs: where each lies, and in which form."""
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 from fsspec.utils import glob_translate
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.fleet.batch.place import Place, Said, place_of
-from tracekit.fleet.batch.source import Form, Source
-from tracekit.fleet.batch.urls import fixed, is_pattern
+from tracekit.fleet.batch.places import Place, Said, fixed, is_pattern, place_of
+
+_KEY = 24  # letters of a digest: 96 bits
+_NOT_NEEDED = ("instrument_data/", "shared_data/", "UI_state_metadata.bin")
+_OF_A_RUN = {"recording.json", "workload.json", "workload.jsonl", "gauges.jsonl"}
+_MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "CRC", "created")
+
+
+class Form(StrEnum):
+    """In which form a recording comes."""
+
+    RUN = "run"
+    BUNDLE = "bundle"
+    ZIPPED = "zipped bundle"
+    EXPORTS = "exports"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording: `place` is a folder, or a file for a zipped bundle and a single export."""
+
+    place: Place
+    form: Form
+
+    @property
+    def key(self) -> str:
+        """What its results are called by, the same however it was named."""
+        return hashlib.sha256(_bytes(self.place.identity)).hexdigest()[:_KEY]
+
+    def files(self) -> Mapping[str, Said]:
+        """Return the files that an analysis needs, by their paths in the folder.
+
+        Of a bundle these are not what keeps windows and views of Instruments, nor indexes of
+        its stores (layout: docs/explanation/trace-bundles.md).
+
+        Raises:
+            InputError: They cannot be listed.
+        """
+        there = self.place.below()
+        if not there:
+            return {self.place.base: self.place.info()}
+        if self.form is Form.RUN:
+            direct = "exports/direct.json" in there
+            return {name: one for name, one in there.items() if _of_a_run(name, direct=direct)}
+        if self.form is Form.EXPORTS:
+            return {name: one for name, one in there.items() if _is_export(name)}
+        return {name: one for name, one in there.items() if _of_a_bundle(name)}
+
+    def stamp(self, settings: str) -> str:
+        """Return what changes when a file of it does, or what is asked of it.
+
+        Raises:
+            InputError: As `files`.
+        """
+        digest = hashlib.sha256(settings.encode())
+        for name, said in sorted(self.files().items()):
+            digest.update(_bytes(f"\0{name}\0{said.get('size')}\0{_mark(said)}"))
+        return digest.hexdigest()[:_KEY]
+
+
+def _bytes(name: str) -> bytes:
+    """Return a name as bytes, whatever it is: names of files need not be text."""
+    return name.encode(errors="surrogatepass")
+
+
+def _of_a_run(name: str, *, direct: bool) -> bool:
+    top, _, rest = name.partition("/")
+    if top == "recording.trace":
+        return direct and _of_a_bundle(rest)
+    return name in _OF_A_RUN or (top == "exports" and "/" not in rest)
+
+
+def _of_a_bundle(name: str) -> bool:
+    return not name.startswith(_NOT_NEEDED) and not name.rpartition("/")[2].startswith("spindex.")
+
+
+def _is_export(name: str) -> bool:
+    return "/" not in name and name.lower().endswith(".xml")
+
+
+def _mark(said: Said) -> Any:
+    return next((said[name] for name in _MARKS if said.get(name) is not None), "")
+
 
 _DEEPEST = 32
 _HEAD = 4096
@@ -69,7 +153,7 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]
         yield from _in(place, _DEEPEST)
     elif place.base.lower().endswith(_ZIPPED):
         yield Source(place, Form.ZIPPED)
-    elif place.base.lower().endswith(".xml") and (strict or _is_export(place)):
+    elif place.base.lower().endswith(".xml") and (strict or _is_export_of_finding(place)):
         yield Source(place, Form.EXPORTS)
     elif strict:
         raise UsageError(
@@ -87,7 +171,7 @@ def _in(folder: Place, deepest: int) -> Iterator[Source]:
         yield Source(folder, Form.BUNDLE)
         return
     files = [place for place, said in there if said["type"] == "file"]
-    if any(_is_export(place) for place in files):
+    if any(_is_export_of_finding(place) for place in files):
         yield Source(folder, Form.EXPORTS)
     yield from (
         Source(place, Form.ZIPPED) for place in files if place.base.lower().endswith(_ZIPPED)
@@ -106,5 +190,5 @@ def _to_look_through(place: Place, said: Said) -> bool:
     return said["type"] == "directory" and not said.get("islink") and not hidden
 
 
-def _is_export(place: Place) -> bool:
+def _is_export_of_finding(place: Place) -> bool:
     return place.base.lower().endswith(".xml") and bool(_EXPORT.search(place.beginning(_HEAD)))

@@ -1,4 +1,4 @@
-"""An answer into a file, piece by piece: Parquet, CSV or JSON."""
+"""An answer into a file, piece by piece, or its first rows for a terminal."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tracekit.base.errors import UsageError
 from tracekit.base.files import replacing
+from tracekit.base.streams import on_one_line, visible
 from tracekit.fleet.query.database import Answer
 
 Form = Literal["parquet", "csv", "json"]
@@ -148,3 +149,39 @@ def _flat(kind: pa.DataType) -> pa.DataType:
 def _castable(kind: pa.DataType) -> bool:
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     return not (pa.types.is_nested(kind) or binary)
+
+
+def first(answer: Answer, most: int, *, short: bool) -> tuple[list[tuple[str, ...]], int]:
+    """Return the first rows, and how many there are in all.
+
+    A null is empty. Control characters, which could direct a terminal, are written out.
+
+    Args:
+        answer: What was asked.
+        most: How many rows to return.
+        short: Whether six digits of a number that is not whole will do.
+    """
+    drawn = list(answer.types) == ["explain_key", "explain_value"]
+    shown: list[tuple[str, ...]] = []
+    total = 0
+    for batch in answer.worded():
+        total += batch.num_rows
+        if len(shown) < most and batch.num_rows:
+            some = batch.slice(0, most - len(shown))
+            shown += [
+                tuple(_cell(value, short=short, drawn=drawn) for value in row.values())
+                for row in plain(some)
+            ]
+    return shown, total
+
+
+def _cell(value: Any, *, short: bool, drawn: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}" if short else repr(value)
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    return visible(str(value)) if drawn else on_one_line(str(value))

@@ -1,1 +1,0 @@
-"""All runs of a folder on one page."""
