@@ -19,7 +19,7 @@ import mlx.core as mx
 from norms import norm_checks, norm_timed
 from translate import Translated, translate
 
-from tracekit.lab.msl.generated import Generated, generated
+from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Plan, heads_at_once, plan
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS, Problem

@@ -6,7 +6,7 @@ What it does not know, nvcc refuses: it knows what the kernels of kernels/ use, 
 import re
 from dataclasses import dataclass
 
-from tracekit.lab.msl.generated import Generated
+from tracekit.lab.msl.emulation import Generated
 
 BUILTINS = {
     "thread_position_in_threadgroup": "make_uint3(threadIdx.x, threadIdx.y, threadIdx.z)",

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tracekit.base import tolerances
 from tracekit.base.tolerances import as_float64
 from tracekit.lab.msl.compile import compile_kernels
-from tracekit.lab.msl.generated import Generated, generated
+from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.program import Program
-from tracekit.lab.msl.statistics import Order, Statistics
+from tracekit.lab.msl.program import Order, Program, Statistics
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Plan
 from tracekit.ops.attention.problem import Problem

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.program import Program
-from tracekit.lab.msl.statistics import Order, Statistics
+from tracekit.lab.msl.program import Order, Program, Statistics
 
 Array = NDArray[Any]
 

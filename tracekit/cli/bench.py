@@ -20,9 +20,9 @@ from tracekit.workload.parameters import (
 
 if TYPE_CHECKING:
     from tracekit.lab.bench.document import Bench
+    from tracekit.lab.bench.inputs import Shape
     from tracekit.lab.bench.measure import Effort
     from tracekit.lab.bench.run import Settings
-    from tracekit.lab.bench.shape import Shape
 
 Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
 Named = Annotated[
@@ -109,9 +109,9 @@ def bench(
     what was measured is written.
     """
     from tracekit.base.outputs import writing
+    from tracekit.lab.bench.inputs import Shape
     from tracekit.lab.bench.measure import Effort
     from tracekit.lab.bench.run import Settings
-    from tracekit.lab.bench.shape import Shape
     from tracekit.lab.bench.subjects import chosen
 
     chosen(suite, [*(subject or ()), *([against] if against else [])])

@@ -13,12 +13,12 @@ from tracekit.cli import options
 from tracekit.cli.options import FileCommand, brought, signed
 
 if TYPE_CHECKING:
-    from tracekit.lab.msl.statistics import Order
-    from tracekit.lab.parity.compare import Parity
+    from tracekit.lab.msl.program import Order
+    from tracekit.lab.parity import Parity
     from tracekit.lab.verification.check import Declared
     from tracekit.lab.verification.metal_file import Launch
-    from tracekit.lab.verification.subject import Subject
     from tracekit.lab.verification.verdict import Verification
+    from tracekit.lab.verification.verify import Subject
 
 
 FileOrName = Annotated[
@@ -126,10 +126,7 @@ def parity(
     """
     from tracekit.base.outputs import writing
     from tracekit.cli import console
-    from tracekit.lab.parity.cases import GRID, named
-    from tracekit.lab.parity.compare import run_parity
-    from tracekit.lab.parity.document import document
-    from tracekit.lab.parity.implementations import available, chosen
+    from tracekit.lab.parity import GRID, available, chosen, document, named, run_parity
     from tracekit.workload.calls import backend
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
@@ -159,7 +156,7 @@ def parity(
 def _show(done: "Parity", *, kernels: bool) -> None:
     from tracekit.base.tolerances import NORM
     from tracekit.cli import console
-    from tracekit.lab.parity.document import COLUMNS, repeat, rows
+    from tracekit.lab.parity import COLUMNS, repeat, rows
 
     cases = len({one.case for one in done.outcomes})
     console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
@@ -184,7 +181,7 @@ def _files(output: Path | None) -> list[Path]:
 def _save(done: "Parity", output: Path) -> None:
     from tracekit.base.recording import save
     from tracekit.cli import console
-    from tracekit.lab.parity.document import document
+    from tracekit.lab.parity import document
 
     save(output, document(done))
     console.show_written(output)
@@ -193,7 +190,7 @@ def _save(done: "Parity", output: Path) -> None:
 def _end(done: "Parity") -> None:
     from tracekit.base.errors import InterruptedRunError
     from tracekit.cli import console
-    from tracekit.lab.parity.document import error_words, repeat
+    from tracekit.lab.parity import error_words, repeat
 
     for one in done.breaches:
         apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""
@@ -243,7 +240,7 @@ def verify_kernel(
     parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
     is a defect, 3 that there is no compiler, or that it failed.
     """
-    from tracekit.lab.msl.statistics import Order
+    from tracekit.lab.msl.program import Order
     from tracekit.lab.verification.metal_file import Launch
 
     _require_fitting(subject, context)
@@ -321,8 +318,7 @@ def _subjects(
     subject: str, launch: "Launch", given: dict[str, Any], seed: int
 ) -> "Iterator[Subject]":
     """Return everything that is to be verified, made when its turn comes."""
-    from tracekit.lab.verification.check import shipped_check, shipped_names
-    from tracekit.lab.verification.emulated import check_subjects
+    from tracekit.lab.verification.check import check_subjects, shipped_check, shipped_names
     from tracekit.lab.verification.metal_file import metal_subject
 
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
@@ -337,8 +333,7 @@ def _subjects(
 
 def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":
     from tracekit.cli import console
-    from tracekit.lab.verification.shown import case
-    from tracekit.lab.verification.verify import verify
+    from tracekit.lab.verification.verify import case, verify
 
     for one in subjects:
         with console.progress(case(one.name, one.parameters)):
@@ -349,8 +344,7 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
 def _show_of_verification(found: "Iterator[Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
     from tracekit.cli import console
-    from tracekit.lab.verification.shown import in_full, in_short
-    from tracekit.lab.verification.verify import NOT_PROVEN
+    from tracekit.lab.verification.verify import NOT_PROVEN, in_full, in_short
 
     if as_json:
         everything = list(found)

@@ -15,8 +15,8 @@ import pytest
 from bench_subjects import Hand, literal_subject
 from tracekit.base.errors import ToolError
 from tracekit.cli import bench
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.run import Settings, run_bench
-from tracekit.lab.bench.shape import Shape
 from tracekit.lab.bench.subjects import SUBJECTS
 
 Run = Callable[..., Any]

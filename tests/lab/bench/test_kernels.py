@@ -7,12 +7,11 @@ import pytest
 
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.tolerances import BOUNDS
-from tracekit.lab.bench.gpu import GpuClock
-from tracekit.lab.bench.inputs import Cache, Inputs
-from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.inputs import Cache, Inputs, Shape
+from tracekit.lab.bench.measure import GpuClock
 from tracekit.lab.bench.subject import Launched
-from tracekit.lab.bench.subjects.decode import Choice, paged
-from tracekit.lab.bench.subjects.norm import fused
+from tracekit.lab.bench.subjects.attention import Choice, paged
+from tracekit.lab.bench.subjects.layers import fused
 from tracekit.lab.msl.emulation import emulation
 
 pytestmark = [

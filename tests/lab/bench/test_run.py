@@ -8,10 +8,10 @@ import pytest
 from bench_subjects import Hand, literal_subject
 from tracekit.base.errors import UsageError
 from tracekit.lab.bench.document import Bench
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.run import Settings, run_bench
 from tracekit.lab.bench.save import as_json
-from tracekit.lab.bench.shape import Shape
 from tracekit.lab.bench.subject import Subject, Unavailable
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=1)

@@ -12,11 +12,11 @@ from bench_subjects import Hand, literal_subject
 from fake_metal import FakeMetal, microseconds
 from tracekit.base.errors import RecordingError, UsageError
 from tracekit.lab.bench.document import Bench, Dispatch, Row
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.measure import Effort
 from tracekit.lab.bench.run import Settings, run_bench
 from tracekit.lab.bench.save import COLUMNS, as_csv, as_json, check_writable, line_of, save
-from tracekit.lab.bench.shape import Shape
-from tracekit.lab.metal_queue.queue import Queue
+from tracekit.lab.metal_queue import Queue
 
 SHAPE = Shape(batch=4, q_heads=8, kv_heads=2, head_dim=64, block_size=16, active_blocks=1)
 

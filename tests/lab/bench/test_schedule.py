@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.lab.bench.schedule import calls_of, in_turn, rounds_of
+from tracekit.lab.bench.document import calls_of, in_turn, rounds_of
 
 
 def test_every_other_round_goes_backwards() -> None:

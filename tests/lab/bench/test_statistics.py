@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.bench.statistics import OUTLIERS, PERCENTILES, summarize
+from tracekit.lab.bench.document import OUTLIERS, PERCENTILES, summarize
 
 SAMPLES = [10.0, 12.0, 11.0, 13.0, 100.0, 12.0, 11.0, 12.0, 10.0, 9.0]
 

@@ -6,13 +6,11 @@ import mlx.core as mx
 import pytest
 
 from tracekit.lab.bench import words
-from tracekit.lab.bench.document import Row, Timing
-from tracekit.lab.bench.gpu import GpuClock
-from tracekit.lab.bench.measure import Effort
+from tracekit.lab.bench.document import Row, Timing, summarize
+from tracekit.lab.bench.inputs import Shape
+from tracekit.lab.bench.measure import Effort, GpuClock
 from tracekit.lab.bench.save import tuning_document
-from tracekit.lab.bench.shape import Shape
-from tracekit.lab.bench.statistics import summarize
-from tracekit.lab.bench.subjects.decode import Choice
+from tracekit.lab.bench.subjects.attention import Choice
 from tracekit.lab.bench.tune import MEANINGLESS, Candidate, Ranked, Tuning, candidates, ranked, tune
 
 SHAPE = Shape(batch=1, q_heads=2, kv_heads=1, head_dim=64, block_size=16, active_blocks=4)

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tracekit.lab.bench.document import Bench, Comparison, Dispatch, Row, Timing
-from tracekit.lab.bench.shape import Shape
-from tracekit.lab.bench.statistics import summarize
+from tracekit.lab.bench.document import Bench, Comparison, Dispatch, Row, Timing, summarize
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.words import families, remarks, times_words, warnings
 
 SHAPE = Shape()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.lab.metal_queue.launches import Launch, recorded
+from tracekit.lab.metal_queue import Launch, recorded
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import plan
 from tracekit.ops.attention.pool import draw_problem

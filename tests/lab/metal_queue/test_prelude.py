@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.lab.metal_queue.prelude import UTILS, include_folder, prelude
+from tracekit.lab.metal_queue import UTILS, include_folder, prelude
 
 
 def test_the_installed_headers_become_one_text() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from fake_metal import Error, FakeMetal, microseconds
 from tracekit.base.errors import ToolError
-from tracekit.lab.metal_queue.bridge import load_metal
-from tracekit.lab.metal_queue.queue import GpuTime, Protocol, Queue
+from tracekit.lab.metal_queue import GpuTime, Protocol, Queue, load_metal
 
 SOURCE = "kernel void scale(device float* x [[buffer(0)]]) { x[0] = 2; }"
 

@@ -5,8 +5,7 @@ import pytest
 
 from fake_metal import Device, FakeMetal, microseconds
 from tracekit.base.errors import ToolError
-from tracekit.lab.metal_queue.queue import Protocol
-from tracekit.lab.metal_queue.timing import time_kernels
+from tracekit.lab.metal_queue import Protocol, time_kernels
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import plan
 from tracekit.ops.attention.pool import draw_problem

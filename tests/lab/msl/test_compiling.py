@@ -12,8 +12,7 @@ import pytest
 
 from small_kernels import kernel, needs_compiler
 from tracekit.base.errors import KernelError, ToolError
-from tracekit.lab.msl.compile import compile_kernel, compile_kernels
-from tracekit.lab.msl.kept import cache_folder
+from tracekit.lab.msl.compile import cache_folder, compile_kernel, compile_kernels
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Program
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, needs_compiler, run
-from tracekit.lab.msl.statistics import Traffic
+from tracekit.lab.msl.program import Traffic
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

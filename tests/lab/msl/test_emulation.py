@@ -7,7 +7,7 @@ import pytest
 from small_kernels import needs_compiler
 from tracekit.base.errors import KernelError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

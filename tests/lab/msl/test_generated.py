@@ -5,7 +5,7 @@ import re
 import mlx.core as mx
 import pytest
 
-from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.emulation import generated
 
 DOUBLE = "uint i = thread_position_in_grid.x; o[i] = a[i] * T(2);"
 SUM = "o[0] = a[0] + b; p[0] = a_strides[0];"

@@ -8,7 +8,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.lab.msl.generated import Generated, generated
+from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.lab.msl.lint import Complaint, Lint, excerpt, find_clang, lint
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from small_kernels import compiled, needs_compiler, one_output, run
 from tracekit.base.errors import KernelError
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

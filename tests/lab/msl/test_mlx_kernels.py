@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.statistics import Order, Statistics
+from tracekit.lab.msl.program import Order, Statistics
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from small_kernels import compiled, needs_compiler, one_output
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.lab.parity.cases import GRID, Case, Heads, named
+from tracekit.lab.parity import GRID, Case, Heads, named
 
 
 def test_the_grid_has_every_type_with_every_head_and_page_size() -> None:

@@ -11,9 +11,7 @@ import typer
 
 from tracekit.base.errors import InterruptedRunError
 from tracekit.cli import verify as command
-from tracekit.lab.parity.cases import Case
-from tracekit.lab.parity.compare import Parity, run_parity
-from tracekit.lab.parity.implementations import Implementation
+from tracekit.lab.parity import Case, Implementation, Parity, run_parity
 from tracekit.ops.attention.problem import Problem
 
 Run = Callable[..., Any]

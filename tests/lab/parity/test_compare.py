@@ -7,10 +7,17 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.lab.parity.cases import Case
-from tracekit.lab.parity.compare import Parity, run_parity
-from tracekit.lab.parity.document import document, repeat, rows
-from tracekit.lab.parity.implementations import Implementation, available, chosen
+from tracekit.lab.parity import (
+    Case,
+    Implementation,
+    Parity,
+    available,
+    chosen,
+    document,
+    repeat,
+    rows,
+    run_parity,
+)
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.problem import Problem
 

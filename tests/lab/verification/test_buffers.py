@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.lab.verification.buffers import Buffer, buffer
+from tracekit.lab.verification.metal_file import Buffer, buffer
 
 
 def test_floats_are_normal_and_the_same_for_the_same_seed() -> None:

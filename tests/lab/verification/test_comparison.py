@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.lab.verification.comparison import (
+from tracekit.lab.verification.verdict import (
+    Outcome,
     all_written,
     arrays,
     error_and_place,
     orders_agree,
     within_bound,
 )
-from tracekit.lab.verification.verdict import Outcome
 
 NAN, INF = np.nan, np.inf
 

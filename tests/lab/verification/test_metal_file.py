@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.metal_file import Launch, metal_subject
 from tracekit.lab.verification.verdict import Outcome, Question, Verification
 from tracekit.lab.verification.verify import verify

@@ -11,14 +11,23 @@ import numpy as np
 import pytest
 
 from tracekit.base.files import shipped
-from tracekit.lab.msl.statistics import Order
-from tracekit.lab.verification.check import Check, Declared, shipped_check
-from tracekit.lab.verification.comparison import all_written, orders_agree, within_bound
+from tracekit.lab.msl.program import Order
+from tracekit.lab.verification.check import (
+    Check,
+    Declared,
+    check_subject,
+    check_subjects,
+    shipped_check,
+)
 from tracekit.lab.verification.decode import draw_problem, trapped
-from tracekit.lab.verification.emulated import check_subject, check_subjects
-from tracekit.lab.verification.subject import Subject
-from tracekit.lab.verification.verdict import Outcome, Question
-from tracekit.lab.verification.verify import verify
+from tracekit.lab.verification.verdict import (
+    Outcome,
+    Question,
+    all_written,
+    orders_agree,
+    within_bound,
+)
+from tracekit.lab.verification.verify import Subject, verify
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.ops.attention.problem import Problem

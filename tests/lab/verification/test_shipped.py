@@ -6,10 +6,9 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.base.files import shipped
-from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.emulation import generated
 from tracekit.lab.msl.lint import find_clang, lint
-from tracekit.lab.verification.check import load, shipped_check, shipped_names
-from tracekit.lab.verification.emulated import check_subjects
+from tracekit.lab.verification.check import check_subjects, load, shipped_check, shipped_names
 from tracekit.lab.verification.verify import verify
 
 PARTS = {"paged-merge"}  # launched by another's check

@@ -1,5 +1,5 @@
-from tracekit.lab.verification.shown import in_full, in_short
 from tracekit.lab.verification.verdict import Moved, Question, Verification, defect, passed, unknown
+from tracekit.lab.verification.verify import in_full, in_short
 
 GOOD = Verification(
     "sums",

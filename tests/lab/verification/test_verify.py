@@ -9,8 +9,8 @@ import pytest
 
 from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.lab.msl.lint import find_clang
-from tracekit.lab.msl.statistics import Order
-from tracekit.lab.verification.emulated import check_subjects
+from tracekit.lab.msl.program import Order
+from tracekit.lab.verification.check import check_subjects
 from tracekit.lab.verification.verdict import Outcome, Question, Verification
 from tracekit.lab.verification.verify import verify
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.lab.verification.words import constant, pairs, triple, whole
+from tracekit.lab.verification.metal_file import constant, pairs, triple, whole
 
 
 def test_pairs_keep_their_order_and_what_follows_the_first_sign() -> None:

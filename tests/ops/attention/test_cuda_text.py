@@ -9,7 +9,7 @@ import mlx.core as mx
 import pytest
 
 from cuda.translate import Translated, translate
-from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.emulation import generated
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.pool import draw_problem

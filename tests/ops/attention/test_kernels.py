@@ -10,8 +10,7 @@ import pytest
 from decode_calls import BOUNDS, KV_HEADS, Case, compiled, drawn, relative_error, run, traced
 from small_kernels import needs_compiler
 from tracekit.base.errors import KernelError
-from tracekit.lab.msl.program import Program
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order, Program
 from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.prewarm import BLOCK_SIZES
 from tracekit.ops.attention.problem import DTYPES, HEAD_DIMS

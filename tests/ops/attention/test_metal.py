@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.lab.msl.generated import Generated, generated
+from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
 from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.pool import draw_problem

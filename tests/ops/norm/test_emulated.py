@@ -10,7 +10,7 @@ import pytest
 
 from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
-from tracekit.lab.msl.statistics import Order
+from tracekit.lab.msl.program import Order
 from tracekit.ops.norm.metal import fused_kernel, kernel_traffic, specialization_name, tile_of
 from tracekit.ops.norm.problem import Problem, draw_problem
 from tracekit.ops.norm.reference import error_of

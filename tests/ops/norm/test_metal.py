@@ -4,7 +4,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.lab.msl.generated import generated
+from tracekit.lab.msl.emulation import generated
 from tracekit.ops.norm.metal import (
     Tile,
     fused_kernel,

@@ -1,12 +1,118 @@
-"""What a bench leaves: every sample, what it says, and where it was measured."""
+"""What a bench leaves: every sample, in which order, what it says, where it was measured."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from tracekit.lab.bench.schedule import ORDER
-from tracekit.lab.bench.shape import Shape
-from tracekit.lab.bench.statistics import OUTLIERS, PERCENTILES, Summary
+import numpy as np
+
+from tracekit.base.errors import InputError
+from tracekit.base.paired import least_pairs
+from tracekit.lab.bench.inputs import Shape
+
+T = TypeVar("T")
+
+LEAST_ROUNDS = least_pairs()
+MOST_CALLS = 64
+_SAMPLE = 20_000_000  # ns that a sample should last, for clocks and schedulers to be small beside
+ORDER = "round-robin, every other round backwards, so that drift hits all alike (ABBA)"
+
+
+def in_turn(things: Sequence[T], number: int) -> list[T]:
+    """Return the order of round `number`: forwards, then backwards, and so on.
+
+    Of any two things, two rounds measure them as ABBA: what drifts evenly cancels out.
+    """
+    return list(things) if number % 2 == 0 else list(reversed(things))
+
+
+def calls_of(duration: float) -> int:
+    """Return how many calls of so many nanoseconds make up a sample: 1 to 64."""
+    return max(1, min(MOST_CALLS, math.ceil(_SAMPLE / max(duration, 1.0))))
+
+
+def rounds_of(budget: float, costs: Sequence[float], most: int) -> int:
+    """Return how many rounds fit.
+
+    Args:
+        budget: Nanoseconds for each thing; slower ones take of what quicker ones leave.
+        costs: Nanoseconds that a round takes for each thing.
+        most: Rounds at most.
+
+    Returns:
+        At least 6, as many as an interval takes, however little time there is, unless `most` is
+        less.
+    """
+    fitting = math.floor(budget * len(costs) / max(sum(costs), 1.0))
+    return max(1, min(most, max(LEAST_ROUNDS, fitting)))
+
+
+PERCENTILES = "linear between ranks"
+OUTLIERS = (
+    "none is dropped: the median and the MAD bear them; the filtered mean leaves out what is more "
+    "than 2 standard deviations from the mean, and stands beside"
+)
+_SIGMAS = 2
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Samples in numbers, in the unit of the samples.
+
+    Attributes:
+        count: Samples.
+        mean: Their mean.
+        std: Their standard deviation, with `count - 1` in the denominator; None of one sample.
+        median: The middle one, or the mean of the two middle ones.
+        mad: The median of the distances from the median, not scaled to a standard deviation.
+        p50: As `median`; percentiles are linear between ranks.
+        p95: 95 of 100 are at most as large.
+        p99: 99 of 100 are at most as large.
+        min: The least.
+        max: The greatest.
+        filtered_mean: The mean of those at most 2 standard deviations from the mean.
+        filtered_out: How many that leaves out.
+    """
+
+    count: int
+    mean: float
+    std: float | None
+    median: float
+    mad: float
+    p50: float
+    p95: float
+    p99: float
+    min: float
+    max: float
+    filtered_mean: float
+    filtered_out: int
+
+
+def summarize(samples: Sequence[float]) -> Summary:
+    """Summarize samples; raise InputError if there is none, or one is no finite number."""
+    values = np.asarray(samples, np.float64)
+    if values.size == 0 or not np.isfinite(values).all():
+        raise InputError("Statistics need samples, and each of them a finite number.")
+    mean, median = float(values.mean()), float(np.median(values))
+    std = float(values.std(ddof=1)) if values.size > 1 else None
+    near = values if std is None else values[np.abs(values - mean) <= _SIGMAS * std]
+    p50, p95, p99 = np.percentile(values, (50, 95, 99), method="linear")
+    return Summary(
+        count=values.size,
+        mean=mean,
+        std=std,
+        median=median,
+        mad=float(np.median(np.abs(values - median))),
+        p50=float(p50),
+        p95=float(p95),
+        p99=float(p99),
+        min=float(values.min()),
+        max=float(values.max()),
+        filtered_mean=float(near.mean()),
+        filtered_out=values.size - near.size,
+    )
+
 
 VERSION = 1
 INTERRUPTED = "the bench was interrupted"

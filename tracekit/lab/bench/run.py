@@ -10,12 +10,9 @@ from typing import Any
 
 from tracekit.base.errors import UsageError, require
 from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
-from tracekit.lab.bench.gpu import GpuClock
-from tracekit.lab.bench.inputs import Inputs, cache_here
-from tracekit.lab.bench.measure import Clock, Effort, Runner, describe, measure
-from tracekit.lab.bench.ratios import compared
-from tracekit.lab.bench.rows import finished
-from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
+from tracekit.lab.bench.measure import Clock, Effort, GpuClock, Runner, describe, measure
+from tracekit.lab.bench.rows import compared, finished
 from tracekit.lab.bench.subject import Subject, Unavailable
 from tracekit.lab.bench.subjects import chosen
 from tracekit.machine.machine import describe as describe_machine

@@ -6,14 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
-from tracekit.lab.bench.gpu import GpuClock
-from tracekit.lab.bench.inputs import Inputs, cache_here
-from tracekit.lab.bench.measure import Clock, Effort, Runner, describe, measure
-from tracekit.lab.bench.ratios import quicker
-from tracekit.lab.bench.rows import finished
-from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
+from tracekit.lab.bench.measure import Clock, Effort, GpuClock, Runner, describe, measure
+from tracekit.lab.bench.rows import finished, quicker
 from tracekit.lab.bench.subject import Subject
-from tracekit.lab.bench.subjects.decode import Choice, paged
+from tracekit.lab.bench.subjects.attention import Choice, paged
 from tracekit.lab.suggestion import DecodeShape, Suggestion, suggest
 from tracekit.ops.attention.plan import HD_TILES
 from tracekit.record.recorder import Progress, quiet

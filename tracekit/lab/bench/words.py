@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.base.units import NOT_AVAILABLE, duration, quantity, size
-from tracekit.lab.bench.document import INTERRUPTED, Bench, Comparison, Row
-from tracekit.lab.bench.schedule import LEAST_ROUNDS
-from tracekit.lab.bench.shape import Shape
+from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
+from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]

@@ -1,5 +1,10 @@
-"""MLX functions with kernels of their own, run where there is no Metal."""
+"""MLX functions with kernels of their own, run where there is no Metal.
 
+Calling a kernel needs Metal; tracing a function for export does not, since MLX 0.32. The trace
+holds the text that MLX would compile, the grid and the threadgroup.
+"""
+
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,14 +15,122 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
-from tracekit.lab.msl.generated import Generated, generated
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.program import Program, Triple
-from tracekit.lab.msl.raw_memory import as_mlx, memory_of, numpy_dtype
-from tracekit.lab.msl.statistics import Order, Statistics
+from tracekit.lab.msl.program import Order, Program, Statistics, Triple
 
 Array = NDArray[Any]
+
+
+def numpy_dtype(dtype: mx.Dtype) -> np.dtype[Any]:
+    """Return numpy's dtype for one of MLX's; bfloat16 as the uint16 of its bits."""
+    if dtype == mx.bfloat16:
+        return np.dtype(np.uint16)
+    return np.dtype("?" if dtype == mx.bool_ else str(dtype).rpartition(".")[2])
+
+
+def memory_of(array: mx.array) -> tuple[Array, tuple[int, ...]]:
+    """Return the memory that an array spans, flat and not copied, and its strides in elements.
+
+    Raises:
+        UsageError: It runs backwards through memory.
+    """
+    # numpy knows no bfloat16; the view lies in the same memory
+    seen = np.asarray(array.view(mx.uint16) if array.dtype == mx.bfloat16 else array)
+    strides = tuple(step // seen.itemsize for step in seen.strides)
+    if any(stride < 0 for stride in strides):
+        raise UsageError(
+            "An array that runs backwards through memory cannot be given to a kernel here.",
+            hint="Pass mx.contiguous(array), or ensure_row_contiguous=True.",
+        )
+    last = sum((size - 1) * step for size, step in zip(seen.shape, strides, strict=True))
+    count = last + 1 if seen.size else 0
+    return np.lib.stride_tricks.as_strided(seen, (count,), (seen.itemsize,)), strides
+
+
+def as_mlx(array: Array, dtype: mx.Dtype) -> mx.array:
+    """Return an MLX array of that dtype with the same bits."""
+    made = mx.array(array)
+    return made.view(mx.bfloat16) if dtype == mx.bfloat16 else made
+
+
+Dimensions = tuple[int, int, int]
+
+_PREFIX = "custom_kernel_"
+_TYPE = r"_(?:u?int(?:8|16|32|64)_t|b?float16_t|float|bool|complex64_t)[sc]?"
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A kernel as MLX would compile it for one call.
+
+    Attributes:
+        name: What `mx.fast.metal_kernel` was given as `name`.
+        function: Name of the kernel in the text, and in a trace of a GPU.
+        template: Template arguments as text, such as "float16_t, 128"; "" where there are none.
+        text: The header, then the kernel, then its instantiation. MLX puts a prelude of its own
+            before it when it compiles.
+        grid: Threads to launch along x, y and z.
+        threadgroup: Threads of a threadgroup along x, y and z.
+    """
+
+    name: str
+    function: str
+    template: str
+    text: str
+    grid: Dimensions
+    threadgroup: Dimensions
+
+
+def generated(function: Callable[..., Any], *arrays: mx.array) -> tuple[Generated, ...]:
+    """Trace a function of MLX's and return the kernels that it would launch, in running order.
+
+    Nothing is computed: in the function, arrays have a shape and a dtype, and no contents. A
+    call whose outputs nothing depends on is not there, as it would not be run either.
+
+    Raises:
+        ToolError: This MLX describes a kernel in a way that tracekit does not know.
+    """
+    found: list[Generated] = []
+
+    def keep(entry: dict[str, Any]) -> None:
+        if entry.get("type") == "primitive" and entry.get("name") == "CustomKernel":
+            found.append(_kernel(entry))
+
+    mx.export_function(keep, function, *arrays)
+    return tuple(found)
+
+
+def _kernel(entry: dict[str, Any]) -> Generated:
+    arguments = entry["arguments"]
+    kinds = [type(value) for value in arguments[:8]]
+    if kinds != [str, str, *[int] * 6]:
+        raise ToolError(
+            "This version of MLX describes a custom kernel in a way that tracekit does not know: "
+            f"{', '.join(kind.__name__ for kind in kinds)} "
+            "instead of two texts and six whole numbers.",
+            hint="MLX 0.32 is known to work.",
+        )
+    function, text, *sizes = arguments[:8]
+    template = _template(function, text)
+    types = len(entry["inputs"]) + len(entry["outputs"])
+    grid, threadgroup = (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5])
+    name = _name(function, template, types)
+    return Generated(name, function, template, text, grid, threadgroup)
+
+
+def _template(function: str, text: str) -> str:
+    found = re.search(rf"decltype\({re.escape(function)}<(.*)>\)", text)
+    return found[1] if found else ""
+
+
+def _name(function: str, template: str, types: int) -> str:
+    rest = re.sub(rf"(?:{_TYPE}){{{types}}}$", "", function.removeprefix(_PREFIX))
+    values = re.sub(r", |-", "_", template.replace(", -", "__"))
+    return rest.removesuffix(f"__{values}") if template else rest
+
+
 MakeKernel = Callable[..., Callable[..., list[mx.array]]]
 
 

@@ -1,4 +1,7 @@
-"""A Metal text as C++: the same lines, and columns that can be traced back.
+"""A Metal text as C++: the same lines, traceable columns, buffers that know their bounds.
+
+Metal needs `void f(device T*)` beside `void f(threadgroup T*)`, and constructors for each address
+space that an object may lie in. To C++ they are one function, written twice.
 
 Most of what C++ does not know becomes blanks of the same length; what needs other words is an
 edit. Everything else is left to the C++ compiler and the header files in `shim`.
@@ -6,11 +9,10 @@ edit. Everything else is left to the C++ compiler and the header files in `shim`
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from tracekit.base.errors import UsageError
-from tracekit.lab.msl.checked import checked_indices, checked_pointers
 from tracekit.lab.msl.edits import (
     Edit,
     Edited,
@@ -20,10 +22,276 @@ from tracekit.lab.msl.edits import (
     without_comments,
     without_strings,
 )
-from tracekit.lab.msl.function_constants import with_constants
 from tracekit.lab.msl.kernel import Kernel
-from tracekit.lab.msl.overloads import repeated_overloads, says_where_this_lies
-from tracekit.lab.msl.refused import refuse_unknown
+from tracekit.lab.msl.signature import BUILTINS, closing, with_constants
+
+_UNKNOWN = {
+    r"\btexture\w*\s*<|\bdepth\w*\s*<\s*(?:float|half)": "textures",
+    r"\bsampler\b": "samplers",
+    r"\bsimdgroup_async_copy|\bsimdgroup_event\b|\b__metal_simdgroup\w*": "asynchronous copies",
+    r"\bimageblock\b": "imageblocks",
+    r"\b(?:visible|intersection)_function_table\b": "function tables",
+    r"\braytracing::": "ray tracing",
+    r"\bmpp::|\btensor\s*<|\bcooperative_tensor\b": "tensors",
+    r"\bcommand_buffer\b|\bcompute_command\b": "commands from the GPU",
+    r"\bstage_in\b": "stage_in",
+    r"\batomic_(?:flag|signal_fence)\b": "this atomic",
+    r"\b(?:vertex|fragment)\s+\w+\s+\w+\s*\(": "functions of the graphics pipeline",
+    r"\bgoto\b": "goto",
+    r"\bmetal::os_log\b|(?<!::)\bos_log\s+\w+\s*\(": "logging",
+}  # fmt: skip
+_ATTRIBUTES = BUILTINS | {
+    *("buffer", "threadgroup", "function_constant", "host_name", "kernel", "user", "id"),
+    *("max_total_threads_per_threadgroup", "maybe_unused", "nodiscard", "fallthrough"),
+    *("likely", "unlikely", "deprecated", "clang", "unroll"),
+}
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]*([^\n]*)", re.MULTILINE)
+_SYSTEM = re.compile(
+    r"<(?:metal_\w+|simd/[\w.]+|metal\w*|MetalPerformancePrimitives/[\w.]+|TargetConditionals\.h)>"
+)
+
+
+def refuse_unknown(code: str, original: str, kernel: Kernel) -> None:
+    """Raise UsageError for the first thing in a text that cannot be run here.
+
+    Args:
+        code: The text with comments and strings made blank.
+        original: The text with its strings.
+        kernel: Whose text it is.
+    """
+    if "/*" in code:
+        _refuse(kernel, code, code.index("/*"), "a comment begins that never ends")
+    for pattern, what in _UNKNOWN.items():
+        found = re.search(pattern, code)
+        if found:
+            _refuse(
+                kernel,
+                code,
+                found.start(),
+                f"{what} cannot be run on a CPU",
+                words=found[0].strip(),
+            )
+    for found in re.finditer(r"\[\[([^\[\]]*)\]\]", code):
+        for word in re.findall(r"(\w+)\s*(?:\([^()]*\))?", found[1]):
+            if word not in _ATTRIBUTES:
+                _refuse(kernel, code, found.start(), f"the attribute {word!r} is not known")
+    for found in _INCLUDE.finditer(original):
+        if not _SYSTEM.match(found[1].strip()):
+            _refuse(
+                kernel, code, found.start(), f"{found[1].strip()} is included, and not found",
+                hint="Name its folder with --include, or give one text with all that is needed.",
+            )  # fmt: skip
+
+
+def _refuse(
+    kernel: Kernel, code: str, offset: int, what: str, *, words: str = "", hint: str = ""
+) -> None:
+    file, line, column = placed(kernel, code, offset)
+    quoted = f" ({words})" if words else ""
+    raise UsageError(f"{file}:{line}:{column}: {what}{quoted}.", hint=hint)
+
+
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_SCOPE = re.compile(r"\b(?:namespace|struct|class|union|enum|extern)\b[^()=]*$")
+_SPECIALIZED = re.compile(
+    r"\b(?:struct|class)\s+\w+\s*<[^{};]*\b(?:device|threadgroup|thread|constant)\b[^{};]*$"
+)
+_FOR_ALL = re.compile(r"template\s*<\s*>(?!\s*(?:struct|class)\b)")
+_IN_CLASS = re.compile(r"\b(?:struct|class)\b[^;{}()]*$")
+_SPACES = re.compile(r"\b(?:device|threadgroup|thread|constant|const)\b(?!\s*\()")
+_ENDS = re.compile(r"[{};]")
+
+_AFTER_PARAMETERS = re.compile(r"\)\s*(?:const\s+)?$")
+
+
+def says_where_this_lies(code: str, start: int) -> bool:
+    """Say whether the address space that starts there belongs to a member function."""
+    return _AFTER_PARAMETERS.search(code[max(0, start - 40) : start]) is not None
+
+
+def repeated_overloads(code: str, *, checked: bool) -> Iterator[Edit]:
+    """Yield edits that leave out a function if one before is the same but for address spaces.
+
+    Where two bodies differ both stay, and the compiler will refuse the second. `template <>` of a
+    member is left out too: an overload does the same, and g++ before 14 knows no other way.
+
+    Args:
+        code: Text without comments and strings.
+        checked: Whether pointers to device memory are a type of their own.
+    """
+    seen: dict[tuple[int, str], str] = {}
+    code = _DIRECTIVE.sub(lambda one: blank(one[0]), code)
+    for scope, start, opening, end in _definitions(code):
+        head = code[start:opening]
+        member = _FOR_ALL.match(head)
+        if member and _IN_CLASS.search(code[:scope]):
+            yield Edit(start, start + member.end(), "")
+        key, body = (scope, _erased_head(head, checked)), _erased(code[opening:end])
+        if set("(<") & set(head) and seen.get(key) == body:
+            yield Edit(start, end, "")
+        seen.setdefault(key, body)
+
+
+def _definitions(code: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield scope, start, opening brace and end of what a namespace or a class defines.
+
+    That is functions, and templates specialized for a type with an address space.
+    """
+    scopes, start, at = [0], 0, 0
+    while found := _ENDS.search(code, at):
+        at = found.end()
+        head = code[start : found.start()]
+        if found[0] == "{" and (not _SCOPE.search(head) or _SPECIALIZED.search(head)):
+            end = closing(code, found.start())
+            if end < 0:
+                return
+            if head.count("(") > head.count(")"):  # a default argument
+                at = end + 1
+                continue
+            blanks = len(head) - len(head.lstrip())
+            yield scopes[-1], start + blanks, found.start(), end + 1
+            at = end + 1
+        elif found[0] == "{":
+            scopes.append(found.start())
+        elif found[0] == "}" and len(scopes) > 1:
+            scopes.pop()
+        start = at
+
+
+def _erased(code: str) -> str:
+    return " ".join(_SPACES.sub(" ", code).split())
+
+
+def _erased_head(head: str, checked: bool) -> str:
+    """Return a head so that two are equal where their types are; parameters one by one."""
+    return ", ".join(_erased_type(one, checked) for one in re.split(r"[(),]", head))
+
+
+def _erased_type(words: str, checked: bool) -> str:
+    if not set("*&") & set(words):
+        return _erased(words)
+    is_const = re.search(r"\b(?:const|constant)\b", words) is not None
+    is_checked = "*" in words and re.search(r"\b(?:device|constant)\b", words) is not None
+    return f"{is_const} {checked and is_checked} {_erased(words)}"
+
+
+_TYPE = (
+    r"(?:(?:unsigned|signed)\s+)?[\w:]+(?:\s*<(?:[^;<>()]|\([^()]*\)|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
+)
+_POINTER = re.compile(
+    r"(?P<first>(?:\b(?:const|volatile|static)\s+)*)\b(?P<space>device|constant)\s+"
+    rf"(?P<second>(?:(?:const|volatile)\s+)*)(?P<type>(?!const\b|constexpr\b){_TYPE})"
+    r"(?P<third>(?:\s+const)?)\s*\*(?P<tail>(?:\s*\b(?:__restrict__|__restrict|restrict)\b)*)"
+)
+# `constant int sizes[3]` as a parameter is a pointer, too
+_ARRAY = re.compile(
+    r"(?<=[(,])(?P<lead>\s*)(?P<first>(?:\b(?:const|volatile|static)\s+)*)"
+    r"\b(?P<space>device|constant)\s+(?P<second>(?:(?:const|volatile)\s+)*)"
+    rf"(?P<type>(?!const\b|constexpr\b){_TYPE})(?P<third>(?:\s+const)?)"
+    r"\s+(?P<name>\w+)\s*\[[^\[\]]*\](?=\s*(?:[,)]|\[\[))"
+)
+_REFERENCE = re.compile(rf"\s*(?:const\s+|constexpr\s+|volatile\s+)*{_TYPE}(?:\s+const)?\s*&")
+_NAME = re.compile(r"\s*(?:const\s+)?(\w+)")
+
+
+def checked_pointers(code: str, kernel: Kernel) -> Iterator[Edit]:
+    """Yield the edits that make every pointer into a buffer a checked one.
+
+    Raises:
+        UsageError: A use of `device` that is neither a pointer nor a reference.
+    """
+    names: set[str] = set()
+    covered: list[tuple[int, int]] = []
+    for found in _POINTER.finditer(code):
+        name = _NAME.match(code, found.end())
+        if name:
+            names.add(name[1])
+        kind = "auto" if found["type"] == "auto" else _pointer(found)
+        yield Edit(found.start(), found.end(), kind)
+        yield from _cast(code, found)
+        covered.append(found.span())
+    for found in _ARRAY.finditer(code):
+        names.add(found["name"])
+        yield Edit(found.start(), found.end(), f"{_pointer(found)} {found['name']}")
+        covered.append(found.span())
+    _expect_covered(code, covered, kernel)
+    yield from _addresses(code, names)
+    yield from _values(code)
+
+
+def _pointer(found: re.Match[str]) -> str:
+    qualifiers = found["first"] + found["second"] + found["third"]
+    is_const = found["space"] == "constant" or "const" in qualifiers
+    static = "static " if "static" in qualifiers else ""
+    kind = " ".join(found["type"].split())
+    return f"{static}tracekit::pointer<{'const ' if is_const else ''}{kind}>"
+
+
+def _cast(code: str, found: re.Match[str]) -> Iterator[Edit]:
+    """Turn `reinterpret_cast<device T*>(x)` into a cast that a class can have."""
+    start = max(0, found.start() - 80)
+    before = re.search(r"\breinterpret_cast\s*<\s*$", code[start : found.start()])
+    after = re.match(r"\s*(?:const\s*)?>", code[found.end() :])
+    if before and after:
+        yield Edit(start + before.start(), found.start(), "(")
+        yield Edit(found.end(), found.end() + after.end(), ")")
+
+
+def _expect_covered(code: str, covered: list[tuple[int, int]], kernel: Kernel) -> None:
+    for found in re.finditer(r"\bdevice\b(?!\s*\()", code):
+        is_pointer = any(start <= found.start() < end for start, end in covered)
+        is_qualifier = says_where_this_lies(code, found.start())
+        if not (is_pointer or is_qualifier or _REFERENCE.match(code, found.end())):
+            file, line, column = placed(kernel, code, found.start())
+            raise UsageError(
+                f"{file}:{line}:{column}: this use of `device` cannot be checked.",
+                hint="Run it unchecked, or write it as a pointer `device T*`.",
+            )
+
+
+def _addresses(code: str, names: set[str]) -> Iterator[Edit]:
+    """Turn `&p[i]` into `(p+(i))`: an element of a const buffer is a value without an address."""
+    for found in re.finditer(r"(?<=[=(,{\[?:|!<>+*/;-])\s*&\s*(\w+)\s*(\[)", code):
+        end = closing(code, found.start(2))
+        if found[1] in names and end > 0 and not re.match(r"\s*(?:\[|\.|->)", code[end + 1 :]):
+            sign = code.index("&", found.start())
+            yield Edit(sign, sign + 1, "(")
+            yield Edit(found.start(2), found.start(2) + 1, "+(")
+            yield Edit(end, end + 1, "))")
+
+
+def checked_indices(code: str, names: Iterable[str]) -> Iterator[Edit]:
+    """Check every index into an array of these names: `a[i]` becomes `a[within(a, i)]`."""
+    words = "|".join(sorted(set(names)))
+    for found in re.finditer(rf"(?<![\w.>])(?:{words})\s*(?=\[(?!\[))", code) if words else ():
+        array, opening = found[0].strip(), found.end()
+        before = code[max(0, found.start() - 20) : found.start()]
+        end_too = ", true" if re.search(r"(?:[=(,{\[?:;]|\breturn)\s*&\s*$", before) else ""
+        while opening > 0:
+            end = closing(code, opening)
+            if end < 0:
+                break
+            yield Edit(opening + 1, opening + 1, f"tracekit::within({array}, ")
+            yield Edit(end, end, f"{end_too})")
+            array += "[0]"
+            following = re.compile(r"\s*\[").match(code, end + 1)
+            opening = following.end() - 1 if following else 0
+
+
+def _values(code: str) -> Iterator[Edit]:
+    """Turn `auto x = p[i];` into one that takes the value, not the way to it."""
+    for found in re.finditer(r"(?<!constexpr )(?<!constexpr const )\bauto\s+\w+\s*=(?!=)", code):
+        end = code.find(";", found.end())
+        first = code[found.end() : end]
+        if (
+            end > 0
+            and "{" not in first
+            and "\n#" not in first
+            and first.count("(") == first.count(")")
+        ):
+            yield Edit(found.end(), found.end(), "tracekit::value(")
+            yield Edit(end, end, ")")
+
 
 _SHARED = re.compile(
     r"\bthreadgroup\s+(?:alignas\s*\([^()]*\)\s*)?"
@@ -170,7 +438,7 @@ def _is_const(code: str, found: re.Match[str]) -> bool:
     )
 
 
-_POINTER = re.compile(
+_POINTER_REWRITE = re.compile(
     r"\s*(?:const\s+|volatile\s+|unsigned\s+)*[\w:]+(?:\s*<(?:[^;<>]|<(?:[^;<>]|<[^<>]*>)*>)*>)?"
     r"(?:\s+const|\s+volatile)*\s*(?:[*&]|\(\s*[*&])|\s*[*&]"
 )
@@ -178,7 +446,7 @@ _POINTER = re.compile(
 
 def _expect_pointer(code: str, found: re.Match[str], kernel: Kernel) -> None:
     """Refuse a `threadgroup` that would silently become private to each thread."""
-    if not _POINTER.match(code, found.end()):
+    if not _POINTER_REWRITE.match(code, found.end()):
         file, line, column = placed(kernel, code, found.start())
         raise UsageError(
             f"{file}:{line}:{column}: this use of `threadgroup` is not understood.",

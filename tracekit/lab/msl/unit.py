@@ -6,11 +6,17 @@ from dataclasses import dataclass, replace
 
 from tracekit.base.errors import UsageError
 from tracekit.lab.msl.edits import Edited, without_comments
-from tracekit.lab.msl.function_constants import require_constants
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.library import MOST_BUFFERS
 from tracekit.lab.msl.rewrite import rewritten
-from tracekit.lab.msl.signature import Instance, Parameter, instances_of, kernels_of, parameters_of
+from tracekit.lab.msl.signature import (
+    Instance,
+    Parameter,
+    instances_of,
+    kernels_of,
+    parameters_of,
+    require_constants,
+)
 
 ENTRY = "tracekit_entry_{}"
 

@@ -1,6 +1,6 @@
-"""What a kernel must do, said in a file: `@check` above a function that makes inputs.
+"""What a kernel must do: `@check` above a function that makes inputs; run on this CPU.
 
-    @check
+@check
     def doubled(size: Annotated[int, typer.Option(min=1, help="Elements.")] = 1000) -> Check:
         '''Double an array.'''
         a = mx.random.normal((size,))
@@ -12,14 +12,22 @@ Its parameters are options of `tracekit verify-kernel FILE.py`.
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, overload
 
-from tracekit.base.errors import InputError, UsageError
+import mlx.core as mx
+import numpy as np
+
+from tracekit.base.errors import InputError, TracekitError, UsageError
 from tracekit.base.files import open_input
+from tracekit.lab.msl.emulation import Log, emulation, generated
+from tracekit.lab.msl.program import Order
+from tracekit.lab.verification.verdict import arrays
+from tracekit.lab.verification.verify import PATIENCE, Answer, Launched, Source, Subject
 
 _MARK = "__tracekit_check__"
 _SHIPPED = Path(__file__).parent / "checks"
@@ -174,3 +182,84 @@ def _execute(file: Path) -> Any:
     finally:
         sys.path.remove(folder)
     return module
+
+
+def check_subjects(
+    file: Path,
+    given: Mapping[str, Any],
+    seed: int,
+    *,
+    lenient: bool = False,
+    patience: float = PATIENCE,
+) -> Iterator[Subject]:
+    """Return a subject for every case of the check in `file`, made when its turn comes.
+
+    Kernels that the file makes at its top run on the CPU as well. A `lenient` run lets some lanes
+    leave an operation of their simdgroup out, as Metal does. A launch that takes more seconds than
+    `patience` is stopped.
+    """
+    with emulation():
+        declared = load(file)
+    for case in declared.cases(given):
+        yield check_subject(declared, case, seed, lenient=lenient, patience=patience)
+
+
+def check_subject(
+    declared: Declared,
+    case: Mapping[str, Any],
+    seed: int,
+    *,
+    lenient: bool = False,
+    patience: float = PATIENCE,
+) -> Subject:
+    """Make the inputs of one case, and return what is to be verified of it.
+
+    MLX's and numpy's generators start at `seed`, so that every run has the same inputs.
+
+    Raises:
+        InputError: The check's function fails, or returns no check.
+    """
+    mx.random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  a user's check may draw from it
+    with emulation(), _blaming(declared):
+        check = declared.check(case)
+        expected = arrays(check.expected)
+
+    def launch(order: Order, watched: bool) -> Answer:
+        emulated = emulation(
+            order=order, seed=seed, checked=watched, lenient=lenient, patience=patience
+        )
+        with emulated as log, _blaming(declared):
+            got = arrays(check.run())
+        if not log.launches:
+            raise InputError(
+                f"The check {declared.name} launches no kernel.",
+                hint="Call a kernel of mx.fast.metal_kernel in `run`.",
+            )
+        return Answer(got, tuple(_launched(log)))
+
+    def sources() -> tuple[Source, ...]:
+        with _blaming(declared):
+            kernels = generated(check.run)
+        return tuple(
+            Source(f"{one.name}.metal", one.function, one.template, one.text) for one in kernels
+        )
+
+    return Subject(declared.name, case, launch, sources, expected, check.bound, check.loaded)
+
+
+def _launched(log: Log) -> Iterator[Launched]:
+    for one in log.launches:
+        source = Source(f"{one.name}.metal", one.function, one.template, one.text)
+        yield Launched(source, one.statistics)
+
+
+@contextmanager
+def _blaming(declared: Declared) -> Generator[None]:
+    """Tell what a user's own code raises as a mistake of the check, not as a bug of ours."""
+    try:
+        yield
+    except TracekitError:
+        raise
+    except Exception as error:
+        raise InputError(f"The check {declared.name} fails: {error!r}.") from error

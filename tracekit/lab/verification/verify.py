@@ -1,32 +1,102 @@
-"""All questions asked of one subject, in an order in which no answer does harm.
+"""All questions asked of one subject, in a harmless order, and their answers in words.
+
+Two things become subjects: a check, whose own code launches kernels, and a kernel of a file.
 
 Watched accesses come first: a kernel that leaves its buffers must not run unwatched.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from tracekit.base.errors import InputError, KernelError, ToolError
-from tracekit.lab.msl.kernel import where
+from tracekit.lab.msl.kernel import Origin, where
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
-from tracekit.lab.msl.statistics import Order
-from tracekit.lab.verification.comparison import (
-    Array,
-    all_written,
-    orders_agree,
-    require_shapes,
-    within_bound,
-)
-from tracekit.lab.verification.subject import Answer, Launched, Source, Subject
+from tracekit.lab.msl.program import Order, Statistics
 from tracekit.lab.verification.verdict import (
+    Array,
     Moved,
+    Outcome,
     Question,
     Verdict,
     Verification,
+    all_written,
     defect,
+    orders_agree,
     passed,
+    require_shapes,
     unknown,
+    within_bound,
 )
+
+PATIENCE = 60.0
+"""Seconds that one launch may take: kernels that never end are a defect to find, too."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel as text.
+
+    Attributes:
+        file: What messages call the text.
+        function: Name of the kernel in its text.
+        template: Its template arguments as text; "" for none.
+        text: The text that is compiled.
+        origins: In order, files that the text was put together from; none where it is one file.
+        defines: Macros that the text expects, with what they stand for.
+    """
+
+    file: str
+    function: str
+    template: str
+    text: str
+    origins: tuple[Origin, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch of a kernel, and what was counted."""
+
+    source: Source
+    statistics: Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came out of one run: arrays that can be computed with, and the launches."""
+
+    arrays: tuple[Array, ...]
+    launches: tuple[Launched, ...]
+
+
+Launch = Callable[[Order, bool], Answer]
+Sources = Callable[[], tuple[Source, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Something to verify.
+
+    Attributes:
+        name: What it is called in the report.
+        parameters: Which case of it this is.
+        launch: Runs it in an order of threads; the flag asks for bounds and bytes to be watched.
+        sources: Returns the kernels that would run, without running them.
+        expected: What must come out; empty where that is not known.
+        bound: The largest error allowed, as a share of the largest magnitude expected.
+        loaded: Bytes that must be loaded of buffers, by their names.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    launch: Launch
+    sources: Sources
+    expected: tuple[Array, ...] = ()
+    bound: float = 0.0
+    loaded: Mapping[str, int] = field(default_factory=dict[str, int])
+
 
 NOT_PROVEN = (
     "that Apple's compiler accepts the text, which was compiled as C++",
@@ -181,3 +251,64 @@ def _met(launches: Sequence[Launched]) -> str:
 def _count(launches: Sequence[Launched], noun: str) -> str:
     number = len({one.source.function for one in launches})
     return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+_WIDTH = 30
+
+
+def case(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name and the chosen parameters, as they would be given again."""
+    return " ".join([name, *(f"{_option(key)} {value}" for key, value in parameters.items())])
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def in_short(one: Verification) -> Iterator[str]:
+    """Return a line that counts the answers, then what was not found well, and where."""
+    counts = {
+        outcome: sum(verdict.outcome is outcome for verdict in one.verdicts) for outcome in Outcome
+    }
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    yield f"{case(one.name, one.parameters)}: {told}"
+    for verdict in one.defects:
+        yield from _lines(verdict)
+
+
+def in_full(one: Verification) -> Iterator[str]:
+    """Return every answer, the kernels that were launched, and the bytes that they moved."""
+    yield case(one.name, one.parameters)
+    for verdict in one.verdicts:
+        if verdict.outcome is not Outcome.NOT_CHECKED:
+            yield from _lines(verdict)
+    yield from _unasked(one.verdicts)
+    for name in dict.fromkeys(moved.kernel for moved in one.traffic):
+        yield from _table(name, [moved for moved in one.traffic if moved.kernel == name])
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    mark = "ok" if verdict.outcome is Outcome.PASSED else "DEFECT"
+    yield f"  {verdict.question:<{_WIDTH}}{mark:<8}{verdict.detail}".rstrip()
+    yield from (f"      {line}" for line in verdict.excerpt)
+
+
+def _unasked(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Return what was not checked, a line for each reason."""
+    unasked = [one for one in verdicts if one.outcome is Outcome.NOT_CHECKED]
+    for why in dict.fromkeys(one.detail for one in unasked):
+        questions = ", ".join(one.question for one in unasked if one.detail == why)
+        yield f"  not checked, because {why}: {questions}"
+
+
+def _table(kernel: str, moved: Sequence[Moved]) -> Iterator[str]:
+    yield f"  {kernel}"
+    rows = [("buffer", "bytes loaded", "stored", "touched", "loads of a byte")]
+    for one in moved:
+        again = f"{one.loaded / one.touched:.1f}" if one.touched and one.loaded else ""
+        rows.append((one.buffer, f"{one.loaded:,}", f"{one.stored:,}", f"{one.touched:,}", again))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield f"    {'  '.join(cells)}".rstrip()

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.lab.parity.document import VERSION
+from tracekit.lab.parity import VERSION
 from tracekit.nightly.session.errors import ParityError
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Program, ending, last_words, run

@@ -36,7 +36,7 @@ def specializations() -> frozenset[str]:
 def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> mx.array:
     """Launch a kernel of `kernels/`, and the one that merges if there are several partitions.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.generated`, not run.
+    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
 
     Raises:
         UsageError: The kernels have no such head size.

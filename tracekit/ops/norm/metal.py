@@ -68,7 +68,7 @@ def specialization_name(problem: Problem) -> str:
 def fused_kernel(problem: Problem) -> mx.array:
     """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
 
-    Without Metal this can be traced, by `tracekit.lab.msl.generated`, not run.
+    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
 
     Returns:
         `[rows, outputs]` in the dtype of the problem.

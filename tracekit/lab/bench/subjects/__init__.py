@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from tracekit.base.errors import require
 from tracekit.lab.bench.subject import Subject
-from tracekit.lab.bench.subjects import cache, decode, norm, prefill
+from tracekit.lab.bench.subjects import attention, layers
+from tracekit.lab.bench.subjects import attention as prefill
+from tracekit.lab.bench.subjects import layers as norm
 
 SUBJECTS: tuple[Subject, ...] = (
-    *decode.DECODE,
+    *attention.DECODE,
     *prefill.PREFILL,
-    *cache.CACHE,
+    *layers.CACHE,
     *norm.NORM,
 )
 SUITES = ("attention", "cache", "norm")

@@ -1,1 +1,0 @@
-"""GPU time of single kernels: a Metal queue of our own, beside MLX's, through PyObjC."""

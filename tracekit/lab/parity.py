@@ -1,0 +1,440 @@
+"""Parity: paged attention against dense attention, and both against float64, over a grid."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import mlx.core as mx
+import msgspec
+
+from tracekit.base.dtypes import DTYPES
+from tracekit.base.errors import UsageError, require
+from tracekit.base.tolerances import BOUNDS, NORM, Floats, as_float64, relative_error
+from tracekit.lab.msl.compiler import find_compiler
+from tracekit.lab.msl.emulation import emulation
+from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
+from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.plan import Kernel, plan
+from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.prewarm import BLOCK_SIZES
+from tracekit.ops.attention.problem import HEAD_DIMS, Problem
+from tracekit.ops.attention.reference import reference_of
+from tracekit.ops.attention.traps import nan_past_ends
+from tracekit.record.recorder import Progress, quiet
+from tracekit.workload.calls import backend
+
+Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
+
+
+class Heads(NamedTuple):
+    """Query heads, and heads of K and V."""
+
+    q: int
+    kv: int
+
+
+SHARED = Heads(8, 2)
+OTHER_HEADS = (Heads(4, 4), Heads(8, 4), Heads(8, 1), Heads(6, 2), Heads(16, 2))
+OTHER_LENGTHS: tuple[Lengths, ...] = ("one", "full", "edges", "empty", "seven", "eight", "long")
+_BLOCKS = 4  # that a sequence has
+_LONG_BLOCKS = 48
+
+
+@dataclass(frozen=True)
+class Case:
+    """One decode call of the grid.
+
+    Attributes:
+        dtype: Type of the elements.
+        head_dim: Elements of a head.
+        block_size: Tokens of a page.
+        heads: Query heads, and heads of K and V.
+        lengths: "ragged" lengths, "one" token, a "full" table, the "edges" of pages, an "empty"
+            sequence among others, batches of "seven" and "eight" (which MLX binds differently),
+            and contexts that are "long" enough for several partitions.
+        quick: Whether it is of the short grid.
+    """
+
+    dtype: str
+    head_dim: int
+    block_size: int
+    heads: Heads = SHARED
+    lengths: Lengths = "ragged"
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """What `--case` takes."""
+        heads = f"q{self.heads.q}-kv{self.heads.kv}"
+        return f"{self.dtype}-d{self.head_dim}-b{self.block_size}-{heads}-{self.lengths}"
+
+    @property
+    def max_blocks(self) -> int:
+        """Pages that each sequence has."""
+        return _LONG_BLOCKS if self.lengths == "long" else _BLOCKS
+
+    @cached_property
+    def lens(self) -> list[int]:
+        """Tokens of each sequence."""
+        page, table = self.block_size, self.max_blocks * self.block_size
+        lengths: dict[str, list[int]] = {
+            "ragged": [1, page + 3, 2 * page - 1, table],
+            "one": [1],
+            "full": [table, table],
+            "edges": [page - 1, page, page + 1],
+            "empty": [page, 0, 5],
+            "seven": [page + number for number in range(7)],
+            "eight": [page + number for number in range(8)],
+            "long": [table - 5, 17],
+        }
+        return lengths[self.lengths]
+
+    def problem(self, seed: int) -> Problem:
+        """Draw the call; whatever is past the end of a sequence is not a number."""
+        drawn = draw_problem(
+            self.lens,
+            q_heads=self.heads.q,
+            kv_heads=self.heads.kv,
+            head_dim=self.head_dim,
+            block_size=self.block_size,
+            max_blocks=self.max_blocks,
+            dtype=getattr(mx, self.dtype),
+            seed=seed,
+        )
+        return nan_past_ends(drawn)
+
+
+def _grid() -> tuple[Case, ...]:
+    quick = {(64, 16), (128, 32)}
+    shapes = [(size, page) for size in HEAD_DIMS for page in BLOCK_SIZES]
+    cases: list[Case] = []
+    for dtype in DTYPES:
+        cases += [Case(dtype, *shape, quick=shape in quick) for shape in shapes]
+        cases += [Case(dtype, 128, 32, heads) for heads in OTHER_HEADS]
+        cases += [Case(dtype, 64, 16, SHARED, one, quick=True) for one in OTHER_LENGTHS]
+    return tuple(cases)
+
+
+GRID = _grid()
+"""Every type with each head size and page size; then other heads, then other lengths."""
+
+
+def named(names: Iterable[str]) -> tuple[Case, ...]:
+    """Return cases by their names; raise UsageError, with the nearest one, for an unknown name."""
+    known = {case.name: case for case in GRID}
+    for name in names:
+        require(name, known, "case", otherwise="`tracekit parity --list` lists them.")
+    return tuple(known[name] for name in names)
+
+
+# From a problem, the lengths of its sequences and the scale to `[batch, q_heads, head_dim]`.
+Attend = Callable[[Problem, list[int], float], mx.array]
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One way to attend.
+
+    Attributes:
+        name: As `--subject` takes it.
+        attend: The call.
+        kernel: Whether it is a Metal kernel, which needs Metal or the emulation.
+        dense: Whether it is what paged ones are compared with; it gives nothing for an empty
+            sequence.
+    """
+
+    name: str
+    attend: Attend
+    kernel: bool = False
+    dense: bool = False
+
+
+def _dense(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    """Attend as MLX does to contiguous keys and values, with a mask for the padding."""
+    longest = max(lens)
+    keys, values = gathered(problem, longest)
+    mask = padding_mask(problem.context_lens[: problem.batch], keys.shape[2])
+    nothing = mx.array(0, problem.dtype)
+    keys, values = (mx.where(mask.swapaxes(2, 3), one, nothing) for one in (keys, values))
+    return sdpa(problem.q[:, :, None], keys, values, scale=scale, mask=mask)[:, :, 0]
+
+
+def _paged(problem: Problem, lens: list[int], scale: float) -> mx.array:
+    return attend(problem, scale=scale, longest=max(lens))
+
+
+def _by(kernel: Kernel, partitions: int | None = None) -> Attend:
+    def launch(problem: Problem, lens: list[int], scale: float) -> mx.array:
+        how = plan(problem, longest=max(lens), kernel=kernel, partitions=partitions)
+        return paged_decode(problem, scale=scale, how=how)
+
+    return launch
+
+
+IMPLEMENTATIONS = (
+    Implementation("sdpa", _dense, dense=True),
+    Implementation("paged", _paged),
+    Implementation("paged-grouped", _by("grouped"), kernel=True),
+    Implementation("paged-split", _by("grouped", 3), kernel=True),
+    Implementation("paged-per-head", _by("per-head"), kernel=True),
+    Implementation("paged-barriers", _by("barriers"), kernel=True),
+)
+
+
+def available(*, emulate: bool) -> tuple[Implementation, ...]:
+    """Return those that can run here: kernels need Metal, or `emulate`."""
+    kernels = emulate or backend() == "metal"
+    return tuple(one for one in IMPLEMENTATIONS if kernels or not one.kernel)
+
+
+def chosen(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
+    """Return some of those that can run here, and dense attention; all of them for no name.
+
+    Raises:
+        UsageError: There is no such implementation, or it cannot run here.
+    """
+    there = available(emulate=emulate)
+    by_name = {one.name: one for one in IMPLEMENTATIONS}
+    for name in names:
+        require(name, by_name, "subject")
+        if by_name[name] not in there:
+            raise UsageError(
+                f"{name} is a Metal kernel, and MLX finds no Metal on this machine.",
+                hint="--emulate runs Metal kernels on the CPU.",
+            )
+    return tuple(one for one in there if one.dense or not names or one.name in names)
+
+
+_BOTH = 2  # of two results that may be off by a bound each
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One implementation on one case.
+
+    Attributes:
+        case: The case's name.
+        subject: The implementation's name.
+        error: Relative error against float64; None if it raised.
+        bound: What it may be.
+        apart: Relative distance from dense attention; None for dense attention itself, or where
+            one of both raised.
+        apart_bound: What it may be: twice the bound, as both may be off.
+        failure: What was raised; empty if nothing was.
+    """
+
+    case: str
+    subject: str
+    error: float | None
+    bound: float
+    apart: float | None = None
+    apart_bound: float = 0.0
+    failure: str = ""
+
+    @property
+    def share(self) -> float:
+        """The larger of error and distance, each as a part of its bound: above 1 is a breach."""
+        if self.failure or self.error is None:
+            return float("inf")
+        apart = 0.0 if self.apart is None else self.apart / self.apart_bound
+        return max(self.error / self.bound, apart)
+
+    @property
+    def breach(self) -> bool:
+        """Whether a bound is exceeded, or nothing came out."""
+        return not self.share <= 1
+
+
+@dataclass(frozen=True)
+class Parity:
+    """What the grid showed.
+
+    Attributes:
+        outcomes: One for each case and implementation.
+        seed: The seed of all contents.
+        emulated: Whether Metal kernels ran on the CPU.
+        backend: Where everything else ran.
+        interrupted: Whether somebody stopped it, so that cases are missing.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    seed: int
+    emulated: bool
+    backend: str
+    interrupted: bool = False
+
+    @property
+    def breaches(self) -> tuple[Outcome, ...]:
+        """The outcomes that exceed a bound."""
+        return tuple(one for one in self.outcomes if one.breach)
+
+    @property
+    def worst(self) -> Outcome | None:
+        """The outcome that comes nearest to its bound, or exceeds it most."""
+        return max(self.outcomes, key=lambda one: one.share, default=None)
+
+
+def run_parity(
+    cases: Sequence[Case],
+    implementations: Sequence[Implementation],
+    *,
+    backend: str,
+    seed: int = 0,
+    emulate: bool = False,
+    progress: Progress = quiet,
+) -> Parity:
+    """Run every implementation on every case; an interrupt keeps what there is.
+
+    Args:
+        cases: What to run.
+        implementations: Whom to compare, dense ones first.
+        backend: Where MLX runs.
+        seed: Seed of all contents.
+        emulate: Run Metal kernels on the CPU.
+        progress: Told the case.
+
+    Raises:
+        ToolError: Kernels are to be emulated, and there is no compiler.
+    """
+    if emulate and any(one.kernel for one in implementations):
+        find_compiler()
+    outcomes: list[Outcome] = []
+    stopped = False
+    try:
+        for number, case in enumerate(cases):
+            progress(f"{number + 1} of {len(cases)} · {case.name}")
+            outcomes += _compared(case, implementations, seed, emulate=emulate)
+    except KeyboardInterrupt:
+        stopped = True
+    return Parity(tuple(outcomes), seed, emulate, backend, stopped)
+
+
+def _compared(
+    case: Case, implementations: Sequence[Implementation], seed: int, *, emulate: bool
+) -> list[Outcome]:
+    problem = case.problem(seed)
+    scale = problem.head_dim**-0.5
+    expected = reference_of(problem, scale=scale)
+    found: dict[str, Floats | str] = {}
+    for one in implementations:
+        with _place(one, emulate=emulate):
+            found[one.name] = _result(one, problem, case.lens, scale)
+    dense = next((found[one.name] for one in implementations if one.dense), None)
+    return [_outcome(case, one, found, expected, dense) for one in implementations]
+
+
+def _place(one: Implementation, *, emulate: bool) -> AbstractContextManager[Any]:
+    return emulation() if emulate and one.kernel else nullcontext()
+
+
+def _result(one: Implementation, problem: Problem, lens: list[int], scale: float) -> Floats | str:
+    try:
+        out = one.attend(problem, lens, scale)
+        mx.eval(out)
+        return as_float64(out)
+    except Exception as error:  # noqa: BLE001  one that raises is an outcome
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _outcome(
+    case: Case,
+    one: Implementation,
+    found: Mapping[str, Floats | str],
+    expected: Floats,
+    dense: Floats | str | None,
+) -> Outcome:
+    bound, got = BOUNDS[case.dtype], found[one.name]
+    if isinstance(got, str):
+        return Outcome(case.name, one.name, None, bound, failure=got)
+    if got.shape != expected.shape:
+        wrong = f"its shape is {list(got.shape)} and not {list(expected.shape)}"
+        return Outcome(case.name, one.name, None, bound, failure=wrong)
+    # Dense attention has no answer for a sequence of no tokens.
+    there = [number for number, length in enumerate(case.lens) if length]
+    everywhere = there if one.dense else slice(None)
+    apart = None
+    if not one.dense and dense is not None and not isinstance(dense, str):
+        apart = relative_error(got[there], dense[there])
+    error = relative_error(got[everywhere], expected[everywhere])
+    return Outcome(case.name, one.name, error, bound, apart, _BOTH * bound)
+
+
+VERSION = 1
+COLUMNS = ("subject", "dtype", "cases", "error", "bound", "from dense", "bound", "verdict")
+
+
+def rows(parity: Parity) -> list[tuple[str, ...]]:
+    """Return a row for each implementation and type: its worst errors, and the bounds."""
+    return [
+        _row(subject, dtype, outcomes) for (subject, dtype), outcomes in _grouped(parity).items()
+    ]
+
+
+def repeat(outcome: Outcome, parity: Parity) -> str:
+    """Return the command line that runs one outcome again."""
+    words = ["tracekit parity", "--case", outcome.case, "--subject", outcome.subject]
+    words += ["--seed", str(parity.seed)] if parity.seed else []
+    return " ".join([*words, *(["--emulate"] if parity.emulated else [])])
+
+
+def document(parity: Parity) -> dict[str, Any]:
+    """Return everything as plain values; what is not finite is null, with its words beside it."""
+    worst = parity.worst
+    return {
+        "kind": "parity",
+        "version": VERSION,
+        "norm": NORM,
+        "bounds": dict(BOUNDS),
+        "backend": parity.backend,
+        "emulated": parity.emulated,
+        "seed": parity.seed,
+        "interrupted": parity.interrupted,
+        "breaches": len(parity.breaches),
+        "worst": None if worst is None else {"case": worst.case, "subject": worst.subject},
+        "repeat": None if worst is None else repeat(worst, parity),
+        "outcomes": [_plain(one) for one in parity.outcomes],
+    }
+
+
+def error_words(error: float | None) -> str:
+    """Return an error in words: "1.2e-04", "not finite" for what is infinitely far off."""
+    if error is None:
+        return ""
+    return "not finite" if error == float("inf") else f"{error:.1e}"
+
+
+def _plain(one: Outcome) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(one)
+    infinite = any(value == float("inf") for value in (one.error, one.apart))
+    for name in ("error", "apart"):
+        if plain[name] == float("inf"):
+            plain[name] = None
+    failure = one.failure or ("the result is not finite" if infinite else "")
+    return plain | {"breach": one.breach, "failure": failure}
+
+
+def _grouped(parity: Parity) -> Mapping[tuple[str, str], list[Outcome]]:
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for one in parity.outcomes:
+        groups.setdefault((one.subject, one.case.partition("-")[0]), []).append(one)
+    return groups
+
+
+def _row(subject: str, dtype: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    errors = [one.error for one in outcomes if one.error is not None]
+    apart = [one.apart for one in outcomes if one.apart is not None]
+    breaches = sum(one.breach for one in outcomes)
+    bound = BOUNDS[dtype]
+    return (
+        subject,
+        dtype,
+        str(len(outcomes)),
+        error_words(max(errors, default=None)),
+        f"{bound:g}",
+        error_words(max(apart, default=None)),
+        f"{2 * bound:g}" if apart else "",
+        "ok" if not breaches else f"{breaches} of {len(outcomes)} breach",
+    )
