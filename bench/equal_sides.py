@@ -26,9 +26,8 @@ from pathlib import Path
 
 from tracekit.base.recording import now, save
 from tracekit.compare.spread import quantile
-from tracekit.machine.state.judging import contaminated
-from tracekit.machine.state.state import State, StateLimits
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.state import State, StateLimits, contaminated
+from tracekit.machine.watch import Watch
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Entry, Night, Pair
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from tracekit.base.units import duration, percent
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.watch import Watch
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

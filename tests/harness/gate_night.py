@@ -1,6 +1,6 @@
 """One literal night that has all outcomes."""
 
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 
 BEGUN = State("2026-11-20T02:31:00+00:00")

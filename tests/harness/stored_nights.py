@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base.recording import Overhead
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
 from tracekit.nightly.history.store.store import Store
 

@@ -11,7 +11,7 @@ import pytest
 
 from nobody import folder_of_nobody
 from tracekit.base.errors import UsageError
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.nightly.folder import claim
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome, Pair
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, UsageError
-from tracekit.machine.state.state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.nightly.folder import NightFolder
 from tracekit.nightly.history.night import Described, Entry, Night, Outcome
 from tracekit.nightly.history.store.store import Store

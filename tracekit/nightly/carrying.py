@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tracekit.base.errors import InterruptedRunError, TracekitError
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Described, Entry, Outcome
 from tracekit.nightly.plan.plan import Capture
 from tracekit.nightly.session.checks import check

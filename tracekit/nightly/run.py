@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.machine import machine
-from tracekit.machine.state.environment import environment, machine_name
+from tracekit.machine.environment import environment, machine_name
 from tracekit.nightly.carrying import Carrier
 from tracekit.nightly.folder import NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome

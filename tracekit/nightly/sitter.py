@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tracekit.compare.accepted import Accepted
-from tracekit.machine.state.judging import contaminated, unjudged
-from tracekit.machine.state.state import State
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.state import State, contaminated, unjudged
+from tracekit.machine.watch import Watch
 from tracekit.nightly.findings import findings_of
 from tracekit.nightly.gate.entry import judge_entry
 from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.base.recording import Recording
-from tracekit.machine.telemetry.monitors import Machine
-from tracekit.machine.telemetry.reading import Taken
-from tracekit.machine.telemetry.sampler import Beside, following
+from tracekit.machine.monitors import Machine, Taken
+from tracekit.machine.sampler import Beside, following
 from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Launch, Progress, Recorded, Recorder, Request, journal_of
 from tracekit.record.throughput.output import keep_output
@@ -26,7 +25,7 @@ def observe(
         request: What to record.
         recording: The run's folder.
         progress: Told what goes on.
-        telemetry: The monitor, one of `tracekit.machine.telemetry.MONITORS`.
+        telemetry: The monitor, one of `tracekit.machine.monitors.MONITORS`.
 
     Raises:
         TracekitError: As the recorder raises it; what a monitor meets never stops a recording.
@@ -48,7 +47,7 @@ def beside(
     was read; what a program prints is of the time since its sample before.
 
     Args:
-        wanted: One of `tracekit.machine.telemetry.MONITORS`.
+        wanted: One of `tracekit.machine.monitors.MONITORS`.
         file: The journal to append to; it is made where there is something to write.
         time_limit: Seconds that the recording may last, start-up and saving not counted.
         machine: What decides which monitors can be read; this machine by default.

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.machine.state.environment import environment, machine_name
-from tracekit.machine.state.sources import Sources
+from tracekit.machine.environment import environment, machine_name
+from tracekit.machine.sources import Sources
 
 UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 

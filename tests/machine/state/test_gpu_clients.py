@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.state.gpu_clients import IOREG_COMMAND, Client, Clients, others, read
+from tracekit.machine.sources import IOREG_COMMAND, Client, Clients, others, read
 
 SECOND = 1_000_000_000
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.machine.state.judging import contaminated, unjudged, unknown
-from tracekit.machine.state.state import JUDGED, State, StateLimits
+from tracekit.machine.state import JUDGED, State, StateLimits, contaminated, unjudged, unknown
 
 AT = "2026-11-20T02:30:00.000+00:00"
 ANYTHING = StateLimits(

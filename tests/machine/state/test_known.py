@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.machine.state.known import Known, absent, joined
+from tracekit.machine.state import Known, absent, joined
 
 names = st.sampled_from("abcd")
 parts = st.builds(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.machine.state.monitored import Samples, summary
-from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.machine.monitors import Reading, Taken
+from tracekit.machine.watch import Samples, summary
 
 
 def taken(**values: float) -> Taken:

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tracekit.machine.state import thermal
-from tracekit.machine.state.power import low_power_of_linux, low_power_of_mac, source
-from tracekit.machine.state.thermal import pressure
-from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
+from tracekit.machine import sources
+from tracekit.machine.monitors import THERMAL_PRESSURES
+from tracekit.machine.sources import low_power_of_linux, low_power_of_mac, pressure, source
 
 SETTINGS = """System-wide power settings:
 Currently in use:
@@ -99,9 +98,9 @@ def test_a_level_that_is_none_is_a_reason(level: int | None, why: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="a Mac answers")
 def test_elsewhere_nobody_answers() -> None:
-    assert thermal.ask() is None
+    assert sources.ask() is None
 
 
 @pytest.mark.skipif(sys.platform != "darwin", reason="only macOS tells its thermal pressure")
 def test_a_mac_answers() -> None:
-    assert thermal.ask() in range(5)
+    assert sources.ask() in range(5)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from tracekit.machine.state.processors import Spent, load, spent
+from tracekit.machine.sources import Spent, load, spent
 
 BUSY = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.state.gpu_clients import IOREG_COMMAND as CLIENTS
-from tracekit.machine.state.power import PMSET_COMMAND as POWER
-from tracekit.machine.state.processors import Spent
-from tracekit.machine.state.sources import Sources, answer
-from tracekit.machine.state.state import JUDGED, State
-from tracekit.machine.state.watch import LOOK, Watch, look
-from tracekit.machine.telemetry.monitors import Machine
+from tracekit.machine.monitors import Machine
+from tracekit.machine.sources import IOREG_COMMAND as CLIENTS
+from tracekit.machine.sources import PMSET_COMMAND as POWER
+from tracekit.machine.sources import Sources, Spent, answer
+from tracekit.machine.state import JUDGED, State
+from tracekit.machine.watch import LOOK, Watch, look
 
 NO_MONITOR = Machine("Linux", lambda _: None, root=False, sensors=lambda: SILENT)
 SILENT = SimpleNamespace(readings=())

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from tracekit.machine.telemetry.host_sensors import read_host_sensors
-from tracekit.machine.telemetry.reading import Reading, is_number
+from tracekit.machine.monitors import Reading, is_number, read_host_sensors
 
 
 def names(readings: tuple[Reading, ...]) -> set[str]:

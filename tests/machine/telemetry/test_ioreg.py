@@ -1,5 +1,4 @@
-from tracekit.machine.telemetry.ioreg import read_ioreg
-from tracekit.machine.telemetry.reading import Reading
+from tracekit.machine.monitors import Reading, read_ioreg
 
 M2 = (
     "+-o AGXAcceleratorG14G  <class AGXAcceleratorG14G, id 0x10000054f, registered, matched>\n"

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.telemetry.macmon import macmon_command, read_macmon
-from tracekit.machine.telemetry.reading import Reading
+from tracekit.machine.monitors import Reading, macmon_command, read_macmon
 
 SAMPLE: dict[str, Any] = {
     "timestamp": "2026-02-24T20:38:15.427569+00:00",

@@ -2,8 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.machine.telemetry.monitors import Machine, Poll, Stream, choose
-from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.machine.monitors import Machine, Poll, Reading, Stream, Taken, choose
 
 WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
 

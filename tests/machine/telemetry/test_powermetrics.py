@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.machine.telemetry.powermetrics import powermetrics_command, read_powermetrics
-from tracekit.machine.telemetry.reading import Reading, Taken
+from tracekit.machine.monitors import Reading, Taken, powermetrics_command, read_powermetrics
 
 SAMPLE: dict[str, Any] = {
     "is_delta": True,

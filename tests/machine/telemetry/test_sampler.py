@@ -9,9 +9,8 @@ import psutil
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.telemetry.monitors import Machine
-from tracekit.machine.telemetry.reading import Reading, Taken
-from tracekit.machine.telemetry.sampler import following
+from tracekit.machine.monitors import Machine, Reading, Taken
+from tracekit.machine.sampler import following
 from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
 
@@ -84,7 +83,7 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     program = install_macmon(tmp_path / "bin")
     script = (
         "import sys, time, pathlib\n"
-        "from tracekit.machine.telemetry import Machine\n"
+        "from tracekit.machine.monitors import Machine\n"
         "from tracekit.record.observing import beside\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
         f"with beside('macmon', pathlib.Path({str(tmp_path / 'gauges.jsonl')!r}), 10, machine):\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fake_macmon import install_macmon
-from tracekit.machine.telemetry import ioreg
-from tracekit.machine.telemetry.monitors import Machine, Poll, choose
+from tracekit.machine import monitors
+from tracekit.machine.monitors import Machine, Poll, choose
 from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
 from tracekit.workload.told import Gauge
@@ -106,7 +106,7 @@ def test_remarks_without_number_are_cut_off(tmp_path: Path) -> None:
 
 def test_what_ioreg_prints_may_be_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = rb'"name"="\377" "PerformanceStatistics"={"Device Utilization %"=7}\n'
-    monkeypatch.setattr(ioreg, "COMMAND", ("/usr/bin/printf", printed.replace(b"%", b"%%")))
+    monkeypatch.setattr(monitors, "COMMAND", ("/usr/bin/printf", printed.replace(b"%", b"%%")))
     monitor = choose("ioreg", Machine("Darwin", lambda _: None, root=False), 10).monitor
     assert isinstance(monitor, Poll)
     assert [one.value for one in monitor.look().readings] == [0.07]

@@ -1,4 +1,4 @@
-from tracekit.machine.telemetry.vmmap import Region, command, read
+from tracekit.machine.vmmap import Region, command, read
 
 SUMMARY = """\
 Process:         python3.12 [4711]

@@ -9,7 +9,7 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.base.errors import InconclusiveError, InputError, RecordingError, UsageError
-from tracekit.machine.state.environment import own_name
+from tracekit.machine.environment import own_name
 from tracekit.nightly.gate.found import find_night
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store

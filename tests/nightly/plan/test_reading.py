@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.machine.state.state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference, ReferenceKind
 from tracekit.nightly.plan.reading import read_plan

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.machine.state.state import JUDGED, State
+from tracekit.machine.state import JUDGED, State
 from tracekit.nightly.session.looks import MORE_IS_WORSE, worst
 
 LESS_IS_WORSE = {"gpu_clock", "memory_free", "mains", "battery"}

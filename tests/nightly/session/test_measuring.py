@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.watch import Watch
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.child import Patience
 from tracekit.nightly.session.errors import BudgetSpentError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.record.doctor.fact import Fact, Verdict
 from tracekit.record.doctor.nightly import nightly_facts
 from tracekit.record.doctor.surroundings import Surroundings

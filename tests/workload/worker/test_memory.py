@@ -7,7 +7,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.machine.telemetry import vmmap
+from tracekit.machine import vmmap
 from tracekit.workload.journal import fold
 from tracekit.workload.told import Memory
 from tracekit.workload.worker.account import Account

@@ -13,7 +13,7 @@ from tracekit.analysis.monitored import monitored
 from tracekit.analysis.rule import rule
 from tracekit.analysis.steady import window_of_target
 from tracekit.base.units import duration, percent
-from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
+from tracekit.machine.monitors import THERMAL_PRESSURES
 
 STATES = ("Nominal", "Fair", "Serious", "Critical")
 _ADVICE = (

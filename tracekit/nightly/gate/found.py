@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracekit.base.errors import InconclusiveError, RecordingError, UsageError
-from tracekit.machine.state.environment import own_name
+from tracekit.machine.environment import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import DOCUMENT, Night
 from tracekit.nightly.history.store.document import night_in

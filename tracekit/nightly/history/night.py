@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tracekit.base.recording import Overhead
 from tracekit.compare.verdicts import Scale
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 
 FORMAT = 1
 DOCUMENT = "night.json"

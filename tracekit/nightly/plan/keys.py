@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
-from tracekit.machine.state.state import StateLimits
-from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
+from tracekit.machine.monitors import THERMAL_PRESSURES
+from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.kind import Kind, off_or
 from tracekit.nightly.plan.numbers import above_zero, duration, number, place_in, size, whole
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tracekit.compare.verdicts import Scale
-from tracekit.machine.state.state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.workload.plan import METAL_SYSTEM_TRACE
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tracekit.base.errors import nearest
-from tracekit.machine.state.state import StateLimits
+from tracekit.machine.state import StateLimits
 from tracekit.nightly.plan.address import history_of
 from tracekit.nightly.plan.captures import Reading, read_capture, read_defaults
 from tracekit.nightly.plan.digest import digested

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 
 MORE_IS_WORSE = frozenset({"canary", "load", "gpu_others", "thermal_pressure", "low_power"})
 """Readings of which the greatest counts; of all others, such as a clock, the least does."""

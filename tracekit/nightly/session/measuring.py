@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
-from tracekit.machine.state.state import State
-from tracekit.machine.state.watch import Watch
+from tracekit.machine.state import State
+from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import Child
 from tracekit.nightly.session.errors import BudgetSpentError

@@ -6,9 +6,8 @@ A night runs fixed work of its own, so its canary is no matter of the machine.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tracekit.machine.state.judging import contaminated
-from tracekit.machine.state.judging import unknown as not_known
-from tracekit.machine.state.state import JUDGED, State, StateLimits
+from tracekit.machine.state import JUDGED, State, StateLimits, contaminated
+from tracekit.machine.state import unknown as not_known
 from tracekit.record.doctor.fact import Fact, ok, unknown, warning
 from tracekit.record.doctor.surroundings import Surroundings
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base.errors import TracekitError
-from tracekit.machine.state.state import State
-from tracekit.machine.state.watch import look
+from tracekit.machine.state import State
+from tracekit.machine.watch import look
 from tracekit.record.xctrace.command import Run, run
 from tracekit.record.xctrace.disk import Free, free_bytes
 from tracekit.record.xctrace.rivals import Rival, rivals

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from tracekit.machine.telemetry import vmmap
+from tracekit.machine import vmmap
 from tracekit.workload.worker.account import Teller
 
 BASELINE = "baseline"

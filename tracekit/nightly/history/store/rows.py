@@ -10,7 +10,7 @@ import msgspec
 
 from tracekit.base.errors import InputError
 from tracekit.compare.verdicts import Scale
-from tracekit.machine.state.state import State
+from tracekit.machine.state import State
 from tracekit.nightly.gate.changes import changes, values
 from tracekit.nightly.gate.shift import middle, shift
 from tracekit.nightly.history.night import Entry, Judged, Night, Pair

@@ -1,11 +1,93 @@
-"""Whether what was measured between two states counts; pure functions of states."""
+"""What the machine was like, and whether a measurement between two such states counts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from tracekit.base.units import percent, quantity, size
-from tracekit.machine.state.state import JUDGED, State, StateLimits
-from tracekit.machine.telemetry.reading import THERMAL_PRESSURES
+from tracekit.machine.monitors import THERMAL_PRESSURES
+
+
+@dataclass(frozen=True)
+class Known:
+    """Readings by name, and reasons for what is absent."""
+
+    readings: dict[str, float] = field(default_factory=dict[str, float])
+    absences: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def absent(why: str, *names: str) -> Known:
+    """Return readings that are all absent for one reason."""
+    return Known(absences=dict.fromkeys(names, why))
+
+
+def joined(*parts: Known) -> Known:
+    """Join parts; where two have the same reading the first counts, and a reading any reason."""
+    readings: dict[str, float] = {}
+    absences: dict[str, str] = {}
+    for part in reversed(parts):
+        readings |= part.readings
+        absences |= part.absences
+    return Known(readings, {name: why for name, why in absences.items() if name not in readings})
+
+
+# What decides whether a measurement counts; of each a state has a reading or a reason.
+JUDGED = (
+    "canary",
+    "gpu_clock",
+    "load",
+    "memory_free",
+    "mains",
+    "battery",
+    "thermal_pressure",
+    "gpu_others",
+    "low_power",
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """What the machine was like at one moment, or since the moment before.
+
+    Attributes:
+        at: When, ISO 8601 in UTC.
+        readings: What could be read, by name. Names: those of `tracekit.machine.monitors`;
+            `canary` (ns that fixed work took), `load` (the share of all cores' time that other
+            processes had, as a ratio), `memory_free` (bytes), `battery` (ratio), `mains` (1 on
+            mains, 0 on battery), `low_power` (1 where the system saves power), `gpu_others`
+            (ratio of the time in which other processes used the GPU).
+        absences: Why others could not be read, by name; all names of `JUDGED` are in either.
+    """
+
+    at: str
+    readings: dict[str, float] = field(default_factory=dict[str, float])
+    absences: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class StateLimits:
+    """What a machine must be like; None leaves something out of account.
+
+    Attributes:
+        canary: By which ratio fixed work may take longer than the fastest of the sitting.
+        clock: By which ratio the GPU's clock may be lower than the highest of the sitting.
+        load: The most of all cores' time that other processes may have, as a ratio.
+        memory_free: The least free memory, in bytes.
+        battery: The least charge while on battery, as a ratio; None to allow mains only.
+        thermal_pressure: The highest place in `THERMAL_PRESSURES`.
+        gpu_others: The most of the GPU's time that other processes may have, as a ratio.
+        low_power: Whether the system may save power.
+    """
+
+    canary: float | None = 0.15
+    clock: float | None = 0.05
+    load: float | None = 0.5
+    memory_free: int | None = 1 << 30
+    battery: float | None = None
+    thermal_pressure: int | None = 0
+    gpu_others: float | None = 0.05
+    low_power: bool = False
+
 
 _FEW = 3  # of the best, whose median is the best: one lucky reading is none
 

@@ -11,16 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from tracekit.base.errors import TracekitError
-from tracekit.machine.telemetry.monitors import (
-    PERIOD,
-    Choice,
-    Machine,
-    Monitor,
-    Poll,
-    Stream,
-    choose,
-)
-from tracekit.machine.telemetry.reading import Taken
+from tracekit.machine.monitors import PERIOD, Choice, Machine, Monitor, Poll, Stream, Taken, choose
 
 _ENOUGH = 8  # different remarks; more say nothing new
 _LONGEST = 1 << 22  # bytes of one sample
@@ -56,7 +47,7 @@ def following(
     """Read a monitor while the block runs; give `each` all that a sample says, in a thread.
 
     Args:
-        wanted: One of `tracekit.machine.telemetry.MONITORS`.
+        wanted: One of `tracekit.machine.monitors.MONITORS`.
         each: Is given the monitor's name and its sample; what it raises ends the reading.
         time_limit: Seconds that the block may last.
         machine: What decides which monitors can be read; this machine by default.

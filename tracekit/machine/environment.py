@@ -14,8 +14,7 @@ from typing import Any
 from tracekit.base.errors import ToolError
 from tracekit.base.files import notes_folder
 from tracekit.machine.machine import describe
-from tracekit.machine.state.power import source
-from tracekit.machine.state.sources import PATIENCE, Sources
+from tracekit.machine.sources import PATIENCE, Sources, source
 
 _FILE = "machine-id"
 _MACHINE_ID = Path("/etc/machine-id")

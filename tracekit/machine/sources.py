@@ -1,0 +1,329 @@
+"""Who is asked for the machine's state: power, heat, load, other processes on the GPU.
+
+Each user of the GPU has entries of the class AGXDeviceUserClient in the I/O registry, with its
+pid in IOUserClientCreator and its time so far in AppUsage. Apple does not document them; what
+does not look so is no reading. No root is needed.
+
+The levels are those of <libkern/OSThermalNotification.h> on macOS; powermetrics calls them by
+the same names.
+"""
+
+import ctypes
+import ctypes.util
+import os
+import platform
+import plistlib
+import re
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+import psutil
+
+from tracekit.machine.monitors import THERMAL_PRESSURES, Machine
+from tracekit.machine.state import Known, absent, joined
+
+IOREG_COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserClient")
+
+_CREATOR = re.compile(r"pid (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Client:
+    """One user of the GPU: whose it is, and the time it has had so far, in ns."""
+
+    pid: int
+    had: int
+
+
+@dataclass(frozen=True)
+class Clients:
+    """All users of the GPU at a moment, by the entry's id; `why` says why there are none.
+
+    `at` is seconds of the monotonic clock.
+    """
+
+    at: float
+    by_entry: dict[int, Client] = field(default_factory=dict[int, Client])
+    why: str = ""
+
+
+def read(printed: bytes, at: float) -> Clients:
+    """Read the property list that `COMMAND` prints."""
+    try:
+        found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
+    except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
+        return Clients(at, why=f"ioreg prints no property list: {error}.")
+    if not isinstance(found, list):
+        return Clients(at, why="ioreg prints no list of entries.")
+    entries: Sequence[Any] = found
+    by_entry = dict(one for one in map(_client, entries) if one is not None)
+    if by_entry:
+        return Clients(at, by_entry)
+    seen = f"none of {len(entries)} entries names" if entries else "there are no entries that name"
+    return Clients(at, why=f"ioreg: {seen} a process and its time on the GPU.")
+
+
+def others(earlier: Clients, later: Clients, ours: Collection[int]) -> Known:
+    """Return `gpu_others`: the GPU's time that went to processes that are not ours, as a ratio.
+
+    A client that has ended since takes its count with it, so what it had is not known.
+    """
+    why = earlier.why or later.why
+    elapsed = (later.at - earlier.at) * 1e9
+    if why or elapsed <= 0:
+        return absent(why or "no time passed between two looks.", "gpu_others")
+    taken = sum(
+        max(0, one.had - _before(earlier, entry, one))
+        for entry, one in later.by_entry.items()
+        if one.pid not in ours
+    )
+    return Known({"gpu_others": taken / elapsed})
+
+
+def _before(earlier: Clients, entry: int, now: Client) -> int:
+    then = earlier.by_entry.get(entry)
+    return then.had if then is not None and then.pid == now.pid else 0
+
+
+def _client(entry: Any) -> tuple[int, Client] | None:
+    if not isinstance(entry, Mapping):
+        return None
+    match entry:
+        case {"IORegistryEntryID": int(number), "IOUserClientCreator": str(creator)}:
+            who, had = _CREATOR.match(creator), _had(entry.get("AppUsage"))
+            return None if who is None or had is None else (number, Client(int(who[1]), had))
+        case _:
+            return None
+
+
+def _had(usage: Any) -> int | None:
+    """Return the time of all of a client's uses; None where it is not told as expected."""
+    if not isinstance(usage, list):
+        return None
+    total = 0
+    for one in usage:
+        match one:
+            case {"accumulatedGPUTime": int(nanoseconds)}:
+                total += nanoseconds
+            case _:
+                return None
+    return total
+
+
+PMSET_COMMAND = ("/usr/bin/pmset", "-g")
+PROFILE = Path("/sys/firmware/acpi/platform_profile")
+
+# `pmset -g` says lowpowermode, or powermode on Macs that have a high power mode as well.
+_MODE = re.compile(r"^\s*(lowpowermode|powermode)\s+(\S+)\s*$", re.MULTILINE)
+_LOW = {"lowpowermode": {"0": 0.0, "1": 1.0}, "powermode": {"0": 0.0, "1": 1.0, "2": 0.0}}
+_LOW_PROFILE = "low-power"
+
+
+def source(battery: Callable[[], Any]) -> Known:
+    """Return `mains` and `battery`, from what psutil says of the battery."""
+    told = battery()
+    if told is None:
+        return absent("the system tells of no battery.", "mains", "battery")
+    charge = Known({"battery": min(1.0, max(0.0, told.percent / 100))})
+    if told.power_plugged is None:
+        return Known(
+            charge.readings, {"mains": "the system does not say whether it is plugged in."}
+        )
+    return Known({**charge.readings, "mains": float(bool(told.power_plugged))})
+
+
+def low_power_of_mac(printed: str) -> Known:
+    """Return `low_power`, from the settings in use that `pmset -g` prints."""
+    modes = dict(_MODE.findall(printed))
+    for name, known in _LOW.items():
+        if name in modes:
+            value = modes[name]
+            if value in known:
+                return Known({"low_power": known[value]})
+            return absent(f"pmset says {name} {value}, which tracekit does not know.", "low_power")
+    return absent("`pmset -g` names no power mode.", "low_power")
+
+
+def low_power_of_linux(profile: Path) -> Known:
+    """Return `low_power`, from the platform profile of Linux."""
+    try:
+        word = profile.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return absent("this Linux has no platform profile.", "low_power")
+    return Known({"low_power": float(word == _LOW_PROFILE)})
+
+
+_NAME = b"com.apple.system.thermalpressurelevel"
+_LEVELS = ("Nominal", "Moderate", "Heavy", "Trapping", "Sleeping")
+_OK = 0  # NOTIFY_STATUS_OK
+
+
+def ask() -> int | None:
+    """Ask macOS for the level; None where it does not answer."""
+    with suppress(OSError, AttributeError, TypeError):
+        system = ctypes.CDLL(ctypes.util.find_library("System"))
+        token, level = ctypes.c_int(), ctypes.c_uint64()
+        if system.notify_register_check(_NAME, ctypes.byref(token)) != _OK:
+            return None
+        answer = system.notify_get_state(token, ctypes.byref(level))
+        system.notify_cancel(token)
+        return int(level.value) if answer == _OK else None
+    return None
+
+
+def pressure(level: int | None) -> Known:
+    """Return `thermal_pressure`: the place of macOS's level in `THERMAL_PRESSURES`."""
+    if level is None:
+        return absent("macOS does not answer what its thermal pressure is.", "thermal_pressure")
+    if not 0 <= level < len(_LEVELS):
+        return absent(
+            f"macOS says its thermal pressure is {level}, which tracekit does not know.",
+            "thermal_pressure",
+        )
+    return Known({"thermal_pressure": float(THERMAL_PRESSURES.index(_LEVELS[level]))})
+
+
+_IDLE = ("idle", "iowait")
+_COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice as well
+
+
+@dataclass(frozen=True)
+class Spent:
+    """CPU time up to a moment, in seconds.
+
+    Attributes:
+        at: The moment, of the monotonic clock.
+        busy: What all CPUs worked, and what a hypervisor took away from them.
+        idle: What they waited.
+        ours: What each of our processes worked, by pid; gone ones are not in it.
+        ended: What those of our children worked that have ended.
+    """
+
+    at: float
+    busy: float
+    idle: float
+    ours: dict[int, float] = field(default_factory=dict[int, float])
+    ended: float = 0.0
+
+
+def spent(pids: Iterable[int]) -> Spent:
+    """Read what was worked so far; `pids` and this process are ours."""
+    times = psutil.cpu_times()._asdict()
+    idle = sum(times.get(name, 0.0) for name in _IDLE)
+    twice = sum(times.get(name, 0.0) for name in _COUNTED_TWICE)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Spent(
+        time.monotonic(),
+        sum(times.values()) - idle - twice,
+        idle,
+        {pid: worked for pid in {*pids, os.getpid()} if (worked := _worked(pid)) is not None},
+        children.ru_utime + children.ru_stime,
+    )
+
+
+def load(earlier: Spent, later: Spent) -> Known:
+    """Return `load`: the share of all cores' time that went to processes that are not ours.
+
+    Both counts tick in hundredths of a second, so over 0.15 s on two cores it is exact to about
+    0.03. A process of ours that has ended since counts by what it had worked when it ended, if
+    it was a child of this one.
+    """
+    busy, idle = later.busy - earlier.busy, later.idle - earlier.idle
+    if busy + idle <= 0:
+        return absent("the system's count of CPU time stands still.", "load")
+    return Known({"load": min(1.0, max(0.0, busy - _own(earlier, later)) / (busy + idle))})
+
+
+def _own(earlier: Spent, later: Spent) -> float:
+    living = sum(worked - earlier.ours.get(pid, 0.0) for pid, worked in later.ours.items())
+    gone = sum(worked for pid, worked in earlier.ours.items() if pid not in later.ours)
+    return max(0.0, living) + max(0.0, later.ended - earlier.ended - gone)
+
+
+def _worked(pid: int) -> float | None:
+    with suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        return times.user + times.system
+    return None
+
+
+PATIENCE = 5.0  # seconds for a command of the system to answer
+
+_NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, afterwards."
+_NO_PRESSURE = "Linux has no thermal pressure."
+
+
+def answer(command: tuple[str, ...], patience: float = PATIENCE) -> bytes:
+    """Return what a command prints; nothing where it cannot be started, fails or hangs."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=patience, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    return done.stdout if done.returncode == 0 else b""
+
+
+def _battery() -> Any:
+    return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+
+
+def _memory() -> int:
+    return psutil.virtual_memory().available
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A machine as far as its state can be asked for.
+
+    Attributes:
+        system: "Darwin", "Linux" …
+        answer: Returns what a command prints within so many seconds; nothing where it fails.
+        battery: Asks for the battery, as psutil does; None where there is none.
+        memory: Asks for the memory that can be had without swapping, in bytes.
+        spent: Asks for CPU time.
+        pressure: Asks macOS for its thermal pressure.
+        profile: The file with the platform profile of Linux.
+        telemetry: What decides which monitors can be read.
+    """
+
+    system: str = field(default_factory=platform.system)
+    answer: Callable[[tuple[str, ...], float], bytes] = answer
+    battery: Callable[[], Any] = _battery
+    memory: Callable[[], int] = _memory
+    spent: Callable[[Iterable[int]], Spent] = spent
+    pressure: Callable[[], int | None] = ask
+    profile: Path = PROFILE
+    telemetry: Machine = field(default_factory=Machine)
+
+    @property
+    def on_mac(self) -> bool:
+        """Tell whether this is macOS."""
+        return self.system == "Darwin"
+
+    def clients(self) -> Clients:
+        """Ask who has used the GPU so far."""
+        at = time.monotonic()
+        if not self.on_mac:
+            return Clients(at, why=_NOT_LINUX)
+        return read(self.answer(IOREG_COMMAND, PATIENCE), at)
+
+    def now(self) -> Known:
+        """Ask for all that needs no second look: memory, power, thermal pressure."""
+        parts = [Known({"memory_free": float(self.memory())}), source(self.battery)]
+        if self.on_mac:
+            printed = self.answer(PMSET_COMMAND, PATIENCE).decode(errors="replace")
+            parts += [pressure(self.pressure()), low_power_of_mac(printed)]
+        else:
+            parts += [
+                absent(_NO_PRESSURE, "thermal_pressure"),
+                low_power_of_linux(self.profile),
+            ]
+        return joined(*parts)

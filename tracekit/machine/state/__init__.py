@@ -1,1 +1,0 @@
-"""Whether the machine was in a state in which a measurement counts."""
