@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload.step import Results
-from tracekit.workload.told import Measured, Span, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import Measured, Results, Span, Step, Told, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

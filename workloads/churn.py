@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from tracekit.base.errors import ToolError
-from tracekit.workload.step import Results
-from tracekit.workload.told import COMPILE, Measured, Span, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import COMPILE, Measured, Results, Span, Step, Told, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.comparison import Order, Turns, alternate
+from tracekit.workload.calls import Order, Turns, alternate
 from tracekit.workload.parameters import (
     Dtype,
     HeadDim,
@@ -17,8 +17,7 @@ from tracekit.workload.parameters import (
     QHeads,
     Seed,
 )
-from tracekit.workload.told import Measured
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

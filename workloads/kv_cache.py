@@ -9,8 +9,7 @@ import typer
 
 from tracekit.base.errors import UsageError
 from tracekit.workload.parameters import Batch, BlockSize, Dtype, HeadDim, KvHeads, QHeads
-from tracekit.workload.told import Measured
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

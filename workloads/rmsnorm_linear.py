@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.comparison import Order, Turns, Variant, alternate
+from tracekit.workload.calls import Order, Turns, Variant, alternate
 from tracekit.workload.parameters import Dtype, OrderOfSteps
-from tracekit.workload.told import Measured
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

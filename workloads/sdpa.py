@@ -19,8 +19,7 @@ from tracekit.workload.parameters import (
     Ragged,
     Seed,
 )
-from tracekit.workload.told import Measured
-from tracekit.workload.workload import Step, workload
+from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

@@ -3,10 +3,10 @@
 import mlx.core as mx
 import pytest
 
-from tracekit.base.dtypes import DTYPES, ITEMSIZES
 from tracekit.base.tolerances import BOUNDS
 from tracekit.ops.attention.problem import DTYPES as OF_ATTENTION
 from tracekit.ops.custom_kernel import METAL_TYPES
+from tracekit.workload.parameters import DTYPES, ITEMSIZES
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracekit.lab.bench.subject import Prepared, Subject
-from tracekit.workload.step import Step
+from tracekit.workload.workload import Step
 
 
 @dataclass

@@ -12,8 +12,7 @@ from fake_macmon import install_macmon
 from tracekit import pipeline
 from tracekit.base.recording import Recording
 from tracekit.workload.plan import Plan
-from tracekit.workload.told import REFERENCE
-from tracekit.workload.workload import find
+from tracekit.workload.workload import REFERENCE, find
 
 TESTS = [
     {"n_prompt": 512, "n_gen": 0, "avg_ts": 711.25, "stddev_ts": 14.5},

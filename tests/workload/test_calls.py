@@ -4,7 +4,7 @@ import mlx.core as mx
 
 from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import step_of, submitting, variant_of
-from tracekit.workload.told import Work
+from tracekit.workload.workload import Work
 
 WORK = Work(
     tokens=4, bytes_read=40, bytes_unique=30, bytes_written=20, flops=10, dispatches=2

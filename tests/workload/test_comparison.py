@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.workload.comparison import Order, Turns, Variant, alternate, compared
-from tracekit.workload.step import measured
-from tracekit.workload.told import Measured, Work
+from tracekit.workload.calls import Order, Turns, Variant, alternate, compared
+from tracekit.workload.workload import Measured, Work, measured
 
 A = Variant("new", lambda: "a", Work(tokens=4, flops=7))
 B = Variant("old", lambda: "b", Work(tokens=4, flops=9))

@@ -14,7 +14,7 @@ from tracekit.workload.journal import (
     fold,
     unclosed,
 )
-from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
+from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.workload.step import Step, measured
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured, Step, measured
 
 
 def test_a_step_that_says_little_tells_nothing_and_never_runs_out() -> None:

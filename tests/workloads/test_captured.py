@@ -12,7 +12,7 @@ from tracekit.analysis.result import Result
 from tracekit.base.paired import paired_ratio
 from tracekit.run import open as open_run
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.told import REFERENCE, Span
+from tracekit.workload.workload import REFERENCE, Span
 
 DECODE = "--batch 2 --q-heads 4 --kv-heads 2 --head-dim 64 --block-size 16 --max-blocks 4 \
 --active-blocks 2 --dtype float32".split()

@@ -11,8 +11,7 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.tolerances import BOUNDS
 from tracekit.tables.tables import Tables
-from tracekit.workload.told import REFERENCE
-from tracekit.workload.workload import Step, find
+from tracekit.workload.workload import REFERENCE, Step, find
 
 SMALL = {
     "batch": 2,

@@ -7,8 +7,7 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.workload.step import measured
-from tracekit.workload.workload import Step, find
+from tracekit.workload.workload import Step, find, measured
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
 

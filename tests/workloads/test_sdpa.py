@@ -7,8 +7,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.workload.step import measured
-from tracekit.workload.workload import Step, find
+from tracekit.workload.workload import Step, find, measured
 
 SMALL = {
     "batch": 2,

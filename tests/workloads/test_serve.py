@@ -12,8 +12,7 @@ import pytest
 from command_line import run
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import BOUNDS
-from tracekit.workload.told import Measured
-from tracekit.workload.workload import find
+from tracekit.workload.workload import Measured, find
 
 SMALL = {
     "head_dim": 32,

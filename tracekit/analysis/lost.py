@@ -16,7 +16,7 @@ from tracekit.tables.derived.asked import asked
 from tracekit.tables.drift import Flaw
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import Tables
-from tracekit.workload.told import IDLE, OWN_REFERENCE, REFERENCE
+from tracekit.workload.workload import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
 OF_MARKS = frozenset(

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import REFERENCE
 
 _HELP = {
     "gpu_clock": "macmon and powermetrics tell the GPU's clock",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import REFERENCE
 
 
 def reference_work(told: pd.DataFrame | None) -> tuple[Times, Times]:

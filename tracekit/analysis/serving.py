@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.workload.told import IDLE
+from tracekit.workload.workload import IDLE
 
 Values = NDArray[np.float64]
 

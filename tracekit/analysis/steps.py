@@ -6,7 +6,7 @@ from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans
 from tracekit.base.units import percent
-from tracekit.workload.told import IDLE
+from tracekit.workload.workload import IDLE
 
 _UNSEEN = 0.05
 _PREFILL = "prefill"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.base.dtypes import ITEMSIZES, DtypeName
+from tracekit.workload.parameters import ITEMSIZES, DtypeName
 
 if TYPE_CHECKING:
     from tracekit.lab.suggestion import DecodeShape

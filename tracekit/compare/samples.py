@@ -21,7 +21,7 @@ from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base.errors import TracekitError
-from tracekit.workload.told import OWN_REFERENCE, REFERENCE
+from tracekit.workload.workload import OWN_REFERENCE, REFERENCE
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import mlx.core as mx
 import msgspec
 
-from tracekit.base.dtypes import DTYPES
 from tracekit.base.errors import UsageError, require
 from tracekit.base.tolerances import BOUNDS, NORM, Floats, as_float64, relative_error
 from tracekit.lab.msl.compiler import find_compiler
@@ -25,6 +24,7 @@ from tracekit.ops.attention.reference import reference_of
 from tracekit.ops.attention.traps import nan_past_ends
 from tracekit.record.recorder import Progress, quiet
 from tracekit.workload.calls import backend
+from tracekit.workload.parameters import DTYPES
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 

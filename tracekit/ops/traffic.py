@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tracekit.workload.told import Work
+from tracekit.workload.workload import Work
 
 
 @dataclass(frozen=True)

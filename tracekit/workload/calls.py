@@ -1,13 +1,139 @@
-"""Calls of MLX as steps: handed over without waiting, with what each of them does."""
+"""Calls of MLX as steps, and steps of two variants in turn, in one recording."""
 
-from collections.abc import Callable
-from typing import Any
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import mlx.core as mx
 
-from tracekit.workload.comparison import Variant
-from tracekit.workload.step import Step
-from tracekit.workload.told import Work
+from tracekit.base.paired import least_pairs, paired_ratio
+from tracekit.workload.workload import Measured, Results, Step, Submitted, Told, Work
+
+Order = Literal["abba", "abab"]
+Timed = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of two things that are compared: its name, a step of it, and what that step does."""
+
+    name: str
+    submit: Callable[[], Submitted]
+    work: Work
+
+
+@dataclass
+class Turns:
+    """Whose turn it is, and how long each turn took so far.
+
+    Attributes:
+        subject: What is judged.
+        baseline: What it is judged by.
+        order: Which of them the steps are, over and over: "abba" or "abab", a the subject.
+        block: Waits for what a variant submitted.
+        timed: The steps so far: whose it was, and ns from building it until it was complete.
+    """
+
+    subject: Variant
+    baseline: Variant
+    order: Order
+    block: Callable[[Submitted], None]
+    timed: list[Timed] = field(default_factory=list[Timed])
+    _started: int = 0
+
+    @property
+    def turn(self) -> Variant:
+        """Whose step comes next."""
+        letter = self.order[len(self.timed) % len(self.order)]
+        return self.subject if letter == "a" else self.baseline
+
+    def submit(self) -> Submitted:
+        """Submit a step of whose turn it is."""
+        self._started = time.monotonic_ns()
+        return self.turn.submit()
+
+    def wait(self, work: Submitted) -> None:
+        """Wait for the step; then it is the next one's turn."""
+        self.block(work)
+        self.timed.append((self.turn.name, time.monotonic_ns() - self._started))
+
+    def tell(self) -> Told:
+        """Say whose step the last one was."""
+        name = self.timed[-1][0]
+        work = self.subject.work if name == self.subject.name else self.baseline.work
+        return Told(variant=name, tokens=work.tokens)
+
+    def begin(self) -> None:
+        """Start anew, with the first turn: what came before was warm-up."""
+        self.timed.clear()
+
+    def finish(self) -> Results:
+        """Return what `compared` says of the steps so far."""
+        return compared(self.timed, self.subject, self.baseline)
+
+
+def alternate(
+    turns: Turns,
+    *,
+    backend: str,
+    results: Results,
+    specializations: Callable[[], frozenset[str]] = frozenset,
+) -> Step:
+    """Make the step of a workload that compares two things."""
+    return Step(
+        submit=turns.submit,
+        wait=turns.wait,
+        backend=backend,
+        results=results,
+        specializations=specializations,
+        variants={one.name: one.work for one in (turns.subject, turns.baseline)},
+        tell=turns.tell,
+        begin=turns.begin,
+        finish=turns.finish,
+    )
+
+
+def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Results:
+    """Say how long steps of each took, and how much faster the subject is.
+
+    A pair is a step of each, one right after the other. The speed-up is the median over pairs
+    of the baseline's time by the subject's, above 1 where the subject is faster, with a 95 %
+    interval of order statistics; see `tracekit.base.paired`.
+    """
+    results: dict[str, float | Measured] = {}
+    for one in (subject, baseline):
+        results |= _own(one, [time for name, time in timed if name == one.name])
+    pairs = [dict(timed[first : first + 2]) for first in range(0, len(timed) - 1, 2)]
+    times = [[pair[one.name] for pair in pairs] for one in (baseline, subject)]
+    ratio = paired_ratio(*times)
+    needed = least_pairs()
+    few = f"an interval needs {needed} pairs of steps, and there were {len(pairs)}"
+    return results | {
+        "speedup": _known(ratio.median, "x", "higher", "there was no pair of steps"),
+        "speedup_low_95": _known(ratio.low, "x", "higher", few),
+        "speedup_high_95": _known(ratio.high, "x", "higher", few),
+        "pairs": Measured(len(pairs), "count"),
+    }
+
+
+def _own(one: Variant, times: Sequence[int]) -> dict[str, Measured]:
+    median = statistics.median(times) if times else None
+    rate = one.work.tokens * len(times) / (sum(times) / 1e9) if times else None
+    absent = f"the steady phase had no step of {one.name}"
+    found = {f"step_time_{one.name}": _known(median, "ns", "lower", absent)}
+    if one.work.tokens:
+        name = f"tokens_per_second_{one.name}"
+        found[name] = _known(rate, "tokens/s", "higher", absent)
+    return found
+
+
+def _known(
+    value: float | None, unit: str, better: Literal["lower", "higher"], absent: str
+) -> Measured:
+    return Measured(value, unit, better, absent if value is None else "")
+
 
 Call = Callable[[], mx.array]
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from tracekit.base.errors import RecordingError
-from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
+from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1
 

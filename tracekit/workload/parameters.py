@@ -3,14 +3,21 @@
 They are options, so shapes that are to be compared are chosen by the same words everywhere.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 import typer
 
-from tracekit.base import dtypes
-from tracekit.workload.comparison import Order
+from tracekit.workload.calls import Order
 
-Dtype = Annotated[dtypes.DtypeName, typer.Option(help="Type of the elements.")]
+DtypeName = Literal["float16", "bfloat16", "float32"]
+DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
+
+ITEMSIZES: Mapping[str, int] = {"float16": 2, "bfloat16": 2, "float32": 4}
+"""Bytes of an element."""
+
+
+Dtype = Annotated[DtypeName, typer.Option(help="Type of the elements.")]
 Batch = Annotated[int, typer.Option(min=1, max=4096, help="Sequences of a step.")]
 QHeads = Annotated[int, typer.Option(min=1, max=512, help="Query heads.")]
 KvHeads = Annotated[int, typer.Option(min=1, max=512, help="Heads of K and V.")]

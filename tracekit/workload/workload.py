@@ -1,4 +1,6 @@
-"""Work to record: a function that prepares it, and the step that is repeated and measured.
+"""Work to record: a function that prepares it, the step that is repeated, and what it reports.
+
+Times are nanoseconds of the system-wide monotonic clock (`time.monotonic_ns`).
 
 A workload is a file with one decorated function. Its parameters, with their types, defaults
 and help, are the options of `tracekit capture --workload NAME`:
@@ -13,20 +15,234 @@ and help, are the options of `tracekit capture --workload NAME`:
 import importlib.util
 import inspect
 import logging
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
 from tracekit.base.errors import InputError, UsageError, nearest
 from tracekit.base.files import shipped
-from tracekit.workload.step import Step
 
-__all__ = ["Step", "Workload", "all_workloads", "find", "folders", "load", "workload"]
+IDLE = "idle"
+"""Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
+COMPILE = "compile"
+"""Name of a span in which a pipeline was made."""
+READBACK = "readback"
+"""Name of a span in which results were read back: the host waited for them and used them."""
+REFERENCE = "reference"
+"""Name of a gauge, in ns: how long fixed work took just then, which tells the machine's pace.
+
+And name of the span in which a worker did such work of its own, between steps: no step's time, and
+none that anybody could save."""
+OWN_REFERENCE = "tracekit"
+"""How the source of that gauge begins where the worker did the work, not the workload."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number that a workload found out; None, with the reason, where it could not.
+
+    Units are those of metrics: "ns", "bytes", "ratio", "count", "tokens/s" … ; `better` says
+    which direction is good news.
+    """
+
+    value: float | None
+    unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What the host did for a while inside a step, such as "admit" or "prefill"."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A level at one moment, such as the blocks in use; `source` is who read it."""
+
+    name: str
+    value: float
+    at: int
+    unit: str = ""
+    source: str = "workload"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request that a server served, or did not.
+
+    Attributes:
+        number: Its place in the schedule, from 0.
+        scheduled: When it was to arrive; latencies count from here, however late it was seen.
+        prompt_tokens: Tokens of its prompt.
+        output_tokens: Tokens that it asked for.
+        admitted: When it got its blocks; None if it never did.
+        tokens: When each of its tokens was there; the last one completes it.
+        state: "completed", "unfinished" when the time was up, or "rejected".
+        reason: Why it was rejected.
+    """
+
+    number: int
+    scheduled: int
+    prompt_tokens: int
+    output_tokens: int
+    admitted: int | None = None
+    tokens: tuple[int, ...] = ()
+    state: Literal["completed", "unfinished", "rejected"] = "unfinished"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How much memory the workload's process had of one sort when a phase was over.
+
+    Attributes:
+        phase: "baseline", before the workload was loaded, or the phase that was over.
+        what: "resident", "mlx_active", "mlx_peak" … : see the table `memory_profile`.
+        bytes: How much; None where it cannot be known.
+        at: When it was read.
+        reason: Why it cannot be known.
+    """
+
+    phase: str
+    what: str
+    bytes: int | None
+    at: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a step says of itself once it is complete.
+
+    Attributes:
+        variant: Which of several things that are compared this step was, such as "paged" or
+            "sdpa"; empty where all steps are alike; `IDLE` if it only waited for load.
+        tokens: Tokens that it produced, where that differs from step to step.
+        spans: What the host did in it.
+        gauges: Levels in it. A level holds until it is told again.
+        requests: Requests that it completed or rejected.
+    """
+
+    variant: str = ""
+    tokens: int | None = None
+    spans: Sequence[Span] = ()
+    gauges: Sequence[Gauge] = ()
+    requests: Sequence[Request] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one step of a variant is known to do; units as of `step.Step`."""
+
+    tokens: int = 0
+    bytes_read: int = 0
+    bytes_unique: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    dispatches: int | None = None
+
+
+# What `submit` hands to `wait`: arrays of MLX, or whatever the workload's device speaks of.
+Submitted = Any
+
+Results = Mapping[str, float | Measured]
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is repeated and measured.
+
+    Attributes:
+        submit: Build the work and hand it to the device, without waiting for it.
+        wait: Block until what `submit` returned is complete.
+        backend: Where the work runs: "metal", "cpu", or "gpu" for another device of MLX's.
+        tokens: Tokens that one step produces; 0 where the word has no meaning.
+        bytes_read: Bytes that one step must read, counting every access.
+        bytes_unique: Bytes that one step must read from memory, each one counted once.
+        bytes_written: Bytes that one step writes.
+        flops: Floating-point operations of one step.
+        dispatches: GPU dispatches to expect in one step; None where it is not known.
+        specializations: Names of the pipelines that the workload has made so far.
+        results: What else the workload measured while it was prepared, such as its error.
+        variants: What a step of each variant does, where steps are of several that are compared;
+            the numbers above then say nothing.
+        tell: Called when a step is complete: what that step was. The time it takes is no step's.
+        begin: Called when the steady phase begins, as for a schedule to start.
+        exhausted: Whether there is nothing left to do, though there is time.
+        finish: Called when the steady phase is over: what the workload measured in it.
+        leave: Called after that: what is still to be told, such as requests that are not complete.
+    """
+
+    submit: Callable[[], Submitted]
+    wait: Callable[[Submitted], None]
+    backend: str
+    tokens: int = 0
+    bytes_read: int = 0
+    bytes_unique: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    dispatches: int | None = None
+    specializations: Callable[[], frozenset[str]] = frozenset
+    results: Results = field(default_factory=dict[str, float | Measured])
+    variants: Mapping[str, Work] = field(default_factory=dict[str, Work])
+    tell: Callable[[], Told] | None = None
+    begin: Callable[[], None] = _nothing
+    exhausted: Callable[[], bool] = bool
+    finish: Callable[[], Results] = dict[str, float | Measured]
+    leave: Callable[[], Told] = Told
+
+    def __post_init__(self) -> None:
+        """Refuse what no account could hold."""
+        for name in (
+            "tokens",
+            "bytes_read",
+            "bytes_unique",
+            "bytes_written",
+            "flops",
+            "dispatches",
+        ):
+            value: Any = getattr(self, name)
+            if value is None and name == "dispatches":
+                continue
+            if not isinstance(value, int) or not 0 <= value < 2**64:
+                raise InputError(
+                    f"The {name} of a step must be a whole number of at least 0; it is {value!r}."
+                )
+        measured(self.results)
+
+
+def measured(results: Results) -> dict[str, Measured]:
+    """Give plain numbers among results the form of the others.
+
+    Raises:
+        InputError: A value is no number.
+    """
+    return {name: _measured(name, value) for name, value in results.items()}
+
+
+def _measured(name: str, value: Any) -> Measured:
+    one = value if isinstance(value, Measured) else Measured(value)
+    if not isinstance(one.value, int | float) and not (one.value is None and one.reason):
+        raise InputError(f"The result {name!r} of a step must be a number; it is {value!r}.")
+    if one.value is not None and not math.isfinite(one.value):
+        return replace(one, value=None, reason=f"it is {one.value}")
+    return one
+
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from tracekit.lab.bench.subjects.attention import Choice, paged, planned
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import plan
-from tracekit.workload.step import Step
+from tracekit.workload.workload import Step
 
 SMALL = Shape(
     batch=2, q_heads=4, kv_heads=2, head_dim=64, block_size=16, active_blocks=3, queries=24,

@@ -13,7 +13,7 @@ from tracekit.machine import monitors
 from tracekit.machine.monitors import Machine, Poll, choose
 from tracekit.record.observing import beside
 from tracekit.workload.journal import fold
-from tracekit.workload.told import Gauge
+from tracekit.workload.workload import Gauge
 
 PATIENCE = 10.0
 

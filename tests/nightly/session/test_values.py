@@ -17,8 +17,8 @@ from tracekit.nightly.session.values import (
     traced_values,
     values_of,
 )
-from tracekit.workload.told import Measured
 from tracekit.workload.turns.protocol import Finished, Turned
+from tracekit.workload.workload import Measured
 
 NOTHING = Finished()
 

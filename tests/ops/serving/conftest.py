@@ -11,7 +11,7 @@ from tracekit.ops.serving.engine import Engine
 from tracekit.ops.serving.schedule import Job
 from tracekit.ops.serving.scheduler import Chunk, Scheduler
 from tracekit.ops.serving.scheduler import RunningSequence as Served
-from tracekit.workload.told import Gauge, Request, Span, Told
+from tracekit.workload.workload import Gauge, Request, Span, Told
 
 MS = 1_000_000
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.ops.serving.engine import LONGEST_IDLE
-from tracekit.workload.told import IDLE
+from tracekit.workload.workload import IDLE
 
 MS = 1_000_000
 Make = Callable[..., Any]

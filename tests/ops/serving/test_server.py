@@ -15,12 +15,10 @@ from tracekit.ops.serving.model import Shape
 from tracekit.ops.serving.schedule import Load
 from tracekit.ops.serving.server import Limits, serving_step
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.step import Step
-from tracekit.workload.told import IDLE, Measured, Told
-from tracekit.workload.worker.account import Account
 from tracekit.workload.worker.loop import Stop
 from tracekit.workload.worker.phases import run
-from tracekit.workload.worker.spec import Spec
+from tracekit.workload.worker.spec import Account, Spec
+from tracekit.workload.workload import IDLE, Measured, Step, Told
 
 LOAD = Load(
     rate=Rate(400.0, spikes=(Spike(0.01, 0.02, 900.0),)),

@@ -16,7 +16,7 @@ from tracekit.record.doctor.probe import Dose, dispatches_within, probe
 from tracekit.record.doctor.surroundings import here
 from tracekit.record.recorder import Recorded
 from tracekit.workload.journal import StepMark, WorkloadReport
-from tracekit.workload.told import Work
+from tracekit.workload.workload import Work
 
 Scenario = Callable[..., None]
 LITTLE = Dose(seconds=0.3, dispatches=10)

@@ -7,7 +7,7 @@ from tracekit.base.recording import Recording
 from tracekit.record.host.account import account, told_tables
 from tracekit.record.host.mark_tables import GAUGES, MARKS, RESULTS
 from tracekit.workload.journal import Journal
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from tracekit.record.host.marks import export_marks
 from tracekit.workload.journal import Phase, Specialization, StepMark, WorkloadReport
-from tracekit.workload.told import Gauge, Measured, Memory, Request, Span, Work
+from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 

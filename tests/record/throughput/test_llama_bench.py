@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tracekit.record.throughput.llama_bench import read_llama_bench
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 PROMPT: dict[str, Any] = {
     "build_commit": "8cf427ff",

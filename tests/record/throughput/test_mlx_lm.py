@@ -1,7 +1,7 @@
 import pytest
 
 from tracekit.record.throughput.mlx_lm import read_mlx_lm
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 GENERATED = """\
 ==========

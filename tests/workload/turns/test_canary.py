@@ -3,8 +3,8 @@ import importlib.util
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.workload.turns.canary import pace, work_of
 from tracekit.workload.turns.protocol import Canary
+from tracekit.workload.turns.resident import pace, work_of
 
 
 def test_the_pace_is_the_median_of_the_work() -> None:

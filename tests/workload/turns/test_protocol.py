@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
-from tracekit.workload.told import Measured
 from tracekit.workload.turns import command
 from tracekit.workload.turns.protocol import (
     PROTOCOL,
@@ -26,6 +25,7 @@ from tracekit.workload.turns.protocol import (
     line_of,
     request_of,
 )
+from tracekit.workload.workload import Measured
 
 REQUESTS = [
     Request(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),

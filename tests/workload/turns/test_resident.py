@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.step import Step
-from tracekit.workload.told import IDLE, Measured, Work
 from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Request, Turn, Turned
 from tracekit.workload.turns.resident import Notes, Resident, hello, turned
 from tracekit.workload.worker.loop import Stop
+from tracekit.workload.workload import IDLE, Measured, Step, Work
 
 
 @pytest.fixture

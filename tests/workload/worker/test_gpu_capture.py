@@ -9,9 +9,9 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.workload.journal import fold
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.gpu_capture import capture_steps
 from tracekit.workload.worker.loop import Loop, Stop
+from tracekit.workload.worker.phases import capture_steps
+from tracekit.workload.worker.spec import Account
 from tracekit.workload.workload import Step
 
 Asked = list[str]

@@ -9,14 +9,11 @@ import pytest
 
 from tracekit.record.host.listener import Listener
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.step import Step
-from tracekit.workload.told import Gauge, Request, Span
-from tracekit.workload.told import Told as Saying
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.loop import FEWEST, Loop, Stop
-from tracekit.workload.worker.overhead import FEWEST_PAIRS, budget, measure
+from tracekit.workload.worker.loop import FEWEST, FEWEST_PAIRS, Loop, Stop, budget, measure
 from tracekit.workload.worker.phases import warm_up
-from tracekit.workload.worker.spec import Spec
+from tracekit.workload.worker.spec import Account, Spec
+from tracekit.workload.workload import Gauge, Request, Span, Step
+from tracekit.workload.workload import Told as Saying
 
 NEVER = 2**63 - 1
 
@@ -212,7 +209,7 @@ def test_steps_that_would_take_too_long_are_not_compared(
 def test_the_measurement_ends_in_time_though_steps_become_slow(
     loop: Loop, counter: Counter, told: Told, spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.workload.worker.overhead._MOST", 1.0)
+    monkeypatch.setattr("tracekit.workload.worker.loop._MOST", 1.0)
     counter.on_wait = lambda: time.sleep(0.1)
     loop.last = 1_000_000  # so that a block has 50 steps, which now take 5 s
     begun = time.monotonic_ns()

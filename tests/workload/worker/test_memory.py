@@ -9,10 +9,9 @@ import pytest
 
 from tracekit.machine import vmmap
 from tracekit.workload.journal import fold
-from tracekit.workload.told import Memory
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.memory import Level, levels, note
-from tracekit.workload.worker.spec import Spec
+from tracekit.workload.worker.phases import Level, levels, note
+from tracekit.workload.worker.spec import Account, Spec
+from tracekit.workload.workload import Memory
 
 SUMMARY = """Process:         python3.11 [4711]
 Physical footprint:         1.5G

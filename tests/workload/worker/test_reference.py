@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.told import REFERENCE, Gauge, Told
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.loop import Loop, Stop
-from tracekit.workload.worker.reference import Reference, reference
-from tracekit.workload.worker.spec import Spec
-from tracekit.workload.workload import Step
+from tracekit.workload.worker.loop import Loop, Reference, Stop, reference
+from tracekit.workload.worker.spec import Account, Spec
+from tracekit.workload.workload import REFERENCE, Gauge, Step, Told
 
 NEVER = 2**63 - 1
 MS = 1_000_000
@@ -109,7 +106,7 @@ def test_it_lies_before_a_step_and_not_in_it(
 
 def test_work_of_python_serves_where_mlx_is_not_loaded() -> None:
     program = (
-        "import sys; from tracekit.workload.worker.reference import reference; "
+        "import sys; from tracekit.workload.worker.loop import reference; "
         "print(reference().tool, 'mlx.core' in sys.modules)"
     )
     argv = [sys.executable, "-c", program]

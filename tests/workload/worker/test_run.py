@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.told import Measured
 from tracekit.workload.worker.spec import Spec, command
+from tracekit.workload.workload import Measured
 
 Finish = Callable[[], tuple[int, str]]
 Start = Callable[[], subprocess.Popen[str]]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracekit.analysis.idle.cause import Cause
 from tracekit.analysis.target import ON_THE_CPU, of_target
-from tracekit.workload.told import COMPILE, READBACK
+from tracekit.workload.workload import COMPILE, READBACK
 
 _DRIVEN = ("driver intervals", "driver events")
 # What must have been recorded for a cause's share: its own table and those of what goes first.

@@ -16,7 +16,7 @@ from tracekit.analysis.idle.stretches import (
     stretches,
 )
 from tracekit.analysis.intervals import Times, spans
-from tracekit.workload.told import COMPILE, IDLE, READBACK, REFERENCE
+from tracekit.workload.workload import COMPILE, IDLE, READBACK, REFERENCE
 
 NO_WORK = (IDLE, REFERENCE)
 """Names of spans in which there was no work of the target to do."""

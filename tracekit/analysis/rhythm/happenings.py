@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.allocations import WIRE
 from tracekit.analysis.intervals import Times, gaps, union
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.workload.told import COMPILE, IDLE, REFERENCE
+from tracekit.workload.workload import COMPILE, IDLE, REFERENCE
 
 LONGER_WORK = "the device worked longer for the target"
 WITHOUT_WORK = "the device had nothing of the target to do"

@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.rule import rule
 from tracekit.base.units import duration, percent
 from tracekit.tables.drift import Flaw
-from tracekit.workload.told import IDLE
+from tracekit.workload.workload import IDLE
 
 _AGAIN = (
     "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "

@@ -23,7 +23,7 @@ from tracekit.analysis.rule import rule
 from tracekit.analysis.specialized import reasons
 from tracekit.analysis.steady import window_of_target
 from tracekit.base.units import duration
-from tracekit.workload.told import COMPILE
+from tracekit.workload.workload import COMPILE
 
 _ADVICE = (
     "Make every pipeline before the loop: run each shape, dtype and template value once while "

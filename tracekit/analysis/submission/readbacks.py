@@ -6,7 +6,7 @@ import pandas as pd
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.submission.flights import Waits, in_steps
-from tracekit.workload.told import READBACK
+from tracekit.workload.workload import READBACK
 
 
 def told_readbacks(spans: pd.DataFrame | None, window: Window) -> Waits | None:

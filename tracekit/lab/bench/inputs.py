@@ -7,13 +7,13 @@ from functools import cached_property
 import mlx.core as mx
 import psutil
 
-from tracekit.base.dtypes import ITEMSIZES, DtypeName
 from tracekit.base.errors import UsageError
 from tracekit.machine.triad import last_cache
 from tracekit.ops.attention.dense import gathered, padding_mask
 from tracekit.ops.attention.pool import draw_lengths, draw_problem
 from tracekit.ops.attention.problem import Problem, check_heads
 from tracekit.workload.calls import backend
+from tracekit.workload.parameters import ITEMSIZES, DtypeName
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.dtypes import DtypeName
 from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.verification.check import Check
 from tracekit.ops.attention.metal import paged_decode
@@ -14,6 +13,7 @@ from tracekit.ops.attention.pool import draw_problem
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.attention.reference import reference_of
 from tracekit.ops.attention.traps import nan_past_ends
+from tracekit.workload.parameters import DtypeName
 
 NO_PAGE = 10**6
 

@@ -12,7 +12,7 @@ from tracekit.ops.cache.growing import GrowingCache
 from tracekit.ops.cache.paged import PagedCache
 from tracekit.ops.cache.rows import Rows, Sizes, expected
 from tracekit.ops.cache.sliding import SlidingCache
-from tracekit.workload.told import Gauge, Span, Told
+from tracekit.workload.workload import Gauge, Span, Told
 
 Cache = GrowingCache | SlidingCache | PagedCache
 # A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.

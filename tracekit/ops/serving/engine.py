@@ -11,7 +11,7 @@ import numpy as np
 from tracekit.ops.serving.clock import Clock
 from tracekit.ops.serving.schedule import Job
 from tracekit.ops.serving.scheduler import Chunk, Plan, RunningSequence, Scheduler
-from tracekit.workload.told import IDLE, Gauge, Measured, Request, Span, Told
+from tracekit.workload.workload import IDLE, Gauge, Measured, Request, Span, Told
 
 LONGEST_IDLE = 50_000_000
 """Nanoseconds that a tick waits for load at most, so that a stop is heard."""

@@ -12,8 +12,7 @@ from tracekit.ops.serving.model import Model, Shape
 from tracekit.ops.serving.rehearsal import Cost, measure, rehearse, verify
 from tracekit.ops.serving.schedule import Job, Load, draw_schedule
 from tracekit.ops.serving.scheduler import Plan, Scheduler
-from tracekit.workload.step import Step
-from tracekit.workload.told import Measured, Told
+from tracekit.workload.workload import Measured, Step, Told
 
 MILLISECOND = 1_000_000
 

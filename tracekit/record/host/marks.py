@@ -20,7 +20,7 @@ from tracekit.record.host.mark_tables import (
     STEPS,
 )
 from tracekit.workload.journal import WorkloadReport
-from tracekit.workload.told import Work
+from tracekit.workload.workload import Work
 
 Rows = Iterator[tuple[Cell, ...]]
 

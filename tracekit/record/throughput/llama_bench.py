@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 LLAMA_BENCH = "llama-bench"
 

@@ -8,7 +8,7 @@ each trial and their averages: "prompt_tps=…, generation_tps=…, peak_memory=
 import re
 from statistics import median
 
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 MLX_LM = "mlx_lm"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracekit.base.recording import Recording
 from tracekit.record.throughput import llama_bench, mlx_lm
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 _MOST = 16 << 20  # bytes from the end: programs say their speed last
 _READERS = (llama_bench, mlx_lm)

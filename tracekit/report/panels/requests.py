@@ -14,7 +14,7 @@ from tracekit.base.units import count, duration, quantity
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.panels.work import by_time
 from tracekit.report.rows import rows
-from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import REFERENCE
 
 WIDTH, HEIGHT = 1000, 60
 MOST_POINTS = 400

@@ -22,7 +22,7 @@ from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.phases import phase_begins
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table
-from tracekit.workload.told import IDLE
+from tracekit.workload.workload import IDLE
 
 OVERHEAD = "overhead"
 MOST_BINS = 60

@@ -7,7 +7,7 @@ from tracekit.report.rows import rows
 from tracekit.report.timeline.arrange import Heading, times, track
 from tracekit.report.timeline.marks import Marks, in_trace
 from tracekit.report.timeline.track import Detail, Kind, Track
-from tracekit.workload.told import REFERENCE
+from tracekit.workload.workload import REFERENCE
 
 
 def phases(tables: Tables) -> Track | str:

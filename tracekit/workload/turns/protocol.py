@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tracekit.base.errors import InputError
-from tracekit.workload.told import Measured
+from tracekit.workload.workload import Measured
 
 PROTOCOL = 1
 

@@ -1,35 +1,92 @@
-"""A workload that stays: prepared once, stepped in turns, asked at the end what it measured."""
+"""A workload that stays: prepared once, stepped in turns, beside fixed calibration work."""
 
 import gc
+import importlib
 import platform
+import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from os import getpid
 from typing import Any
 
-from tracekit.base.errors import InputError
-from tracekit.workload.step import Step, measured
-from tracekit.workload.told import IDLE, Measured
-from tracekit.workload.turns.canary import Work, pace, work_of
+from tracekit.base.errors import InputError, ToolError
 from tracekit.workload.turns.protocol import (
     PROTOCOL,
     Answer,
     Canary,
     Finished,
     Hello,
+    Paced,
     Prepare,
     Ready,
     Request,
     Turn,
     Turned,
 )
-from tracekit.workload.worker.loop import Loop, Stop
+from tracekit.workload.worker.loop import Loop, Stop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
-from tracekit.workload.workload import find
+from tracekit.workload.workload import IDLE, Measured, Step, find, measured
+
+SIDE = 2048
+"""Rows and columns of the matrices of half precision that a GPU multiplies: 17 GFLOP."""
+_LEAST = 5
+_SECOND = 1e9
+
+Work = Callable[[], None]
+
+
+def work_of(canary: Canary) -> Work:
+    """Return the work of a kind.
+
+    On a GPU it is a product of two matrices. On a CPU it is the reference work of workers, by MLX
+    or by Python.
+
+    Raises:
+        ToolError: It needs an MLX that is not there, or has no such device.
+    """
+    if canary.device == "cpu" and not canary.mlx:
+        return reference().work
+    try:
+        core: Any = importlib.import_module("mlx.core")
+        return reference().work if canary.device == "cpu" else _product(core)
+    except (ImportError, RuntimeError, ValueError) as error:
+        raise ToolError(f"The machine's pace cannot be told by MLX: {error}.") from error
+
+
+def pace(work: Work, canary: Canary) -> Paced:
+    """Repeat the work, and return its median time."""
+    _repeat(work, canary.wake, 1)
+    times = _repeat(work, canary.seconds, _LEAST)
+    return Paced(round(statistics.median(times)), len(times))
+
+
+def _repeat(work: Work, seconds: float, least: int) -> list[int]:
+    times: list[int] = []
+    end = time.monotonic_ns() + round(seconds * _SECOND)
+    while len(times) < least or time.monotonic_ns() < end:
+        start = time.monotonic_ns()
+        work()
+        times.append(time.monotonic_ns() - start)
+    return times
+
+
+def _product(core: Any) -> Work:
+    with core.stream(core.gpu):
+        left = (core.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 7 / 7).astype(core.float16)
+        right = (core.arange(SIDE * SIDE).reshape(SIDE, SIDE) % 5 / 5).astype(core.float16)
+        core.eval(left, right)
+
+    def work() -> None:
+        with core.stream(core.gpu):
+            core.eval(left @ right)
+
+    return work
+
 
 _NEVER = 2**63 - 1
-_SECOND = 1_000_000_000
+_SECOND_RESIDENT = 1_000_000_000
 
 
 @dataclass
@@ -101,12 +158,14 @@ class Resident:
 
     def _turn(self, loop: Loop, asked: Turn) -> Turned:
         if asked.wake > 0:
-            loop.run("wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND), 1)
+            loop.run(
+                "wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND_RESIDENT), 1
+            )
         self.notes.clear()
         if not self._begun:
             loop.step.begin()
             self._begun = True
-        end = time.monotonic_ns() + round(asked.seconds * _SECOND)
+        end = time.monotonic_ns() + round(asked.seconds * _SECOND_RESIDENT)
         loop.run("steady", _NEVER, end, asked.least)
         return turned(self.notes, loop.step)
 

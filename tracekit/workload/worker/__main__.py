@@ -13,11 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 from tracekit.base.errors import InterruptedRunError, TracekitError, UsageError
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.lifeline import hold
-from tracekit.workload.worker.loop import Stop
+from tracekit.workload.worker.loop import Stop, hold
 from tracekit.workload.worker.phases import run, stay
-from tracekit.workload.worker.spec import Spec
+from tracekit.workload.worker.spec import Account, Spec
 
 
 def main(arguments: list[str]) -> int:

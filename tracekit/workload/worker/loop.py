@@ -1,12 +1,27 @@
-"""The hot loop: step, mark, look whether to go on."""
+"""The hot loop: step, mark, look whether to go on; reference work, recording's cost.
 
+Other programs on the same cores, a clock that swings and a host that gives a virtual machine less
+make steps slower that do no more than before. They make this work slower, too, so that a
+comparison of runs can take them out. It is of the kind that steps are: where the workload has
+loaded MLX, a product of matrices and a softmax in half precision on MLX's CPU backend; else
+arithmetic of Python.
+
+Unrecorded means: no marks, and the recorder, which reads them, pauses its sampling. Blocks
+stand in the order ABBA ABBA …, which cancels a drift that is linear over four of them.
+"""
+
+import math
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from tracekit.workload.told import REFERENCE, Told
-from tracekit.workload.worker.account import Teller
-from tracekit.workload.workload import Step
+from tracekit.base.errors import InterruptedRunError
+from tracekit.workload.worker.spec import Spec, Teller
+from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, Told
 
 _NEVER = 2**63 - 1
 FEWEST = 3  # steps that are made whatever the clock says
@@ -117,3 +132,131 @@ class Loop:
             self.account.mark("specialization", name=name, at=at)
         self.known |= names
         return True
+
+
+GRACE = 5.0  # seconds for a step to end, the account to be closed, and a recorder to be stopped
+
+
+def hold(stop: Stop, grace: float = GRACE) -> None:
+    """Watch standard input in a thread that sleeps until it ends; then stop, soon for good."""
+    threading.Thread(
+        target=_watch, args=(sys.stdin.fileno(), stop, grace), name="lifeline", daemon=True
+    ).start()
+
+
+def _watch(pipe: int, stop: Stop, grace: float) -> None:
+    while os.read(pipe, 4096):
+        pass
+    stop.abandoned = True
+    stop.requests += 1
+    time.sleep(grace)
+    os._exit(InterruptedRunError.exit_code)
+
+
+_PERIOD = 50_000_000  # ns between two of them, at least
+_REST = 60  # times as long as one took, at least, so that they cost less than 2 %
+_ROUNDS = 8_000
+_MODULUS = 2_147_483_647
+_ROWS, _INNER, _COLUMNS = 64, 128, 128
+
+
+@dataclass
+class Reference:
+    """The work, whose tool it is of, and when it is due next, in monotonic ns."""
+
+    work: Callable[[], None]
+    tool: str
+    due: int = 0
+
+    def take(self, loop: Loop) -> None:
+        """Do the work and mark how long it took, if it is due and the workload tells none."""
+        start = time.monotonic_ns()
+        if start < self.due or loop.referenced:
+            return
+        self.work()
+        end = time.monotonic_ns()
+        self.due = end + max(_PERIOD, _REST * (end - start))
+        source = f"{OWN_REFERENCE} ({self.tool})"
+        loop.account.mark("span", **vars(Span(REFERENCE, start, end)))
+        loop.account.mark("gauge", **vars(Gauge(REFERENCE, end - start, start, "ns", source)))
+
+
+def reference() -> Reference:
+    """Make the work and do it a few times, for the first ones take longer."""
+    core: Any = sys.modules.get("mlx.core")
+    made = Reference(_arithmetic, "Python") if core is None else Reference(_product(core), "MLX")
+    for _ in range(5):
+        made.work()
+    return made
+
+
+def _arithmetic() -> None:
+    state = 1
+    for _ in range(_ROUNDS):
+        state = state * 48_271 % _MODULUS
+
+
+def _product(core: Any) -> Callable[[], None]:
+    with core.stream(core.cpu):
+        scores = core.arange(_ROWS * _INNER).reshape(_ROWS, _INNER) % 7 / 7
+        values = core.arange(_INNER * _COLUMNS).reshape(_INNER, _COLUMNS) % 5 / 5
+        left, right = scores.astype(core.float16), values.astype(core.float16)
+        core.eval(left, right)
+
+    def work() -> None:
+        with core.stream(core.cpu):
+            core.eval(core.softmax((left @ right).astype(core.float32), axis=-1))
+
+    return work
+
+
+FEWEST_PAIRS = 6
+_BLOCK = 0.05  # seconds that a block lasts at least
+_MOST_PAIRS = 100
+_MOST_STEPS = 1000  # of a block: marks cost time and space as well
+_MOST = 6.0  # seconds that the fewest pairs may take
+_LONGEST = 20.0  # seconds that no measurement exceeds, however long the recording
+_SECOND = 1_000_000_000
+
+
+def budget(spec: Spec) -> float:
+    """Return the seconds that the measurement may take: a tenth of the limit, but from 1 to 20."""
+    return min(_LONGEST, max(1.0, (spec.seconds or 0.0) / 10))
+
+
+def measure(loop: Loop, spec: Spec) -> None:
+    """Run the blocks and mark them; mark a warning instead where they would take too long.
+
+    The recorder is told how long it may take, and it ends by then, however slow steps become.
+    """
+    last = max(loop.last, 1) / 1e9
+    steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / last)))
+    pair = 2 * (steps * last + spec.settle)
+    pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
+    longest = max(_MOST, budget(spec))
+    if FEWEST_PAIRS * pair > longest:
+        loop.account.mark(
+            "warning",
+            text=f"Steps of {last:.1f} s are too long to measure what recording costs.",
+        )
+        return
+    deadline = time.monotonic_ns() + round(longest * _SECOND)
+    loop.account.mark("busy", until=deadline + FEWEST * loop.last)
+    for number in range(2 * pairs):
+        if loop.stop.requested or loop.step.exhausted() or time.monotonic_ns() >= deadline:
+            break
+        _block(loop, spec, steps, deadline, recorded=number % 4 in (0, 3))
+    loop.account.mark("sampling", on=True, at=time.monotonic_ns())
+
+
+def _block(loop: Loop, spec: Spec, steps: int, deadline: int, *, recorded: bool) -> None:
+    loop.account.mark("sampling", on=recorded, at=time.monotonic_ns())
+    time.sleep(spec.settle)
+    start = time.monotonic_ns()
+    if recorded:
+        made = loop.run("overhead", steps, deadline)
+    else:
+        made = loop.run_unrecorded(steps, deadline)
+    end = time.monotonic_ns()
+    if made == steps:  # a shorter one cannot be compared
+        loop.account.mark("block", recorded=recorded, start=start, end=end, steps=steps)

@@ -1,27 +1,156 @@
-"""The phases of a worker's life, one function each."""
+"""The phases of a worker's life, one function each, with the memory it has when each is over."""
 
 import gc
 import os
+import platform
+import subprocess
 import sys
 import threading
 import time
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tracekit.base.errors import RecordingError
+from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.processes import start_of
-from tracekit.workload.step import Results, Step, measured
-from tracekit.workload.told import Work
-from tracekit.workload.worker.account import Account
-from tracekit.workload.worker.gpu_capture import capture_steps
-from tracekit.workload.worker.loop import FEWEST, Loop, Stop
-from tracekit.workload.worker.memory import BASELINE, note
-from tracekit.workload.worker.overhead import budget, measure
-from tracekit.workload.worker.reference import reference
-from tracekit.workload.worker.spec import Spec
-from tracekit.workload.workload import load
+from tracekit.machine import vmmap
+from tracekit.workload.worker.loop import FEWEST, Loop, Stop, budget, measure, reference
+from tracekit.workload.worker.spec import Account, Spec, Teller
+from tracekit.workload.workload import Results, Step, Work, load, measured
+
+_ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."
+
+
+def capture_steps(loop: Loop, path: Path, steps: int) -> None:
+    """Make `steps` steps while Metal captures them into `path`.
+
+    Raises:
+        RecordingError: The path exists.
+        ToolError: There is no GPU work to capture, or no capture came of it.
+    """
+    if path.exists():
+        raise RecordingError(f"{path} exists; a capture is never written over.")
+    metal = _metal(loop.step.backend)
+    loop.account.enter("gputrace", "capturing")
+    _start(metal, path)
+    try:
+        loop.run_unrecorded(steps)
+    finally:
+        metal.stop_capture()
+    if not path.exists():
+        raise ToolError(f"Metal captured nothing: there is no {path}.", hint=_ENVIRONMENT)
+
+
+def _metal(backend: str) -> Any:
+    core: Any = sys.modules.get("mlx.core")
+    if core is None:
+        raise ToolError(
+            "The workload did not load MLX, which is what captures.",
+            hint="Only GPU work of MLX can be captured.",
+        )
+    if backend != "metal" or not core.metal.is_available():
+        raise ToolError("The workload ran on the CPU, so there is no GPU work to capture.")
+    return core.metal
+
+
+def _start(metal: Any, path: Path) -> None:
+    """Begin; MLX says by an exception, in older versions by False, that it cannot."""
+    try:
+        refused = metal.start_capture(str(path)) is False
+    except (RuntimeError, ValueError) as error:
+        raise ToolError(f"MLX could not begin to capture: {error}", hint=_ENVIRONMENT) from error
+    if refused:
+        raise ToolError("MLX could not begin to capture, and did not say why.", hint=_ENVIRONMENT)
+
+
+BASELINE = "baseline"
+
+_MLX = {
+    "mlx_active": "get_active_memory",
+    "mlx_peak": "get_peak_memory",
+    "mlx_cache": "get_cache_memory",
+}
+_VMMAP = ("footprint", "accelerator")
+_PATIENCE = 20.0  # seconds that vmmap may take
+
+
+@dataclass(frozen=True)
+class Level:
+    """How much there is, or why that cannot be known."""
+
+    bytes: int | None
+    reason: str = ""
+
+
+def note(account: Teller, phase: str, *, thorough: bool = False) -> None:
+    """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
+
+    Args:
+        account: Gets the marks.
+        phase: The phase that is over, or "baseline".
+        thorough: Ask `vmmap` too, where there is one: that takes its time, and may pause this
+            process.
+    """
+    at = time.monotonic_ns()
+    for what, level in {**_cheap(), **(_by_vmmap() if thorough else {})}.items():
+        account.mark(
+            "memory", phase=phase, what=what, bytes=level.bytes, at=at, reason=level.reason
+        )
+    core: Any = sys.modules.get("mlx.core")
+    if core is not None and hasattr(core, "reset_peak_memory"):
+        core.reset_peak_memory()
+
+
+def _cheap() -> dict[str, Level]:
+    return {"resident": Level(psutil.Process().memory_info().rss), **dict(_by_mlx())}
+
+
+def _by_mlx() -> Iterator[tuple[str, Level]]:
+    core: Any = sys.modules.get("mlx.core")
+    for what, name in _MLX.items():
+        if core is None:
+            yield what, Level(None, "MLX is not loaded")
+        elif not hasattr(core, name):
+            yield what, Level(None, f"this MLX has no {name}")
+        else:
+            yield what, Level(getattr(core, name)())
+
+
+def _by_vmmap() -> Mapping[str, Level]:
+    if platform.system() != "Darwin":
+        return _unknown("vmmap is a program of macOS")
+    argv = vmmap.command(psutil.Process().pid)
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=_PATIENCE, errors="replace", check=False
+        )
+    except OSError as error:
+        return _unknown(f"{argv[0]} cannot be run: {error.strerror}")
+    except subprocess.TimeoutExpired:
+        return _unknown(f"{argv[0]} took longer than {_PATIENCE:g} s")
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).strip().partition("\n")[0]
+        return _unknown(f"{argv[0]} failed with code {done.returncode}: {words}")
+    return levels(vmmap.read(done.stdout))
+
+
+def levels(summary: vmmap.Summary) -> Mapping[str, Level]:
+    """Return the process's footprint and what of it the GPU's regions have resident."""
+    why = " ".join(summary.remarks)
+    footprint = Level(summary.footprint)
+    if summary.footprint is None:
+        footprint = Level(None, why or "vmmap tells no physical footprint")
+    known = [one.resident for one in summary.accelerator.values() if one.resident is not None]
+    accelerator = Level(sum(known)) if known else Level(None, why or "vmmap tells no such regions")
+    return {"footprint": footprint, "accelerator": accelerator}
+
+
+def _unknown(reason: str) -> Mapping[str, Level]:
+    return dict.fromkeys(_VMMAP, Level(None, reason))
+
 
 SECOND = 1_000_000_000
 _MOST_WARMUP = 60 * SECOND

@@ -1,14 +1,17 @@
-"""What a worker is told: which workload, how long, where its marks go."""
+"""What a worker is asked for, and its account of itself: a journal, and reports."""
 
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import save
+from tracekit.workload.journal import ClockAnchor, Journal, fold
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,48 @@ def command(spec_file: Path) -> tuple[str, ...]:
 
 def _build(kind: type, value: Any) -> Any:
     return kind(value)
+
+
+class Teller(Protocol):
+    """Takes what a worker's life tells, wherever it keeps it."""
+
+    @property
+    def mark(self) -> Callable[..., None]:
+        """Take a mark of a kind, with its values by name."""
+        ...
+
+    def enter(self, phase: str, state: str) -> None:
+        """Begin a phase."""
+        ...
+
+
+class Account:
+    """What the worker tells, and the files that keep it."""
+
+    def __init__(self, journal: Path, report: Path) -> None:
+        self._journal = Journal(journal)
+        self._report = report
+        self.mark = self._journal.write
+
+    def anchor(self) -> None:
+        """Note one moment on both clocks."""
+        anchor = ClockAnchor.now()
+        self.mark("anchor", monotonic=anchor.monotonic, epoch=anchor.epoch)
+
+    def enter(self, phase: str, state: str) -> None:
+        """Begin a phase; the report is saved first, so that its time is nobody's."""
+        self.mark("about", state=state)
+        self.save()
+        self.mark("phase", name=phase, start=time.monotonic_ns())
+
+    def end(self, state: str, **values: Any) -> None:
+        """Close the account: nothing more will be told."""
+        self.mark("end", at=time.monotonic_ns())
+        self.anchor()
+        self.mark("about", state=state, complete=True, **values)
+        self.save()
+        self._journal.close()
+
+    def save(self) -> None:
+        """Write `workload.json` from all marks so far."""
+        save(self._report, fold(self._journal.path))

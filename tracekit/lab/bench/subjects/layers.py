@@ -18,8 +18,7 @@ from tracekit.ops.norm.reference import error_of
 from tracekit.ops.norm.traffic import separate_traffic
 from tracekit.ops.traffic import Traffic
 from tracekit.workload.calls import backend, step_of
-from tracekit.workload.step import Step
-from tracekit.workload.told import Work
+from tracekit.workload.workload import Step, Work
 
 
 def _append(inputs: Inputs) -> Prepared:

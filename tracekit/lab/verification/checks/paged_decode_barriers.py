@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base.dtypes import DTYPES, DtypeName
 from tracekit.lab.verification.check import Check, check
 from tracekit.lab.verification.decode import decode_check
+from tracekit.workload.parameters import DTYPES, DtypeName
 
 
 @check(each={"dtype": DTYPES})

@@ -5,12 +5,12 @@ from typing import Annotated
 import mlx.core as mx
 import typer
 
-from tracekit.base.dtypes import DTYPES, DtypeName
 from tracekit.base.tolerances import BOUNDS, as_float64
 from tracekit.lab.verification.check import Check, check
 from tracekit.ops.norm.metal import fused_kernel, tile_of
 from tracekit.ops.norm.problem import draw_problem
 from tracekit.ops.norm.reference import reference
+from tracekit.workload.parameters import DTYPES, DtypeName
 
 
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
