@@ -22,9 +22,7 @@ from tracekit.workload.workload import Measured, Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import Layout
-    from tracekit.ops.attention.dense_problem import DenseProblem
-    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.dense import DenseProblem, DenseShape, Layout
 
     Attend = Callable[[], mx.array]
 
@@ -52,8 +50,7 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense_problem import draw_dense
-    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.dense import DenseShape, draw_dense
     from tracekit.ops.attention.problem import check_heads
 
     check_heads(q_heads, kv_heads)
@@ -74,7 +71,7 @@ def flash(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense_traffic import dense_traffic, naive_traffic
+    from tracekit.ops.attention.dense import dense_traffic, naive_traffic
     from tracekit.workload.calls import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
@@ -105,7 +102,7 @@ def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
 def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops.attention.naive import causal_mask, naive_attention
+    from tracekit.ops.attention.dense import causal_mask, naive_attention
 
     arrays = _laid_out(problem, layout)
     mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
@@ -139,7 +136,7 @@ def _checked(
     import mlx.core as mx
 
     from tracekit.base.tolerances import accepted
-    from tracekit.ops.attention.dense_problem import largest_dense_error
+    from tracekit.ops.attention.dense import largest_dense_error
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

@@ -14,8 +14,8 @@ from tracekit.workload.workload import Measured, Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
+    from tracekit.ops.cache.contiguous import Sizes
     from tracekit.ops.cache.decoding import Cache, Decoding
-    from tracekit.ops.cache.rows import Sizes
 
 Kind = Literal["growing", "sliding", "paged"]
 
@@ -51,8 +51,8 @@ def kv_cache(
     import mlx.core as mx
 
     from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops.cache.contiguous import Sizes, draw_rows
     from tracekit.ops.cache.decoding import Decoding
-    from tracekit.ops.cache.rows import Sizes, draw_rows
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -71,10 +71,9 @@ def kv_cache(
 
 
 def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
-    from tracekit.ops.attention.append import append, append_run
-    from tracekit.ops.cache.growing import GrowingCache
+    from tracekit.ops.attention.paged import append, append_run
+    from tracekit.ops.cache.contiguous import GrowingCache, SlidingCache
     from tracekit.ops.cache.paged import PagedCache
-    from tracekit.ops.cache.sliding import SlidingCache
 
     if kind == "growing":
         return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
@@ -97,7 +96,7 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     from tracekit.ops.attention.paged import attend
     from tracekit.ops.attention.problem import Problem
     from tracekit.ops.cache.paged import PagedCache
-    from tracekit.ops.custom_kernel import LEAST_BUFFER
+    from tracekit.ops.kernels import LEAST_BUFFER
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
@@ -138,7 +137,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
     """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
-    from tracekit.ops.cache.sliding import SlidingCache
+    from tracekit.ops.cache.contiguous import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
     if not isinstance(cache, SlidingCache) or cache.kept < cache.window:

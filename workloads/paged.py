@@ -63,10 +63,8 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.lengths import context_lengths
     from tracekit.ops.attention.plan import plan
-    from tracekit.ops.attention.pool import draw_problem
-    from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
     from tracekit.workload.calls import backend
 
     check_heads(q_heads, kv_heads)
@@ -97,8 +95,8 @@ def paged(
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
     from tracekit.ops.attention.metal import specializations
-    from tracekit.ops.attention.traffic import traffic
-    from tracekit.ops.custom_kernel import LEAST_BUFFER
+    from tracekit.ops.attention.paged import traffic
+    from tracekit.ops.kernels import LEAST_BUFFER
     from tracekit.workload.calls import step_of
 
     ready = _prewarmed(problem, how)
@@ -135,7 +133,7 @@ def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callabl
 
 def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
     """Make every specialization of the model before the hot path; say how many there are."""
-    from tracekit.ops.attention.prewarm import BLOCK_SIZES, prewarm
+    from tracekit.ops.attention.metal import BLOCK_SIZES, prewarm
 
     if how is None:
         return Measured(None, "count", reason=NO_METAL)

@@ -27,11 +27,10 @@ from tracekit.workload.workload import Measured, Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense_problem import DenseProblem
-    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.dense import DenseProblem, DenseShape
     from tracekit.ops.attention.plan import Plan
     from tracekit.ops.attention.problem import Problem
-    from tracekit.ops.traffic import Traffic
+    from tracekit.ops.kernels import Traffic
 
     Attend = Callable[[], mx.array]
 
@@ -68,12 +67,9 @@ def paged_vs_sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense_problem import dense_problem
-    from tracekit.ops.attention.dense_traffic import DenseShape
-    from tracekit.ops.attention.lengths import context_lengths
+    from tracekit.ops.attention.dense import DenseShape, dense_problem
     from tracekit.ops.attention.plan import plan
-    from tracekit.ops.attention.pool import draw_problem
-    from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
     from tracekit.workload.calls import backend
 
     check_heads(q_heads, kv_heads)
@@ -131,8 +127,7 @@ def _step(
 def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import gathered, sdpa
-    from tracekit.ops.attention.naive import naive_attention
+    from tracekit.ops.attention.dense import gathered, naive_attention, sdpa
 
     mask = dense.mask()
     assert not isinstance(mask, str)
@@ -155,8 +150,8 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
 def _models(
     problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
-    from tracekit.ops.attention.dense_traffic import dense_traffic, gathered_traffic, naive_traffic
-    from tracekit.ops.attention.traffic import traffic
+    from tracekit.ops.attention.dense import dense_traffic, gathered_traffic, naive_traffic
+    from tracekit.ops.attention.paged import traffic
     from tracekit.workload.calls import backend
 
     group = shape.q_heads // shape.kv_heads
@@ -184,7 +179,7 @@ def _parity(
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
     from tracekit.base.tolerances import accepted, as_float64, relative_error
-    from tracekit.ops.attention.dense_problem import largest_dense_error
+    from tracekit.ops.attention.dense import largest_dense_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
     errors = [

@@ -13,8 +13,8 @@ from tracekit.workload.workload import Measured, Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.norm.problem import Problem
-    from tracekit.ops.traffic import Traffic
+    from tracekit.ops.kernels import Traffic
+    from tracekit.ops.norm import Problem
 
 NEEDS_METAL = "the fused kernel needs Metal; compiled, which is compared here, is MLX's own ops"
 
@@ -36,7 +36,7 @@ def rmsnorm_linear(
     """
     import mlx.core as mx
 
-    from tracekit.ops.norm.problem import draw_problem
+    from tracekit.ops.norm import draw_problem
 
     problem = draw_problem(rows, dims, out_dims, dtype=getattr(mx, dtype), seed=seed)
     return _step(problem, order)
@@ -45,9 +45,7 @@ def rmsnorm_linear(
 def _step(problem: "Problem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.norm.metal import specializations
-    from tracekit.ops.norm.ops import separate
-    from tracekit.ops.norm.traffic import separate_traffic
+    from tracekit.ops.norm import separate, separate_traffic, specializations
     from tracekit.workload.calls import backend, variant_of
 
     metal = backend() == "metal"
@@ -67,7 +65,7 @@ def _step(problem: "Problem", order: Order) -> Step:
 
 
 def _fused(problem: "Problem") -> Variant:
-    from tracekit.ops.norm.metal import fused_kernel, kernel_traffic
+    from tracekit.ops.norm import fused_kernel, kernel_traffic
     from tracekit.workload.calls import variant_of
 
     work = kernel_traffic(problem).work(problem.rows, dispatches=1)
@@ -76,7 +74,7 @@ def _fused(problem: "Problem") -> Variant:
 
 def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
     """Return the two ops as compiled: the product still needs its rows in memory."""
-    from tracekit.ops.norm.ops import compiled
+    from tracekit.ops.norm import compiled
     from tracekit.workload.calls import variant_of
 
     return variant_of("compiled", lambda: compiled(problem), moved.work(problem.rows))
@@ -85,6 +83,6 @@ def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
 def _error(problem: "Problem", out: "mx.array", name: str) -> float:
     """Compare a variant with float64; refuse a wrong result."""
     from tracekit.base.tolerances import accepted
-    from tracekit.ops.norm.reference import error_of
+    from tracekit.ops.norm import error_of
 
     return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

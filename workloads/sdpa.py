@@ -24,9 +24,7 @@ from tracekit.workload.workload import Measured, Step, workload
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import Layout
-    from tracekit.ops.attention.dense_problem import DenseProblem
-    from tracekit.ops.attention.dense_traffic import DenseShape
+    from tracekit.ops.attention.dense import DenseProblem, DenseShape, Layout
 
 FUSED_VECTOR_QUERIES = 8
 
@@ -57,11 +55,8 @@ def sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense_problem import dense_problem
-    from tracekit.ops.attention.dense_traffic import DenseShape
-    from tracekit.ops.attention.lengths import context_lengths
-    from tracekit.ops.attention.pool import draw_problem
-    from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops.attention.dense import DenseShape, dense_problem
+    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -86,8 +81,7 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import sdpa
-    from tracekit.ops.attention.dense_traffic import dense_traffic
+    from tracekit.ops.attention.dense import dense_traffic, sdpa
     from tracekit.workload.calls import backend, step_of
 
     bhsd = layout == "BHSD"
@@ -119,7 +113,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
     from tracekit.base.tolerances import accepted
-    from tracekit.ops.attention.dense_problem import largest_dense_error
+    from tracekit.ops.attention.dense import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

@@ -79,11 +79,8 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops.serving.arrivals import Rate, Spike
-    from tracekit.ops.serving.lengths import Lengths
-    from tracekit.ops.serving.model import Shape
-    from tracekit.ops.serving.schedule import Load
-    from tracekit.ops.serving.server import Limits, serving_step
+    from tracekit.ops.serving.load import Lengths, Load, Rate, Spike
+    from tracekit.ops.serving.server import Limits, Shape, serving_step
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
     load = Load(

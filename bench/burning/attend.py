@@ -23,7 +23,7 @@ def attend(
     import mlx.core as mx
 
     from tracekit.ops.attention.paged import attend as attended
-    from tracekit.ops.attention.pool import draw_problem
+    from tracekit.ops.attention.problem import draw_problem
 
     problem = draw_problem(
         [_BLOCK * _BLOCKS],

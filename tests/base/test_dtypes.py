@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.base.tolerances import BOUNDS
 from tracekit.ops.attention.problem import DTYPES as OF_ATTENTION
-from tracekit.ops.custom_kernel import METAL_TYPES
+from tracekit.ops.kernels import METAL_TYPES
 from tracekit.workload.parameters import DTYPES, ITEMSIZES
 
 

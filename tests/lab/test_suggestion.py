@@ -6,7 +6,7 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.lab.suggestion import DecodeShape, Suggestion, merge_memory, suggest
 from tracekit.ops.attention.plan import THREADGROUP_BYTES, plan
-from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import draw_problem
 
 SEED = DecodeShape(batch=16, q_heads=16, kv_heads=8, head_dim=128, context=1024, itemsize=2)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.custom_kernel import LEAST_BUFFER, Source, needing_metal, padded
+from tracekit.ops.kernels import LEAST_BUFFER, Source, needing_metal, padded
 
 MERGE = Source("paged_merge", ("sums", "stats", "partitions"), ("out",))
 

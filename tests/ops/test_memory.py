@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.memory import require_memory
+from tracekit.ops.kernels import require_memory
 
 
 def test_more_than_there_is_is_refused_with_a_hint() -> None:

@@ -2,7 +2,7 @@
 
 import mlx.core as mx
 
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.kernels import Traffic
 from tracekit.workload.calls import step_of, submitting, variant_of
 from tracekit.workload.workload import Work
 

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.dense_problem import DenseProblem
+from tracekit.ops.attention.dense import DenseProblem
 from tracekit.workload.workload import Step, find, measured
 
 pytestmark = pytest.mark.usefixtures("compiled_kernels")
@@ -177,8 +177,8 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_a_dense_copy_holds_what_the_pages_hold() -> None:
-    from tracekit.ops.attention.dense_problem import dense_problem
-    from tracekit.ops.attention.pool import draw_problem  # noqa: PLC0415
+    from tracekit.ops.attention.dense import dense_problem
+    from tracekit.ops.attention.problem import draw_problem  # noqa: PLC0415
 
     pages = draw_problem(
         [8], q_heads=1, kv_heads=1, head_dim=2, block_size=4, max_blocks=2, dtype=mx.float32

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracekit.machine.chips import Chip, Figure, ThisChip
     from tracekit.machine.roofline import Bound
     from tracekit.machine.triad import Bandwidth
-    from tracekit.ops.traffic import Traffic
+    from tracekit.ops.kernels import Traffic
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -192,7 +192,7 @@ def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
 
 def _work(shape: "DecodeShape") -> "Traffic":
     from tracekit.lab.suggestion import suggest
-    from tracekit.ops.attention.traffic import traffic
+    from tracekit.ops.attention.paged import traffic
 
     block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
     assert block is not None

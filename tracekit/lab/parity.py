@@ -14,14 +14,11 @@ from tracekit.base.tolerances import BOUNDS, NORM, Floats, as_float64, relative_
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.emulation import emulation
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
-from tracekit.ops.attention.metal import paged_decode
+from tracekit.ops.attention.metal import BLOCK_SIZES, paged_decode
 from tracekit.ops.attention.paged import attend
 from tracekit.ops.attention.plan import Kernel, plan
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.prewarm import BLOCK_SIZES
-from tracekit.ops.attention.problem import HEAD_DIMS, Problem
+from tracekit.ops.attention.problem import HEAD_DIMS, Problem, draw_problem, nan_past_ends
 from tracekit.ops.attention.reference import reference_of
-from tracekit.ops.attention.traps import nan_past_ends
 from tracekit.record.recorder import Progress, quiet
 from tracekit.workload.calls import backend
 from tracekit.workload.parameters import DTYPES

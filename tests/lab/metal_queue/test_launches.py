@@ -8,7 +8,7 @@ from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import Launch, recorded
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import plan
-from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import draw_problem
 
 BODY = """
     uint i = thread_position_in_grid.x;

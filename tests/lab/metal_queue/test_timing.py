@@ -8,8 +8,7 @@ from tracekit.base.errors import ToolError
 from tracekit.lab.metal_queue import Protocol, time_kernels
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import plan
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import Problem, draw_problem
 
 
 def problem(seed: int) -> Problem:

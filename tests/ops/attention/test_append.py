@@ -1,7 +1,7 @@
 import mlx.core as mx
 import numpy as np
 
-from tracekit.ops.attention.append import append, append_run
+from tracekit.ops.attention.paged import append, append_run
 
 TABLES = mx.array([[5, 0, 3], [1, 4, 2]], mx.int32)
 

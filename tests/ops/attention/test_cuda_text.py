@@ -12,10 +12,9 @@ from cuda.translate import Translated, translate
 from tracekit.lab.msl.emulation import generated
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.problem import Problem
-from tracekit.ops.norm.metal import fused_kernel
-from tracekit.ops.norm.problem import Problem as NormProblem
+from tracekit.ops.attention.problem import Problem, draw_problem
+from tracekit.ops.norm import Problem as NormProblem
+from tracekit.ops.norm import fused_kernel
 
 BENCH = Path(__file__).parents[3] / "bench"
 

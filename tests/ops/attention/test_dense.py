@@ -4,10 +4,16 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.ops.attention.dense import Layout, gathered, padding_mask, sdpa
-from tracekit.ops.attention.naive import causal_mask, naive_attention
+from tracekit.ops.attention.dense import (
+    Layout,
+    causal_mask,
+    gathered,
+    naive_attention,
+    padding_mask,
+    sdpa,
+)
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import draw_problem
 
 
 def drawn(*shape: int) -> mx.array:

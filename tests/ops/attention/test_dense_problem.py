@@ -5,17 +5,16 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention.dense import sdpa
-from tracekit.ops.attention.dense_problem import (
+from tracekit.ops.attention.dense import (
     DenseProblem,
+    DenseShape,
     dense_problem,
     draw_dense,
     largest_dense_error,
+    naive_attention,
+    sdpa,
 )
-from tracekit.ops.attention.dense_traffic import DenseShape
-from tracekit.ops.attention.lengths import context_lengths
-from tracekit.ops.attention.naive import naive_attention
-from tracekit.ops.attention.pool import draw_problem
+from tracekit.ops.attention.problem import context_lengths, draw_problem
 from tracekit.ops.attention.reference import dense_reference, largest_error
 
 

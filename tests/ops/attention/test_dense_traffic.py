@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.ops.attention.dense_traffic import (
-    DenseShape,
-    dense_traffic,
-    gathered_traffic,
-    naive_traffic,
-)
-from tracekit.ops.attention.traffic import traffic
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.attention.dense import DenseShape, dense_traffic, gathered_traffic, naive_traffic
+from tracekit.ops.attention.paged import traffic
+from tracekit.ops.kernels import Traffic
 
 # Two sequences of 3 and 5 tokens; 4 q heads over 2 kv heads of 8 halves.
 RAGGED = DenseShape((3, 5), 5, q_heads=4, kv_heads=2, head_dim=8, itemsize=2)

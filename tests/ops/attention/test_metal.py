@@ -9,8 +9,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.lab.msl.emulation import Generated, generated
 from tracekit.ops.attention.metal import paged_decode, specialization_names, specializations
 from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import Problem, draw_problem
 
 
 def _problem(batch: int, head_dim: int = 64, dtype: mx.Dtype = mx.float16) -> Problem:

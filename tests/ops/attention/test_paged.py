@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tracekit.base.errors import UsageError
 from tracekit.base.tolerances import as_float64
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.pool import draw_lengths, draw_problem
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import Problem, draw_lengths, draw_problem
 from tracekit.ops.attention.reference import largest_error, reference
 from tracekit.workload.calls import backend
 

@@ -5,10 +5,9 @@ import pytest
 
 from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.metal import specializations
+from tracekit.ops.attention.metal import prewarm, specializations
 from tracekit.ops.attention.paged import paged_attention
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.prewarm import prewarm
+from tracekit.ops.attention.problem import draw_problem
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

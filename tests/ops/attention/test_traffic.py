@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.ops.attention.traffic import traffic
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.attention.paged import traffic
+from tracekit.ops.kernels import Traffic
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=5)
 

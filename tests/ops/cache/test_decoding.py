@@ -3,13 +3,11 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tracekit.ops.attention.append import append, append_run
 from tracekit.ops.attention.dense import sdpa
+from tracekit.ops.attention.paged import append, append_run
+from tracekit.ops.cache.contiguous import GrowingCache, Sizes, SlidingCache, draw_rows
 from tracekit.ops.cache.decoding import Decoding
-from tracekit.ops.cache.growing import GrowingCache
 from tracekit.ops.cache.paged import PagedCache
-from tracekit.ops.cache.rows import Sizes, draw_rows
-from tracekit.ops.cache.sliding import SlidingCache
 
 SIZES = Sizes(2, 4, 2, 16, mx.float32)
 

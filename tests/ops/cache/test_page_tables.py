@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.blocks import Blocks, OutOfBlocks
-from tracekit.ops.cache.page_tables import PageTables
+from tracekit.ops.cache.paged import Blocks, OutOfBlocks, PageTables
 
 
 def tables(blocks: int = 8, sequences: int = 2, max_blocks: int = 4) -> PageTables:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.attention.append import append, append_run
+from tracekit.ops.attention.paged import append, append_run
 from tracekit.ops.cache.paged import PagedCache
 
 

@@ -11,9 +11,15 @@ import pytest
 from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import Order
-from tracekit.ops.norm.metal import fused_kernel, kernel_traffic, specialization_name, tile_of
-from tracekit.ops.norm.problem import Problem, draw_problem
-from tracekit.ops.norm.reference import error_of
+from tracekit.ops.norm import (
+    Problem,
+    draw_problem,
+    error_of,
+    fused_kernel,
+    kernel_traffic,
+    specialization_name,
+    tile_of,
+)
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("compiled_kernels")]
 

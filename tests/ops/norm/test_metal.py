@@ -5,15 +5,16 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import generated
-from tracekit.ops.norm.metal import (
+from tracekit.ops.norm import (
+    Problem,
     Tile,
+    draw_problem,
     fused_kernel,
     kernel_traffic,
     specialization_name,
     specializations,
     tile_of,
 )
-from tracekit.ops.norm.problem import Problem, draw_problem
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tracekit.ops.norm.ops import compiled, separate
-from tracekit.ops.norm.problem import Problem, draw_problem
-from tracekit.ops.norm.reference import error_of, reference
+from tracekit.ops.norm import Problem, compiled, draw_problem, error_of, reference, separate
 
 MOST = {mx.float32: 1e-5, mx.float16: 2e-3, mx.bfloat16: 2e-2}
 

@@ -2,7 +2,7 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.norm.problem import Problem, draw_problem
+from tracekit.ops.norm import Problem, draw_problem
 
 
 def test_a_problem_knows_its_sizes() -> None:

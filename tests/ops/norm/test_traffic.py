@@ -1,5 +1,5 @@
-from tracekit.ops.norm.traffic import fused_traffic, separate_traffic
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.kernels import Traffic
+from tracekit.ops.norm import fused_traffic, separate_traffic
 
 
 def test_one_tile_reads_everything_once() -> None:

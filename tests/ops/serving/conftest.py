@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tracekit.ops.cache.blocks import Blocks
-from tracekit.ops.serving.engine import Engine
-from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Chunk, Scheduler
-from tracekit.ops.serving.scheduler import RunningSequence as Served
+from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.serving.engine import Chunk, Engine, Scheduler
+from tracekit.ops.serving.engine import RunningSequence as Served
+from tracekit.ops.serving.load import Job
 from tracekit.workload.workload import Gauge, Request, Span, Told
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.serving.arrivals import Rate, Spike, draw_arrivals
+from tracekit.ops.serving.load import Rate, Spike, draw_arrivals
 
 SECOND = 1_000_000_000
 

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.ops.attention.append import append
-from tracekit.ops.serving.clock import SystemClock
-from tracekit.ops.serving.model import Model, Shape
-from tracekit.ops.serving.rehearsal import Cost, measure, rehearse, verify
-from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import Chunk, RunningSequence
+from tracekit.ops.attention.paged import append
+from tracekit.ops.serving.engine import Chunk, RunningSequence, SystemClock
+from tracekit.ops.serving.load import Job
+from tracekit.ops.serving.server import Cost, Model, Shape, measure, rehearse, verify
 
 SHAPE = Shape(
     q_heads=4,

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.serving.arrivals import Rate
-from tracekit.ops.serving.lengths import Lengths
-from tracekit.ops.serving.schedule import Load, draw_schedule
+from tracekit.ops.serving.load import Lengths, Load, Rate, draw_schedule
 
 PROMPTS = Lengths("prompt", "lognormal", 64, 16, 256)
 OUTPUTS = Lengths("output", "uniform", 32, 8, 40)

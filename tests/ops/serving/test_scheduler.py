@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.cache.blocks import Blocks
-from tracekit.ops.serving.schedule import Job
-from tracekit.ops.serving.scheduler import RunningSequence, Scheduler
+from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.serving.engine import RunningSequence, Scheduler
+from tracekit.ops.serving.load import Job
 
 Make = Callable[..., Scheduler]
 

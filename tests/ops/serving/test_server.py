@@ -8,12 +8,9 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.ops.serving.arrivals import Rate, Spike
-from tracekit.ops.serving.clock import SystemClock
-from tracekit.ops.serving.lengths import Lengths
-from tracekit.ops.serving.model import Shape
-from tracekit.ops.serving.schedule import Load
-from tracekit.ops.serving.server import Limits, serving_step
+from tracekit.ops.serving.engine import SystemClock
+from tracekit.ops.serving.load import Lengths, Load, Rate, Spike
+from tracekit.ops.serving.server import Limits, Shape, serving_step
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.loop import Stop
 from tracekit.workload.worker.phases import run

@@ -10,8 +10,7 @@ import psutil
 from tracekit.base.errors import UsageError
 from tracekit.machine.triad import last_cache
 from tracekit.ops.attention.dense import gathered, padding_mask
-from tracekit.ops.attention.pool import draw_lengths, draw_problem
-from tracekit.ops.attention.problem import Problem, check_heads
+from tracekit.ops.attention.problem import Problem, check_heads, draw_lengths, draw_problem
 from tracekit.workload.calls import backend
 from tracekit.workload.parameters import ITEMSIZES, DtypeName
 

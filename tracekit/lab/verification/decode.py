@@ -9,10 +9,8 @@ from tracekit.base.tolerances import BOUNDS
 from tracekit.lab.verification.check import Check
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
-from tracekit.ops.attention.pool import draw_problem
-from tracekit.ops.attention.problem import Problem
+from tracekit.ops.attention.problem import Problem, draw_problem, nan_past_ends
 from tracekit.ops.attention.reference import reference_of
-from tracekit.ops.attention.traps import nan_past_ends
 from tracekit.workload.parameters import DtypeName
 
 NO_PAGE = 10**6

@@ -1,10 +1,108 @@
-"""Dense attention as MLX does it: contiguous keys and values, ragged by padding and a mask."""
+"""Dense attention as MLX does it and as it is written on paper, and what it must move."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
 
-from tracekit.ops.attention.problem import Problem
+from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import as_float64, relative_error
+from tracekit.ops.attention.problem import Problem, check_memory
+from tracekit.ops.attention.reference import dense_reference
+from tracekit.ops.kernels import Traffic
+
+_SCORE = 4  # bytes: scores are float32
+
+
+@dataclass(frozen=True)
+class DenseShape:
+    """Sizes of a call of dense attention; see `DenseProblem`."""
+
+    lens: Sequence[int]
+    longest: int
+    q_heads: int
+    kv_heads: int
+    head_dim: int
+    itemsize: int
+    queries: int = 1
+    causal: bool = True
+
+    @property
+    def row(self) -> int:
+        """Bytes of one token's key and value, all heads."""
+        return 2 * self.kv_heads * self.head_dim * self.itemsize
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of a query and a key that it sees, of one head, over all sequences."""
+        unseen = self.queries * (self.queries - 1) // 2 if self.causal else 0
+        return sum(self.queries * length - unseen for length in self.lens)
+
+    @property
+    def out(self) -> int:
+        """Bytes of the result, which are those of the queries as well."""
+        return len(self.lens) * self.queries * self.q_heads * self.head_dim * self.itemsize
+
+    @property
+    def scores(self) -> int:
+        """Bytes of the matrix of scores that a fused kernel spares, padding included."""
+        return _SCORE * len(self.lens) * self.q_heads * self.queries * self.longest
+
+
+def dense_traffic(shape: DenseShape, *, rereads: int = 1, mask: int = 0) -> Traffic:
+    """Model attention that keeps no scores.
+
+    `read` counts the padding, as an upper bound, since a kernel may skip what a mask hides;
+    `unique` counts it not, since nobody needs it. A query that sees n keys takes
+    4 n head_dim operations in each of its heads.
+
+    Args:
+        shape: The sizes.
+        rereads: How often each row of K and V is read.
+        mask: Bytes of the mask.
+    """
+    read = len(shape.lens) * shape.longest * shape.row
+    return Traffic(
+        read=rereads * read + shape.out + mask,
+        unique=sum(shape.lens) * shape.row + shape.out + mask,
+        written=shape.out,
+        flops=4 * shape.q_heads * shape.head_dim * shape.pairs,
+    )
+
+
+def gathered_traffic(shape: DenseShape, block_size: int, *, rereads: int = 1) -> Traffic:
+    """Model the copy out of the pages into one piece, and attention over the copy.
+
+    Whole pages are copied, up to the longest sequence's end: they are read, written and, by
+    attention, read again.
+    """
+    pages = len(shape.lens) * -(-shape.longest // block_size)
+    copied, tables = pages * block_size * shape.row, 4 * pages
+    dense = dense_traffic(shape, rereads=rereads)
+    return Traffic(
+        read=dense.read + copied + tables,
+        unique=dense.unique + copied + tables,
+        written=dense.written + copied,
+        flops=dense.flops,
+    )
+
+
+def naive_traffic(shape: DenseShape) -> Traffic:
+    """Model attention that writes the scores of all pairs down and reads them back.
+
+    Each once, in float32: the least that an implementation with a matrix of scores can do.
+    """
+    dense = dense_traffic(shape)
+    return Traffic(
+        read=dense.read + shape.scores,
+        unique=dense.unique + shape.scores,
+        written=dense.written + shape.scores,
+        flops=dense.flops,
+    )
+
 
 Layout = Literal["BHSD", "BSHD"]
 Mask = mx.array | Literal["causal"] | None
@@ -60,3 +158,166 @@ def gathered(problem: Problem, longest: int) -> tuple[mx.array, mx.array]:
     keys = problem.k_pages[tables].reshape(rows).swapaxes(1, 2)
     values = problem.v_pages[tables].reshape(rows).swapaxes(1, 2)
     return keys, values
+
+
+_CHECKED_QUERIES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class DenseProblem:
+    """Queries at the end of contexts whose keys and values lie in one piece.
+
+    Attributes:
+        q: `[batch, q_heads, queries, head_dim]`.
+        keys: `[batch, kv_heads, longest, head_dim]`; what lies behind a sequence's end is
+            padding.
+        values: As `keys`.
+        lens: Tokens of each context, its queries included.
+        causal: Whether a query sees only keys up to its own place.
+    """
+
+    q: mx.array
+    keys: mx.array
+    values: mx.array
+    lens: tuple[int, ...]
+    causal: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse queries that would lie before their context."""
+        if self.causal and self.queries > min(self.lens):
+            raise UsageError(
+                f"{self.queries} queries do not fit into a context of {min(self.lens)} tokens.",
+                hint="Take fewer --queries or longer contexts.",
+            )
+
+    @property
+    def queries(self) -> int:
+        """Queries of each sequence."""
+        return self.q.shape[2]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of K and V that each sequence has, padding included."""
+        return self.keys.shape[2]
+
+    @property
+    def scale(self) -> float:
+        """Factor of the scores."""
+        return self.q.shape[3] ** -0.5
+
+    @property
+    def padding(self) -> float:
+        """Share of the keys that are padding: 0 … 1."""
+        return 1 - sum(self.lens) / (len(self.lens) * self.longest)
+
+    def mask(self) -> Mask:
+        """Return the mask that MLX needs: none at all where all keys count."""
+        ragged, several = min(self.lens) < self.longest, self.causal and self.queries > 1
+        if not ragged:
+            return "causal" if several else None
+        lens = mx.array(self.lens, mx.int32)
+        if not several:
+            return padding_mask(lens, self.longest)
+        first = (lens - self.queries)[:, None, None, None]
+        return mx.arange(self.longest) <= first + mx.arange(self.queries)[:, None]
+
+    def seen(self, sequence: int) -> NDArray[np.bool_]:
+        """Return which keys each query of a sequence sees: bool `[queries, longest]`."""
+        length, places = self.lens[sequence], np.arange(self.longest)
+        last = np.full(self.queries, length - 1)
+        if self.causal:
+            last = np.arange(length - self.queries, length)
+        return places <= last[:, None]
+
+
+def dense_problem(
+    problem: Problem, lens: Sequence[int], *, queries: int = 1, seed: int = 0
+) -> DenseProblem:
+    """Copy the contexts of a decode call into one piece each, padded to the longest.
+
+    With one query it is the decode call's own; several are drawn with the seed.
+    """
+    keys, values = gathered(problem, max(lens))
+    q = problem.q[:, :, None]
+    if queries > 1:
+        shape = (problem.batch, problem.q_heads, queries, problem.head_dim)
+        q = mx.random.normal(shape, dtype=problem.dtype, key=mx.random.key(seed + 1))
+    q, keys, values = (
+        mx.contiguous(array) for array in (q, keys[:, :, : max(lens)], values[:, :, : max(lens)])
+    )
+    mx.eval(q, keys, values)
+    return DenseProblem(q, keys, values, tuple(lens))
+
+
+def draw_dense(shape: DenseShape, *, dtype: mx.Dtype, seed: int = 0) -> DenseProblem:
+    """Draw queries, keys and values of a shape, and fill the device with them.
+
+    Raises:
+        UsageError: They and the scores are larger than this machine's memory.
+    """
+    batch, width = len(shape.lens), shape.head_dim
+    check_memory(2 * shape.out + batch * shape.longest * shape.row + shape.scores, "The call")
+    keys = mx.random.split(mx.random.key(seed), 3)
+    sizes = [(shape.q_heads, shape.queries), *[(shape.kv_heads, shape.longest)] * 2]
+    drawn = [
+        mx.random.normal((batch, heads, tokens, width), dtype=dtype, key=key)
+        for (heads, tokens), key in zip(sizes, keys, strict=True)
+    ]
+    mx.eval(*drawn)
+    return DenseProblem(*drawn, lens=tuple(shape.lens), causal=shape.causal)
+
+
+def largest_dense_error(problem: DenseProblem, out: mx.array, *, sequences: Iterable[int]) -> float:
+    """Return the largest relative error of some sequences of `out`; see `relative_error`.
+
+    Of more than 64 queries, 64 from the first to the last are looked at.
+
+    Args:
+        problem: What was asked.
+        out: `[batch, q_heads, queries, head_dim]`.
+        sequences: Which sequences to look at.
+    """
+    rows = np.unique(np.linspace(0, problem.queries - 1, _CHECKED_QUERIES).astype(int))
+    worst = 0.0
+    for one in sequences:
+        expected = dense_reference(
+            as_float64(problem.q[one])[:, rows],
+            as_float64(problem.keys[one]),
+            as_float64(problem.values[one]),
+            problem.seen(one)[rows],
+            scale=problem.scale,
+        )
+        worst = max(worst, relative_error(as_float64(out[one])[None, :, rows], expected[None]))
+    return worst
+
+
+def naive_attention(
+    q: mx.array, keys: mx.array, values: mx.array, *, scale: float, mask: mx.array | None = None
+) -> mx.array:
+    """Compute softmax(scale q K^T) V with a matrix of scores for every head.
+
+    Args:
+        q: `[batch, q_heads, queries, head_dim]`.
+        keys: `[batch, kv_heads, keys, head_dim]`; q head h reads kv head
+            h // (q_heads / kv_heads).
+        values: As `keys`.
+        scale: Factor of the scores.
+        mask: Which keys count: bool, of a shape that fits `[batch, q_heads, queries, keys]`.
+
+    Returns:
+        `[batch, q_heads, queries, head_dim]`. The scores are float32, and take
+        4 batch q_heads queries keys bytes.
+    """
+    group = q.shape[1] // keys.shape[1]
+    if group > 1:
+        keys, values = mx.repeat(keys, group, axis=1), mx.repeat(values, group, axis=1)
+    scores = (q @ keys.swapaxes(2, 3)).astype(mx.float32) * scale
+    if mask is not None:
+        scores = mx.where(mask, scores, mx.array(-mx.inf, mx.float32))
+    return mx.softmax(scores, axis=-1).astype(q.dtype) @ values
+
+
+def causal_mask(queries: int, keys: int) -> mx.array:
+    """Return which keys each query may see, where the last query is the last key: bool."""
+    ages = mx.arange(queries)[:, None] + (keys - queries)
+    return mx.arange(keys)[None] <= ages

@@ -1,20 +1,15 @@
-"""The Metal kernels: how they are built, launched and named."""
+"""The Metal kernels: how they are built, launched, named, and compiled before their use."""
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 import mlx.core as mx
 
-from tracekit.ops.attention.plan import Plan, plan
-from tracekit.ops.attention.problem import Problem, check_head_dim
-from tracekit.ops.custom_kernel import (
-    LANES,
-    LEAST_BUFFER,
-    METAL_TYPES,
-    Source,
-    needing_metal,
-    padded,
-)
+from tracekit.base.errors import ToolError
+from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
+from tracekit.ops.attention.problem import Problem, check_head_dim, draw_problem
+from tracekit.ops.kernels import LANES, LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded
 
 _ARRAYS = ("q", "k_pages", "v_pages", "block_tables", "context_lens", "max_blocks", "scale")
 
@@ -54,7 +49,7 @@ def paged_decode(problem: Problem, *, scale: float, how: Plan | None = None) -> 
 
 
 def specialization_names(problem: Problem, how: Plan) -> tuple[str, ...]:
-    """Return the names of the kernels of a call; see `tracekit.ops.custom_kernel.Source.name`."""
+    """Return the names of the kernels of a call; see `tracekit.ops.kernels.Source.name`."""
     t = METAL_TYPES[problem.dtype]
     inputs = [t, t, t, "int32_t", "int32_t", "int32_ts", "floats"]
     outputs = [t, "float", "float"] if how.kernel == "grouped" else [t]
@@ -116,3 +111,55 @@ def _merged(problem: Problem, partial: list[mx.array], partitions: int) -> mx.ar
         output_dtypes=[problem.dtype],
     )
     return out
+
+
+BLOCK_SIZES = (16, 32, 64)
+
+
+def prewarm(
+    *,
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    dtype: mx.Dtype,
+    block_sizes: Iterable[int] = BLOCK_SIZES,
+    hd_tiles: Iterable[int] = HD_TILES,
+    kernel: Kernel | None = None,
+    threadgroup: int | None = None,
+) -> frozenset[str]:
+    """Run every specialization of one model once, on one token.
+
+    A specialization is a pair of block size and HD_TILE, for the model's dtype, head size and
+    heads; batch, lengths and number of partitions make none. After this, decoding with such
+    block sizes and tiles compiles nothing.
+
+    Returns:
+        Their names, as Metal knows them, those of the merge included; none where MLX has no
+        Metal.
+
+    Raises:
+        UsageError: There is no such kernel.
+    """
+    names: set[str] = set()
+    tiles = list(hd_tiles) if kernel in {None, "grouped"} else [None]
+    for block_size in block_sizes:
+        problem = draw_problem(
+            [1],
+            q_heads=q_heads,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            block_size=block_size,
+            max_blocks=1,
+            dtype=dtype,
+        )
+        for tile in tiles:
+            parts = 1 if tile is None else 2  # two also run the merge
+            how = plan(
+                problem, kernel=kernel, hd_tile=tile, threadgroup=threadgroup, partitions=parts
+            )
+            try:
+                mx.eval(paged_decode(problem, scale=1.0, how=how))
+            except ToolError:
+                return frozenset()
+            names.update(specialization_names(problem, how))
+    return frozenset(names)

@@ -1,12 +1,105 @@
 """The op: one decode step of attention over keys and values that are kept in pages."""
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 
 from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.ops.attention.problem import Problem
+from tracekit.ops.kernels import Traffic
 from tracekit.workload.calls import backend
+
+
+def traffic(
+    context_lens: Sequence[int],
+    *,
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    block_size: int,
+    itemsize: int,
+    rereads: int = 1,
+    partitions: int = 1,
+    block_tables: Sequence[Sequence[int]] | None = None,
+) -> Traffic:
+    """Model one decode call over contexts of these lengths.
+
+    A sequence of L tokens needs 2 L kv_heads head_dim elements of K and V, its query, a table
+    entry of 4 bytes for each of its pages and its length; it writes its output; and it takes
+    4 L q_heads head_dim operations: a multiplication and an addition for each element of the
+    scores and of the weighted sum.
+
+    Args:
+        context_lens: Tokens of each sequence.
+        q_heads: Query heads.
+        kv_heads: Heads of K and V.
+        head_dim: Elements of one head.
+        block_size: Tokens of one page.
+        itemsize: Bytes of an element.
+        rereads: How often each row of K and V is read: `Plan.rereads` says it of a kernel.
+        partitions: Parts that each sequence's tokens are shared out to. Several write float32
+            sums, head_dim and two more for each q head, which a merge reads.
+        block_tables: Pages of each sequence, which may share some; None if all are disjoint.
+    """
+    row = 2 * kv_heads * head_dim * itemsize
+    tokens = sum(context_lens)
+    rows = tokens if block_tables is None else _rows(context_lens, block_tables, block_size)
+    query = len(context_lens) * q_heads * head_dim * itemsize
+    tables = sum(4 * -(-length // block_size) + 4 for length in context_lens)
+    parts = len(context_lens) * q_heads * partitions * 4 * (head_dim + 2) * (partitions > 1)
+    return Traffic(
+        read=rereads * tokens * row + query + tables + parts,
+        unique=rows * row + query + tables + parts,
+        written=query + parts,
+        flops=4 * q_heads * head_dim * tokens,
+    )
+
+
+def _rows(lens: Sequence[int], tables: Sequence[Sequence[int]], block_size: int) -> int:
+    used: dict[int, int] = {}
+    for length, pages in zip(lens, tables, strict=True):
+        for number, start in enumerate(range(0, length, block_size)):
+            page = pages[number]
+            used[page] = max(used.get(page, 0), min(block_size, length - start))
+    return sum(used.values())
+
+
+def append(
+    pages: mx.array, rows: mx.array, block_tables: mx.array, positions: mx.array
+) -> mx.array:
+    """Write one row for each sequence into its page, and return the pages.
+
+    MLX writes in place if nobody else holds a view of `pages`, and copies the whole pool
+    otherwise; so hold no slice of it, and go on with what is returned.
+
+    Args:
+        pages: `[blocks, block_size, kv_heads, head_dim]`.
+        rows: `[batch, kv_heads, head_dim]`.
+        block_tables: int32 `[batch, max_blocks]`.
+        positions: int32 `[batch]`: the token of each sequence that is written. They are not
+            checked: they are on the device.
+    """
+    block_size = pages.shape[1]
+    blocks = mx.take_along_axis(block_tables, (positions // block_size)[:, None], axis=1)[:, 0]
+    pages[blocks, positions % block_size] = rows
+    return pages
+
+
+def append_run(pages: mx.array, rows: mx.array, table: mx.array, first: int) -> mx.array:
+    """Write the rows of one sequence, as a prefill does, from token `first` on.
+
+    Args:
+        pages: `[blocks, block_size, kv_heads, head_dim]`.
+        rows: `[tokens, kv_heads, head_dim]`.
+        table: int32 `[max_blocks]`, the sequence's pages.
+        first: The token of the first row.
+    """
+    block_size = pages.shape[1]
+    positions = mx.arange(first, first + rows.shape[0])
+    pages[table[positions // block_size], positions % block_size] = rows
+    return pages
 
 
 def paged_attention(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from tracekit.base.errors import UsageError
 from tracekit.ops.attention.problem import Problem
-from tracekit.ops.custom_kernel import LANES
+from tracekit.ops.kernels import LANES
 
 Kernel = Literal["grouped", "per-head", "barriers"]
 

@@ -1,11 +1,14 @@
 """One decode call: its arrays, their sizes, and the sentences for those that do not fit."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import mlx.core as mx
+import numpy as np
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.custom_kernel import DTYPES
+from tracekit.ops.kernels import DTYPES, LEAST_BUFFER, require_memory
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
 
@@ -126,3 +129,90 @@ def _check_tables(problem: Problem) -> None:
             f"{problem.batch} sequences need as many rows of block_tables and lengths; "
             f"there are {tables.shape[0]} and {lens.shape[0]}."
         )
+
+
+def nan_past_ends(problem: Problem) -> Problem:
+    """Return the problem with NaN in all rows of all pages that hold no token of a sequence."""
+    used = mx.array(_used(problem))[:, :, None, None]
+    nan = mx.array(mx.nan, problem.dtype)
+    keys, values = (mx.where(used, one, nan) for one in (problem.k_pages, problem.v_pages))
+    mx.eval(keys, values)
+    return replace(problem, k_pages=keys, v_pages=values)
+
+
+def _used(problem: Problem) -> np.ndarray:
+    """Return which rows of which pages hold tokens: `[pages, block_size]`."""
+    pages, size = problem.k_pages.shape[:2]
+    used = np.zeros((pages, size), bool)
+    lens = np.array(problem.context_lens)[: problem.batch]
+    for table, length in zip(np.array(problem.block_tables), lens, strict=True):
+        rows = np.arange(length)
+        used[table[rows // size], rows % size] = True
+    return used
+
+
+_HINT = "Take shorter or fewer sequences, or fewer heads."
+
+
+def draw_lengths(batch: int, longest: int, *, seed: int) -> list[int]:
+    """Draw `batch` context lengths, each from 1 to `longest`, all equally likely."""
+    return np.random.default_rng([seed, 1]).integers(1, longest, batch, endpoint=True).tolist()
+
+
+def draw_problem(
+    lens: Sequence[int],
+    *,
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    block_size: int,
+    max_blocks: int,
+    dtype: mx.Dtype,
+    seed: int = 0,
+) -> Problem:
+    """Draw queries and a pool of `len(lens) * max_blocks` pages, and fill the device with them.
+
+    Every sequence has `max_blocks` pages of its own, in shuffled order. Contents are normal;
+    the lengths are padded to 8 entries, so that every batch runs one and the same kernel.
+
+    Raises:
+        UsageError: The pool is larger than this machine's memory.
+    """
+    batch = len(lens)
+    pool = (batch * max_blocks, block_size, kv_heads, head_dim)
+    check_memory(2 * math.prod(pool) * dtype.size, "The pool")
+    tables = np.random.default_rng([seed, 0]).permutation(pool[0]).reshape(batch, max_blocks)
+    padding = (0, max(0, LEAST_BUFFER - batch))
+    keys = mx.random.split(mx.random.key(seed), 3)
+    problem = Problem(
+        mx.random.normal((batch, q_heads, head_dim), dtype=dtype, key=keys[0]),
+        mx.random.normal(pool, dtype=dtype, key=keys[1]),
+        mx.random.normal(pool, dtype=dtype, key=keys[2]),
+        mx.array(tables.astype(np.int32)),
+        mx.array(np.pad(np.asarray(lens, np.int32), padding)),
+    )
+    mx.eval(problem.q, problem.k_pages, problem.v_pages)
+    mx.eval(problem.block_tables, problem.context_lens)
+    return problem
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raise UsageError if `what` needs more bytes than this machine has."""
+    require_memory(needed, what, _HINT)
+
+
+def context_lengths(
+    batch: int, active_blocks: int, max_blocks: int, block_size: int, *, seed: int | None
+) -> list[int]:
+    """Return `batch` lengths: all active blocks full, or drawn up to that with a seed.
+
+    Raises:
+        UsageError: A sequence has fewer blocks than it is to use.
+    """
+    if active_blocks > max_blocks:
+        raise UsageError(
+            f"A sequence cannot use {active_blocks} blocks of {max_blocks}.",
+            hint="--active-blocks must not exceed --max-blocks.",
+        )
+    full = active_blocks * block_size
+    return [full] * batch if seed is None else draw_lengths(batch, full, seed=seed)

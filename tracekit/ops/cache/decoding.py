@@ -8,10 +8,8 @@ import mlx.core as mx
 import numpy as np
 
 from tracekit.base.tolerances import as_float64, relative_error
-from tracekit.ops.cache.growing import GrowingCache
+from tracekit.ops.cache.contiguous import GrowingCache, Rows, Sizes, SlidingCache, expected
 from tracekit.ops.cache.paged import PagedCache
-from tracekit.ops.cache.rows import Rows, Sizes, expected
-from tracekit.ops.cache.sliding import SlidingCache
 from tracekit.workload.workload import Gauge, Span, Told
 
 Cache = GrowingCache | SlidingCache | PagedCache

@@ -1,18 +1,325 @@
-"""The harness as a step: shapes are rehearsed in the warm-up, then the schedule runs."""
+"""The harness as a step: a virtual model, rehearsed in the warm-up, then the schedule."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
+from math import prod
+from statistics import median
+
+import mlx.core as mx
+import numpy as np
 
 from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import accepted, as_float64, relative_error
+from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.metal import specializations
-from tracekit.ops.cache.blocks import Blocks
-from tracekit.ops.serving.clock import SystemClock
-from tracekit.ops.serving.engine import Engine, HandedOver
-from tracekit.ops.serving.model import Model, Shape
-from tracekit.ops.serving.rehearsal import Cost, measure, rehearse, verify
-from tracekit.ops.serving.schedule import Job, Load, draw_schedule
-from tracekit.ops.serving.scheduler import Plan, Scheduler
+from tracekit.ops.attention.paged import append, append_run, attend
+from tracekit.ops.attention.problem import Problem, check_heads
+from tracekit.ops.attention.reference import reference
+from tracekit.ops.cache.paged import Blocks
+from tracekit.ops.kernels import LEAST_BUFFER, require_memory
+from tracekit.ops.serving.engine import (
+    Chunk,
+    Clock,
+    Engine,
+    HandedOver,
+    Plan,
+    RunningSequence,
+    Scheduler,
+    SystemClock,
+)
+from tracekit.ops.serving.load import Job, Load, draw_schedule
+from tracekit.workload.calls import backend
 from tracekit.workload.workload import Measured, Step, Told
+
+ROWS = 1021
+"""Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""
+
+_HINT = "Take fewer or smaller blocks, fewer layers or fewer heads."
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a model and its cache.
+
+    Attributes:
+        q_heads: Query heads.
+        kv_heads: Heads of K and V.
+        head_dim: Elements of a head.
+        layers: How often a token attends; each layer has pages of its own.
+        blocks: Blocks of the pool.
+        block_size: Tokens of a block.
+        slots: Sequences that decode at a time.
+        chunk: Tokens of a prompt that are taken at a time.
+        longest: Tokens that no sequence exceeds.
+        dtype: Type of the elements.
+    """
+
+    q_heads: int
+    kv_heads: int
+    head_dim: int
+    layers: int
+    blocks: int
+    block_size: int
+    slots: int
+    chunk: int
+    longest: int
+    dtype: mx.Dtype
+
+    @property
+    def max_blocks(self) -> int:
+        """Entries that a sequence has in the table."""
+        return -(-self.longest // self.block_size)
+
+    @property
+    def scale(self) -> float:
+        """Factor of the scores."""
+        return self.head_dim**-0.5
+
+
+class Model:
+    """Attention over pages, layer after layer: what a layer gives is the next one's query.
+
+    The pool has one block more than is given out: idle rows of the batch write there, so that
+    every decode step has one and the same shape. Chunks are padded to one shape as well.
+    Keys and values are written before anything reads them, so that MLX writes in place.
+
+    Raises:
+        UsageError: The heads do not fit together, or the pool is larger than the memory.
+    """
+
+    def __init__(self, shape: Shape, seed: int) -> None:
+        check_heads(shape.q_heads, shape.kv_heads)
+        self.shape = shape
+        self.backend = backend()
+        row = (shape.kv_heads, shape.head_dim)
+        pages = (shape.blocks + 1, shape.block_size, *row)
+        require_memory(2 * shape.layers * prod(pages) * shape.dtype.size, "The pool", _HINT)
+        keys = mx.random.split(mx.random.key(seed), 3)
+        q_row = (shape.q_heads, shape.head_dim)
+        self.queries = mx.random.normal((ROWS, *q_row), dtype=shape.dtype, key=keys[0])
+        self.keys = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=keys[1])
+        self.values = mx.random.normal((ROWS, *row), dtype=shape.dtype, key=keys[2])
+        self._k_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
+        self._v_pages = [mx.zeros(pages, shape.dtype) for _ in range(shape.layers)]
+        mx.eval(self.queries, self.keys, self.values, self._k_pages, self._v_pages)
+
+    def write_prompt(self, chunk: Chunk) -> None:
+        """Append the keys and values of a piece of a prompt to its pages."""
+        rows = self._rows(chunk.sequence, chunk.first, chunk.count)
+        table = mx.array(np.array(chunk.sequence.blocks, np.int32))
+        for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
+            run = drawn[rows]
+            for layer, one in enumerate(pages):
+                pages[layer] = append_run(one, run, table, chunk.first)
+
+    def write_tokens(self, decoding: Several[RunningSequence]) -> None:
+        """Append the key and value of the newest token of each sequence to its pages."""
+        tables, lens = self._tables(decoding), self._lens(decoding)
+        positions = mx.maximum(lens[: self.shape.slots] - 1, 0)
+        rows = self._newest(decoding)
+        for pages, drawn in ((self._k_pages, self.keys), (self._v_pages, self.values)):
+            newest = drawn[rows]
+            for layer, one in enumerate(pages):
+                pages[layer] = append(one, newest, tables, positions)
+
+    def attend_prompt(self, chunk: Chunk) -> mx.array:
+        """Attend from a piece of a prompt to all of the prompt up to it, and hand that over.
+
+        Returns:
+            `[1, q_heads, chunk, head_dim]`, of which the first `count` rows mean something.
+        """
+        shape = self.shape
+        out = self.queries[self._rows(chunk.sequence, chunk.first, shape.chunk)]
+        out = out.swapaxes(0, 1)[None]
+        width = min(-(-(chunk.first + shape.chunk) // shape.block_size), shape.max_blocks)
+        table = np.full(width, shape.blocks, np.int32)
+        known = chunk.sequence.blocks[:width]
+        table[: len(known)] = known
+        ages = mx.arange(chunk.first, chunk.first + shape.chunk)[:, None]
+        mask = mx.arange(width * shape.block_size)[None] <= ages
+        for layer in range(shape.layers):
+            keys, values = (
+                pages[layer][mx.array(table)].reshape(-1, shape.kv_heads, shape.head_dim)
+                for pages in (self._k_pages, self._v_pages)
+            )
+            keys, values = keys.swapaxes(0, 1)[None], values.swapaxes(0, 1)[None]
+            out = sdpa(out, keys, values, scale=shape.scale, mask=mask)
+        return self._handed_over(out)
+
+    def attend_tokens(self, decoding: Several[RunningSequence]) -> mx.array:
+        """Attend from the newest token of each sequence to its context, and hand that over.
+
+        Returns:
+            `[slots, q_heads, head_dim]`; rows of slots that do not decode are zeros.
+        """
+        tables, lens = self._tables(decoding), self._lens(decoding)
+        longest = max((one.context for one in decoding), default=0)
+        out = self.queries[self._newest(decoding)]
+        for k_pages, v_pages in zip(self._k_pages, self._v_pages, strict=True):
+            problem = Problem(out, k_pages, v_pages, tables, lens)
+            # On Metal the shape of a launch must not follow the contexts.
+            known = None if self.backend == "metal" else longest
+            out = attend(problem, scale=self.shape.scale, longest=known)
+        return self._handed_over(out)
+
+    def wait(self, handed_over: mx.array) -> None:
+        """Block until what was handed over is complete."""
+        mx.eval(handed_over)
+
+    def _handed_over(self, out: mx.array) -> mx.array:
+        # MLX's CPU backend holds up whoever hands over more than a few operations until most are
+        # done: the work would begin, and be seen, before the step says that it was handed over.
+        if self.backend != "cpu":
+            mx.async_eval(out)
+        return out
+
+    def content_rows(self, content: int, tokens: int) -> np.ndarray:
+        """Return which rows of the drawn contents the first tokens of a request are."""
+        return (content % ROWS + np.arange(tokens)) % ROWS
+
+    def _rows(self, sequence: RunningSequence, first: int, count: int) -> mx.array:
+        start = sequence.job.content % ROWS + first
+        return mx.arange(start, start + count) % ROWS
+
+    def _newest(self, decoding: Several[RunningSequence]) -> mx.array:
+        rows = np.zeros(self.shape.slots, np.int32)
+        for one in decoding:
+            rows[one.slot] = (one.job.content + one.context - 1) % ROWS
+        return mx.array(rows)
+
+    def _tables(self, decoding: Several[RunningSequence]) -> mx.array:
+        tables = np.full((self.shape.slots, self.shape.max_blocks), self.shape.blocks, np.int32)
+        for one in decoding:
+            tables[one.slot, : len(one.blocks)] = one.blocks
+        return mx.array(tables)
+
+    def _lens(self, decoding: Several[RunningSequence]) -> mx.array:
+        lens = np.zeros(max(self.shape.slots, LEAST_BUFFER), np.int32)
+        for one in decoding:
+            lens[one.slot] = one.context
+        return mx.array(lens)
+
+
+_DECODED = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run is made of, in ns: a decode step of a full batch, and a piece of a prompt."""
+
+    decode: float
+    chunk: float
+
+    def load(self, jobs: tuple[Job, ...], *, seconds: float, slots: int, chunk: int) -> float:
+        """Return the share of the time that the jobs need if decode steps are always full.
+
+        More than 1 means that the queue grows without end.
+        """
+        pieces = sum(-(-job.prompt_tokens // chunk) for job in jobs)
+        tokens = sum(job.output_tokens - 1 for job in jobs)
+        return (pieces * self.chunk + tokens / slots * self.decode) / (seconds * 1e9)
+
+
+def rehearse(model: Model) -> Iterator[tuple[Chunk, list[RunningSequence]]]:
+    """Yield work of every shape there is, again and again; it touches no block of a request.
+
+    The decode step has as many sequences as there are slots, half as long as they may get.
+    """
+    shape = model.shape
+    half = max(1, shape.longest // 2)
+    nowhere = [shape.blocks] * shape.max_blocks
+    prompt = RunningSequence(Job(0, 0, shape.longest, 1), 0, blocks=nowhere)
+    batch = [RunningSequence(Job(0, 0, half, 1), 0, slot, nowhere) for slot in range(shape.slots)]
+    starts = range(0, shape.longest, shape.chunk)
+    for first in itertools.cycle(starts):
+        yield Chunk(prompt, first, min(shape.chunk, shape.longest - first)), batch
+
+
+def measure(model: Model, clock: Clock, *, rounds: int = 3) -> Cost:
+    """Run every shape once to compile it, and then a few of them to see what they cost."""
+    pieces = rehearse(model)
+    shapes = -(-model.shape.longest // model.shape.chunk)
+    chunks: list[int] = []
+    decodes: list[int] = []
+    for number in range(shapes + rounds):
+        chunk, batch = next(pieces)
+        begin = clock.now()
+        model.write_prompt(chunk)
+        model.wait(model.attend_prompt(chunk))
+        middle = clock.now()
+        model.write_tokens(batch)
+        model.wait(model.attend_tokens(batch))
+        if number >= shapes:
+            chunks.append(middle - begin)
+            decodes.append(clock.now() - middle)
+    return Cost(median(decodes), median(chunks))
+
+
+def verify(model: Model) -> float:
+    """Serve a few sequences and compare what comes out with a float64 reference.
+
+    The reference takes keys and values from the drawn contents, not from the pages: so pages,
+    tables and appends are checked with the attention.
+
+    Returns:
+        The largest relative error.
+
+    Raises:
+        ToolError: It is larger than the type allows.
+    """
+    worst = 0.0
+    for one in _samples(model):
+        out = _prefilled(model, one)
+        worst = max(worst, _error(model, one.job, one.job.prompt_tokens, out))
+        for at in range(one.job.output_tokens - 1):
+            one.tokens.append(at)
+            model.write_tokens([one])
+            decoded = model.attend_tokens([one])[one.slot]
+            worst = max(worst, _error(model, one.job, one.context, decoded))
+    return accepted(worst, model.shape.dtype, "Attention")
+
+
+def _samples(model: Model) -> Iterator[RunningSequence]:
+    """Yield sequences in shuffled blocks: one as long as may be, one of odd length, the least."""
+    shape = model.shape
+    most = min(shape.longest, shape.blocks * shape.block_size)
+    blocks = np.random.default_rng(0).permutation(shape.blocks).tolist()
+    for slot, tokens in enumerate((most, max(2, most // 2 - 1), 2)):
+        output = min(1 + _DECODED, tokens - 1)
+        job = Job(slot, 0, tokens - output, output, content=ROWS_APART * slot)
+        needed = -(-tokens // shape.block_size)
+        yield RunningSequence(job, 0, slot % shape.slots, blocks[:needed])
+
+
+ROWS_APART = 331  # contents of the samples that differ
+
+
+def _prefilled(model: Model, one: RunningSequence) -> mx.array:
+    """Prefill a prompt; return what its last token attended to."""
+    prompt, size = one.job.prompt_tokens, model.shape.chunk
+    out, count = model.queries, 0
+    for first in range(0, prompt, size):
+        count = min(size, prompt - first)
+        chunk = Chunk(one, first, count)
+        model.write_prompt(chunk)
+        out = model.attend_prompt(chunk)
+    return out[0, :, count - 1]
+
+
+def _error(model: Model, job: Job, context: int, out: mx.array) -> float:
+    """Return the relative error of the newest of `context` tokens."""
+    rows = mx.array(model.content_rows(job.content, context))
+    keys, values = as_float64(model.keys[rows])[None], as_float64(model.values[rows])[None]
+    expected = as_float64(model.queries[rows[-1:]])
+    alone = np.zeros((1, 1), np.int32)
+    for _ in range(model.shape.layers):
+        expected = reference(
+            expected, keys, values, alone, np.array([context], np.int32), scale=model.shape.scale
+        )
+    return relative_error(as_float64(out[None]), expected)
+
 
 MILLISECOND = 1_000_000
 

@@ -13,15 +13,13 @@ from tracekit.base.tolerances import as_float64, relative_error
 from tracekit.base.units import size
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.ops.attention.dense import gathered, sdpa
+from tracekit.ops.attention.dense import causal_mask, gathered, naive_attention, sdpa
 from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.naive import causal_mask, naive_attention
-from tracekit.ops.attention.paged import attend
+from tracekit.ops.attention.paged import attend, traffic
 from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.problem import Problem, check_head_dim
 from tracekit.ops.attention.reference import dense_reference, largest_error
-from tracekit.ops.attention.traffic import traffic
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.kernels import Traffic
 from tracekit.workload.calls import backend, step_of
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.

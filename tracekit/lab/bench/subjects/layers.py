@@ -10,13 +10,18 @@ import numpy as np
 
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.ops.attention.append import append, append_run
-from tracekit.ops.norm.metal import fused_kernel, kernel_traffic
-from tracekit.ops.norm.ops import compiled, separate
-from tracekit.ops.norm.problem import Problem, draw_problem
-from tracekit.ops.norm.reference import error_of
-from tracekit.ops.norm.traffic import separate_traffic
-from tracekit.ops.traffic import Traffic
+from tracekit.ops.attention.paged import append, append_run
+from tracekit.ops.kernels import Traffic
+from tracekit.ops.norm import (
+    Problem,
+    compiled,
+    draw_problem,
+    error_of,
+    fused_kernel,
+    kernel_traffic,
+    separate,
+    separate_traffic,
+)
 from tracekit.workload.calls import backend, step_of
 from tracekit.workload.workload import Step, Work
 

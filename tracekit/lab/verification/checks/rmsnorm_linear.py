@@ -7,9 +7,7 @@ import typer
 
 from tracekit.base.tolerances import BOUNDS, as_float64
 from tracekit.lab.verification.check import Check, check
-from tracekit.ops.norm.metal import fused_kernel, tile_of
-from tracekit.ops.norm.problem import draw_problem
-from tracekit.ops.norm.reference import reference
+from tracekit.ops.norm import draw_problem, fused_kernel, reference, tile_of
 from tracekit.workload.parameters import DTYPES, DtypeName
 
 

@@ -1,4 +1,4 @@
-"""Kernels of `kernels/` as MLX runs them: made with `mx.fast.metal_kernel`, padded, named."""
+"""Kernels of `kernels/` as MLX runs them, what a call must move, and whether memory holds it."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -7,9 +7,45 @@ from functools import cache
 from typing import Any
 
 import mlx.core as mx
+import psutil
 
-from tracekit.base.errors import ToolError
+from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.files import shipped
+from tracekit.workload.workload import Work
+
+
+def require_memory(needed: int, what: str, hint: str) -> None:
+    """Raise UsageError, with a hint, if `what` takes more bytes than this machine has."""
+    there = psutil.virtual_memory().total
+    if needed > there:
+        raise UsageError(
+            f"{what} takes {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} GB.",
+            hint=hint,
+        )
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes and floating-point operations of one call.
+
+    `read` counts every access, `unique` each byte once: the first is what caches see, the
+    second what memory must deliver.
+    """
+
+    read: int
+    unique: int
+    written: int
+    flops: int
+
+    @property
+    def intensity(self) -> float:
+        """Floating-point operations for each byte that memory must move."""
+        return self.flops / (self.unique + self.written)
+
+    def work(self, tokens: int, dispatches: int | None = None) -> Work:
+        """Return the work of a step that is one such call, and produces so many tokens."""
+        return Work(tokens, self.read, self.unique, self.written, self.flops, dispatches)
+
 
 LEAST_BUFFER = 8
 """Elements of the shortest array that MLX binds as `device` memory.

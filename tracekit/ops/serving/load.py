@@ -1,13 +1,84 @@
-"""When requests arrive: drawn before the run begins, so that nothing in it can change them."""
+"""The load: every request of a run, its arrival and its lengths, drawn before the run begins."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base.errors import UsageError
+
+Distribution = Literal["fixed", "uniform", "lognormal"]
+
+SIGMA = 0.6
+"""Standard deviation of the logarithm: two thirds lie within a factor of 1.8 of the median."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """A distribution of lengths, in tokens.
+
+    Attributes:
+        name: What they are lengths of, as options call it: "prompt" or "output".
+        distribution: "fixed": all are `typical`. "uniform": all from `shortest` to `longest` are
+            equally likely. "lognormal": the median is `typical` before what is out of bounds is
+            cut off.
+        typical: Tokens.
+        shortest: Tokens at least; of no matter to "fixed".
+        longest: Tokens at most; of no matter to "fixed".
+
+    Raises:
+        UsageError: The numbers contradict each other.
+    """
+
+    name: str
+    distribution: Distribution
+    typical: int
+    shortest: int
+    longest: int
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that leave nothing."""
+        if self.distribution == "fixed":
+            fits = self.typical >= 1
+        elif self.distribution == "uniform":
+            fits = 1 <= self.shortest <= self.longest
+        else:
+            fits = 1 <= self.shortest <= self.typical <= self.longest
+        if not fits:
+            raise UsageError(
+                f"There are no {self.distribution} lengths around {self.typical} tokens from "
+                f"{self.shortest} to {self.longest}.",
+                hint=f"--{self.name}-shortest must not exceed --{self.name}-tokens, nor that "
+                f"--{self.name}-longest.",
+            )
+
+    @property
+    def most(self) -> int:
+        """Tokens that no length exceeds."""
+        return self.typical if self.distribution == "fixed" else self.longest
+
+    def draw(self, count: int, rng: np.random.Generator) -> list[int]:
+        """Draw `count` lengths."""
+        if self.distribution == "fixed":
+            return [self.typical] * count
+        if self.distribution == "uniform":
+            return rng.integers(self.shortest, self.longest, count, endpoint=True).tolist()
+        return self._lognormal(count, rng)
+
+    def _lognormal(self, count: int, rng: np.random.Generator) -> list[int]:
+        """Draw by the inverse of the distribution function, cut at both bounds."""
+        normal = NormalDist(math.log(self.typical), SIGMA)
+        low = normal.cdf(math.log(self.shortest - 0.5))
+        high = normal.cdf(math.log(self.longest + 0.5))
+        shares = np.clip(rng.uniform(low, high, count), 1e-300, 1 - 1e-16).tolist()
+        drawn = [round(math.exp(normal.inv_cdf(share))) for share in shares]
+        return [min(max(one, self.shortest), self.longest) for one in drawn]
+
 
 Floats = NDArray[np.float64]
 Times = NDArray[np.int64]
@@ -134,3 +205,81 @@ def draw_arrivals(
     sums = np.cumsum(np.maximum(gaps, np.finfo(np.float64).tiny))
     seconds = rate.moments(np.minimum(sums * (total / sums[-1]), total))
     return np.round(seconds * _SECOND).astype(np.int64)
+
+
+_CONTENTS = 2**31
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked of the server, as a user chooses it.
+
+    Attributes:
+        rate: Requests per second over time.
+        prompts: How long prompts are.
+        outputs: How many tokens are asked for.
+        duration: Seconds of the schedule, unless `count` says how many requests it has.
+        count: Requests of the schedule; None to go by `duration`.
+        burstiness: 1 is a Poisson process; see `draw_arrivals`.
+        seed: Equal seeds draw equal loads.
+    """
+
+    rate: Rate
+    prompts: Lengths
+    outputs: Lengths
+    duration: float = 10.0
+    count: int | None = None
+    burstiness: float = 1.0
+    seed: int = 0
+
+    @property
+    def longest(self) -> int:
+        """Tokens of prompt and output that no request exceeds."""
+        return self.prompts.most + self.outputs.most
+
+
+@dataclass(frozen=True)
+class Job:
+    """One request as the schedule has it.
+
+    Attributes:
+        number: Its place in the schedule, from 0.
+        at: When it arrives, in ns from the start of the run.
+        prompt_tokens: Tokens of its prompt.
+        output_tokens: Tokens that it asks for.
+        content: What its keys, values and queries are drawn from: any whole number.
+    """
+
+    number: int
+    at: int
+    prompt_tokens: int
+    output_tokens: int
+    content: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that it needs room for."""
+        return self.prompt_tokens + self.output_tokens
+
+
+def draw_schedule(load: Load) -> tuple[Job, ...]:
+    """Draw all requests of a load, by arrival.
+
+    Arrivals, prompts, outputs and contents have a stream of random numbers each: another rate
+    leaves the lengths as they are.
+
+    Raises:
+        UsageError: The schedule would hold no request.
+    """
+    arrivals = draw_arrivals(
+        load.rate,
+        duration=load.duration,
+        count=load.count,
+        burstiness=load.burstiness,
+        seed=load.seed,
+    ).tolist()
+    prompts = load.prompts.draw(len(arrivals), np.random.default_rng([load.seed, 1]))
+    outputs = load.outputs.draw(len(arrivals), np.random.default_rng([load.seed, 2]))
+    contents = np.random.default_rng([load.seed, 3]).integers(0, _CONTENTS, len(arrivals))
+    columns = zip(arrivals, prompts, outputs, contents.tolist(), strict=True)
+    return tuple(Job(number, *one) for number, one in enumerate(columns))

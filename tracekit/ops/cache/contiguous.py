@@ -1,0 +1,236 @@
+"""Caches in one piece: one that grows with the context, and a ring of the last tokens."""
+
+from dataclasses import dataclass
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import Floats, as_float64
+from tracekit.ops.kernels import require_memory
+
+# Rows come round again after so many tokens; a prime, so that no window and no block does too.
+DRAWN = 61
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of sequences and heads."""
+
+    batch: int
+    q_heads: int
+    kv_heads: int
+    head_dim: int
+    dtype: mx.Dtype
+
+    @property
+    def cache_shape(self) -> tuple[int, int, int]:
+        """Sequences, kv heads, elements of a head."""
+        return self.batch, self.kv_heads, self.head_dim
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of K and V of one token of each sequence."""
+        return 2 * self.batch * self.kv_heads * self.head_dim * self.dtype.size
+
+    @property
+    def query_bytes(self) -> int:
+        """Bytes of one query of each sequence, which are those of one result."""
+        return self.batch * self.q_heads * self.head_dim * self.dtype.size
+
+    def check(self, tokens: int) -> None:
+        """Raise UsageError where so many tokens would not fit into this machine."""
+        hint = "Take fewer sequences, tokens or heads."
+        require_memory(tokens * self.token_bytes, "The cache", hint)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Queries, keys and values of `DRAWN` tokens, each `[DRAWN, batch, heads, head_dim]`."""
+
+    queries: mx.array
+    keys: mx.array
+    values: mx.array
+
+    def query(self, token: int) -> mx.array:
+        """Return the queries that go with a token: `[batch, q_heads, head_dim]`."""
+        return self.queries[token % DRAWN]
+
+    def run(self, first: int, tokens: int) -> tuple[mx.array, mx.array]:
+        """Return the keys and values of a run of tokens: `[batch, kv_heads, tokens, head_dim]`."""
+        drawn = mx.arange(first, first + tokens) % DRAWN
+        return self.keys[drawn].transpose(1, 2, 0, 3), self.values[drawn].transpose(1, 2, 0, 3)
+
+
+def draw_rows(sizes: Sizes, *, seed: int = 0) -> Rows:
+    """Draw normal rows, and fill the device with them."""
+    heads = (sizes.q_heads, sizes.kv_heads, sizes.kv_heads)
+    keys = mx.random.split(mx.random.key(seed), 3)
+    drawn = [
+        mx.random.normal((DRAWN, sizes.batch, one, sizes.head_dim), dtype=sizes.dtype, key=key)
+        for one, key in zip(heads, keys, strict=True)
+    ]
+    mx.eval(*drawn)
+    return Rows(*drawn)
+
+
+def expected(rows: Rows, sequence: int, *, length: int, kept: int, scale: float) -> Floats:
+    """Attend densely, in float64, from the last of `length` tokens to the last `kept` of them.
+
+    softmax(scale * q K^T) V for each q head h and kv head h // (q_heads / kv_heads).
+
+    Returns:
+        `[q_heads, head_dim]`.
+    """
+    tokens = np.arange(length - kept, length) % DRAWN
+    q = as_float64(rows.query(length - 1)[sequence])
+    keys, values = (as_float64(one[:, sequence])[tokens] for one in (rows.keys, rows.values))
+    group = q.shape[0] // keys.shape[1]
+    keys, values = (np.repeat(one, group, axis=1) for one in (keys, values))
+    scores = scale * np.einsum("hd,thd->ht", q, keys)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("ht,thd->hd", weights, values)
+
+
+class GrowingCache:
+    """Keys and values of a batch of contexts of one length, contiguous.
+
+    Room is made for `step` tokens at a time, as mlx-lm does, by copying all that is held into
+    arrays that are longer. Between two such copies an append writes in place, unless somebody
+    else holds a view of the arrays: then MLX copies the whole cache for every token.
+
+    Args:
+        shape: Contexts, kv heads, elements of a head.
+        dtype: Type of the elements.
+        step: Tokens that room is made for at a time.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, step: int = 256) -> None:
+        if step < 1:
+            raise UsageError(f"A cache grows by at least 1 token at a time, not by {step}.")
+        self._shape, self._dtype, self._step = shape, dtype, step
+        self.length = 0  # tokens of each context
+        self.copied = 0  # bytes that all growth so far has copied
+        self.keys = self._room(0)
+        self.values = self._room(0)
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that there is room for."""
+        return self.keys.shape[2]
+
+    @property
+    def kept(self) -> int:
+        """Tokens of each context that are kept: all."""
+        return self.length
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.keys.nbytes + self.values.nbytes
+
+    def lacks(self, tokens: int) -> bool:
+        """Whether so many more tokens need more room."""
+        return self.length + tokens > self.capacity
+
+    def grow(self, tokens: int) -> None:
+        """Make room for so many more tokens; a no-op where there is."""
+        if not self.lacks(tokens):
+            return
+        steps = -(-(self.length + tokens) // self._step)
+        room = self._room(steps * self._step - self.length)
+        held = [array[:, :, : self.length] for array in (self.keys, self.values)]
+        self.copied += sum(array.nbytes for array in held)
+        self.keys, self.values = (mx.concatenate([array, room], axis=2) for array in held)
+
+    def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        """Append the keys and values of new tokens; return those of all tokens.
+
+        What is returned are views: who still holds one at the next append makes MLX copy.
+
+        Args:
+            keys: `[batch, kv_heads, tokens, head_dim]`.
+            values: As `keys`.
+        """
+        tokens = keys.shape[2]
+        self.grow(tokens)
+        first, self.length = self.length, self.length + tokens
+        self.keys[:, :, first : self.length] = keys
+        self.values[:, :, first : self.length] = values
+        return self.held()
+
+    def held(self) -> tuple[mx.array, mx.array]:
+        """Return the keys and values of all tokens, as views."""
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def _room(self, tokens: int) -> mx.array:
+        batch, heads, size = self._shape
+        return mx.zeros((batch, heads, tokens, size), self._dtype)
+
+
+class SlidingCache:
+    """Keys and values of the last `window` tokens of a batch of contexts of one length.
+
+    Token t lies in row t % window, so a new token takes the place of the oldest one, and the
+    cache never grows. Attention does not ask in what order keys stand, provided that their
+    positions were put into them before.
+
+    Args:
+        shape: Contexts, kv heads, elements of a head.
+        dtype: Type of the elements.
+        window: Tokens that are kept.
+    """
+
+    copied = 0  # it never grows
+
+    def __init__(self, shape: tuple[int, int, int], dtype: mx.Dtype, *, window: int) -> None:
+        if window < 1:
+            raise UsageError(f"A window holds at least 1 token, not {window}.")
+        batch, heads, size = shape
+        self.window = window
+        self.length = 0  # tokens of each context, kept or not
+        self.keys = mx.zeros((batch, heads, window, size), dtype)
+        self.values = mx.zeros((batch, heads, window, size), dtype)
+
+    @property
+    def kept(self) -> int:
+        """Tokens of each context that are kept."""
+        return min(self.length, self.window)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.keys.nbytes + self.values.nbytes
+
+    def lacks(self, tokens: int) -> bool:  # noqa: ARG002  as of caches that grow
+        """Whether so many more tokens need more room: never."""
+        return False
+
+    def grow(self, tokens: int) -> None:
+        """Make room for more tokens: a no-op."""
+
+    def append(self, keys: mx.array, values: mx.array) -> tuple[mx.array, mx.array]:
+        """Append the keys and values of new tokens; return those that are kept, in any order.
+
+        What is returned are views: who still holds one at the next append makes MLX copy.
+
+        Args:
+            keys: `[batch, kv_heads, tokens, head_dim]`; of more than a window the last count.
+            values: As `keys`.
+        """
+        tokens = keys.shape[2]
+        taken = min(tokens, self.window)
+        first = (self.length + tokens - taken) % self.window
+        self.length += tokens
+        whole = min(taken, self.window - first)
+        for array, rows in ((self.keys, keys), (self.values, values)):
+            last = rows[:, :, tokens - taken :]
+            array[:, :, first : first + whole] = last[:, :, :whole]
+            if whole < taken:
+                array[:, :, : taken - whole] = last[:, :, whole:]
+        return self.held()
+
+    def held(self) -> tuple[mx.array, mx.array]:
+        """Return the keys and values that are kept, as views, in any order."""
+        return self.keys[:, :, : self.kept], self.values[:, :, : self.kept]

@@ -1,0 +1,290 @@
+"""RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from tracekit.base.errors import UsageError
+from tracekit.base.tolerances import Floats, as_float64, relative_error
+from tracekit.ops.kernels import (
+    DTYPES,
+    LANES,
+    METAL_TYPES,
+    Source,
+    Traffic,
+    needing_metal,
+    padded,
+    require_memory,
+)
+
+
+def fused_traffic(
+    rows: int, dims: int, outputs: int, *, itemsize: int, tile_rows: int, tile_columns: int
+) -> Traffic:
+    """Model the kernel: tiles of `tile_rows` rows and `tile_columns` columns of the result.
+
+    Every tile reads its rows of x, its rows of the weight and the whole gain, each once.
+    """
+    down, across = -(-rows // tile_rows), -(-outputs // tile_columns)
+    x, gain, weight = rows * dims, dims, outputs * dims
+    return Traffic(
+        read=(across * x + down * across * gain + down * weight) * itemsize,
+        unique=(x + gain + weight) * itemsize,
+        written=rows * outputs * itemsize,
+        flops=_flops(rows, dims, outputs),
+    )
+
+
+def separate_traffic(rows: int, dims: int, outputs: int, *, itemsize: int) -> Traffic:
+    """Model two ops: the normalised rows are written, and read again.
+
+    How often MLX's multiplication reads an element is its own business: each counts once.
+    """
+    x, gain, weight = rows * dims, dims, outputs * dims
+    read = (x + gain + x + weight) * itemsize
+    return Traffic(
+        read=read,
+        unique=read,
+        written=(x + rows * outputs) * itemsize,
+        flops=_flops(rows, dims, outputs),
+    )
+
+
+def _flops(rows: int, dims: int, outputs: int) -> int:
+    """A multiplication and an addition for each weight and row; 4 for each element of the norm.
+
+    Those 4 are its square, the sum of squares, and two factors.
+    """
+    return 2 * rows * dims * outputs + 4 * rows * dims
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows to normalise, and the layer after it.
+
+    Attributes:
+        x: `[rows, dims]`, float16, bfloat16 or float32, as the others.
+        gain: `[dims]`, the weight of the norm.
+        weight: `[outputs, dims]`, the weight of the linear layer, as `mlx.nn.Linear` holds it.
+        eps: What is added to the mean of the squares.
+
+    Raises:
+        UsageError: The shapes or dtypes contradict each other.
+    """
+
+    x: mx.array
+    gain: mx.array
+    weight: mx.array
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        _check_axes(self)
+        dtypes = {self.x.dtype, self.gain.dtype, self.weight.dtype}
+        if len(dtypes) > 1 or self.x.dtype not in DTYPES:
+            raise UsageError(
+                "x, gain and weight must all be float16, bfloat16 or float32; "
+                f"they are {self.x.dtype}, {self.gain.dtype} and {self.weight.dtype}."
+            )
+        if not 0 <= self.eps < float("inf"):
+            raise UsageError(f"eps must be a number of at least 0; it is {self.eps}.")
+
+    @property
+    def rows(self) -> int:
+        """Rows of x: tokens."""
+        return self.x.shape[0]
+
+    @property
+    def dims(self) -> int:
+        """Elements of a row."""
+        return self.x.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Elements of a row of the result."""
+        return self.weight.shape[0]
+
+    @property
+    def dtype(self) -> mx.Dtype:
+        """Type of all arrays and of the result."""
+        return self.x.dtype
+
+
+def _check_axes(problem: Problem) -> None:
+    for name, array, axes in (
+        ("x", problem.x, ("rows", "dims")),
+        ("gain", problem.gain, ("dims",)),
+        ("weight", problem.weight, ("outputs", "dims")),
+    ):
+        if array.ndim != len(axes) or 0 in array.shape:
+            raise UsageError(
+                f"{name} must be [{', '.join(axes)}], none of them 0; "
+                f"its shape is {list(array.shape)}."
+            )
+    widths = (problem.x.shape[1], problem.gain.shape[0], problem.weight.shape[1])
+    if len(set(widths)) > 1:
+        raise UsageError(
+            "x, gain and weight must have rows of one length; "
+            f"they have {widths[0]}, {widths[1]} and {widths[2]}."
+        )
+
+
+def draw_problem(
+    rows: int, dims: int, outputs: int, *, dtype: mx.Dtype, seed: int = 0, eps: float = 1e-5
+) -> Problem:
+    """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1.
+
+    Raises:
+        UsageError: The arrays are larger than this machine's memory.
+    """
+    needed = (rows * dims + dims + outputs * dims + rows * outputs) * dtype.size
+    require_memory(needed, "The problem", "Take fewer rows, elements or outputs.")
+    keys = mx.random.split(mx.random.key(seed), 3)
+    x = mx.random.normal((rows, dims), dtype=dtype, key=keys[0])
+    gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=keys[1])
+    weight = mx.random.normal((outputs, dims), dtype=dtype, scale=dims**-0.5, key=keys[2])
+    mx.eval(x, gain, weight)
+    return Problem(x, gain, weight, eps)
+
+
+def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
+    """Compute (x / sqrt(mean(x^2) + eps) * gain) weight^T; shapes as in `Problem`."""
+    rms = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    return (x / rms * gain) @ weight.T
+
+
+def error_of(problem: Problem, out: mx.array) -> float:
+    """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
+    x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
+    return relative_error(as_float64(out), reference(x, gain, weight, problem.eps))
+
+
+def separate(problem: Problem) -> mx.array:
+    """Normalise with `mx.fast.rms_norm`, then multiply: what a model of `mlx.nn` layers does.
+
+    The normalised rows are written in their own dtype and read again.
+
+    Returns:
+        `[rows, outputs]` in the dtype of the problem.
+    """
+    return mx.fast.rms_norm(problem.x, problem.gain, problem.eps) @ problem.weight.T
+
+
+def compiled(problem: Problem) -> mx.array:
+    """Do both in one function of `mx.compile`, which merges what is element-wise.
+
+    It is no fused kernel: the multiplication stays an op of its own.
+
+    Returns:
+        `[rows, outputs]` in the dtype of the problem.
+    """
+    return _compiled()(problem.x, problem.gain, problem.weight, problem.eps)
+
+
+@cache
+def _compiled() -> Any:
+    return mx.compile(_normalised_product)
+
+
+def _normalised_product(x: mx.array, gain: mx.array, weight: mx.array, eps: float) -> mx.array:
+    exact = x.astype(mx.float32)
+    factor = mx.rsqrt(mx.mean(exact * exact, axis=-1, keepdims=True) + eps)
+    return (exact * factor * gain).astype(x.dtype) @ weight.T
+
+
+SIMDGROUPS = 8
+COLUMNS = 2  # of the result, for each simdgroup: few registers, so many threadgroups at a time
+MOST_ROWS = 8  # of x; a lane keeps a sum for each of them and each column
+
+_SOURCE = Source(
+    "rmsnorm_linear", ("x", "gain", "weight", "rows", "dims", "outputs", "eps"), ("out",)
+)
+
+_made: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The rows of x that a threadgroup takes, and the elements of the weight of one load."""
+
+    rows: int
+    vec: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of the result that a threadgroup makes."""
+        return SIMDGROUPS * COLUMNS
+
+
+def tile_of(problem: Problem) -> Tile:
+    """Choose the smallest power of two that holds all rows, up to 8, and the widest loads."""
+    rows = min(MOST_ROWS, 1 << (problem.rows - 1).bit_length())
+    return Tile(rows, 1 if problem.dims % 4 else 4)
+
+
+def kernel_traffic(problem: Problem) -> Traffic:
+    """Model what the kernel moves and computes for this problem."""
+    tile = tile_of(problem)
+    return fused_traffic(
+        problem.rows,
+        problem.dims,
+        problem.outputs,
+        itemsize=problem.dtype.size,
+        tile_rows=tile.rows,
+        tile_columns=tile.columns,
+    )
+
+
+def specializations() -> frozenset[str]:
+    """Return the names of the kernels that this process has launched, as Metal knows them."""
+    return frozenset(_made)
+
+
+def specialization_name(problem: Problem) -> str:
+    """Return the name of the kernel of a call; see `tracekit.ops.kernels.Source.name`."""
+    kind = METAL_TYPES[problem.dtype]
+    scalars = ["int32_ts"] * 3 + ["floats"]
+    return _SOURCE.name(_template(problem), [*[kind] * 3, *scalars, kind])
+
+
+def fused_kernel(problem: Problem) -> mx.array:
+    """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
+
+    Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
+
+    Returns:
+        `[rows, outputs]` in the dtype of the problem.
+
+    Raises:
+        ToolError: MLX has no Metal here.
+    """
+    with needing_metal("`tracekit.ops.norm.compiled` does the same with MLX's own ops."):
+        out = _launch(problem)
+    _made.add(specialization_name(problem))
+    return out
+
+
+def _launch(problem: Problem) -> mx.array:
+    tile = tile_of(problem)
+    across = -(-problem.outputs // tile.columns)
+    (out,) = _SOURCE.kernel()(
+        inputs=[
+            *(padded(one) for one in (problem.x, problem.gain, problem.weight)),
+            *(problem.rows, problem.dims, problem.outputs, problem.eps),
+        ],
+        template=_template(problem),
+        grid=(across * SIMDGROUPS * LANES, -(-problem.rows // tile.rows), 1),
+        threadgroup=(SIMDGROUPS * LANES, 1, 1),
+        output_shapes=[(problem.rows, problem.outputs)],
+        output_dtypes=[problem.dtype],
+    )
+    return out
+
+
+def _template(problem: Problem) -> list[tuple[str, Any]]:
+    tile = tile_of(problem)
+    sizes = [("ROWS", tile.rows), ("COLUMNS", COLUMNS), ("VEC", tile.vec)]
+    return [("T", problem.dtype), *sizes, ("SIMDGROUPS", SIMDGROUPS)]

@@ -1,1 +1,0 @@
-"""RMSNorm and the linear layer after it: fused, separate, their reference and traffic."""
