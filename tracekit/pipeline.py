@@ -26,24 +26,15 @@ from tracekit.base.recording import (
     write_whole,
 )
 from tracekit.machine import machine
-from tracekit.record.choice import (
-    choose,
-    recorder_for,
-    require_exports,
-    require_timing,
-)
-from tracekit.record.direct_reading.export import Asked, Xml
+from tracekit.record.direct_reading.export import Asked, Xml, rows_of_target
 from tracekit.record.direct_reading.export import export as export_or_read
-from tracekit.record.direct_reading.rows import rows_of_target
-from tracekit.record.doctor.advised import advised, known_of
-from tracekit.record.imports.bring import bring
-from tracekit.record.imports.described import run_and_targets
-from tracekit.record.observing import observe
-from tracekit.record.own_marks import export_own_marks, trace_clock
+from tracekit.record.doctor.examine import advised, known_of
+from tracekit.record.event_export import export_own_marks, trace_clock
+from tracekit.record.imports import bring, run_and_targets
+from tracekit.record.observe import observe, request_for, unheeded
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
-from tracekit.record.requests import request_for, unheeded
-from tracekit.record.xctrace.counters import without_repeats
-from tracekit.record.xctrace.exporting import Choose
+from tracekit.record.recorders import choose, recorder_for, require_exports, require_timing
+from tracekit.record.xctrace.exporting import Choose, without_repeats
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.report.panels import PANELS
 from tracekit.report.render import render

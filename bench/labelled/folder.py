@@ -12,7 +12,7 @@ from labelled.rows import ROWS, Rows
 from labelled.setup import SECOND, Setup
 from labelled.world import BROWSER, COMPOSITOR, OTHER_COMPILER, RIVAL, TARGET, World
 from tracekit.base.recording import Overhead, Process, Provenance, Recording
-from tracekit.record.host.export_writer import write_export
+from tracekit.record.host.writer import write_export
 
 _CREATED = "2026-03-30T20:49:19.103+00:00"
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from labelled.setup import MILLISECOND
 from labelled.world import TARGET, World
-from tracekit.record.host.cells import Cell
-from tracekit.record.host.export_writer import ExportTable
-from tracekit.record.host.mark_tables import (
+from tracekit.record.host.exports import (
     GAUGES,
     PHASES,
     REQUESTS,
@@ -19,6 +17,7 @@ from tracekit.record.host.mark_tables import (
     STEP_MODEL,
     STEPS,
 )
+from tracekit.record.host.writer import Cell, ExportTable
 
 Rows = Iterator[tuple[Cell, ...]]
 

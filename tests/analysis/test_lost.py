@@ -20,7 +20,7 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Status
 from tracekit.analysis.rules import RULES
 from tracekit.pipeline import tables_of
-from tracekit.record.host.mark_tables import MARKS
+from tracekit.record.host.exports import MARKS
 from tracekit.tables.schemas import SCHEMAS
 from whole_recordings import KINDS, Judged, Whole, faulty, whole
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import psutil
 
 from tracekit.record.recorder import Launch, Recorded
-from tracekit.record.xctrace.stop_ladder import Deadlines
+from tracekit.record.xctrace.recording_process import Deadlines
 
 Scenario = Callable[..., None]
 Record = Callable[..., Recorded]

@@ -20,8 +20,8 @@ from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Recording
-from tracekit.record.host.export_writer import write_export
-from tracekit.record.host.mark_tables import MARKS
+from tracekit.record.host.exports import MARKS
+from tracekit.record.host.writer import write_export
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import find
 

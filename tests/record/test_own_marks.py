@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.recording import Provenance, Recording
-from tracekit.record.own_marks import export_own_marks, trace_clock
+from tracekit.record.event_export import export_own_marks, trace_clock
 from tracekit.record.xctrace.clock import START_DATE, TIME_INFO
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc.read import read_toc

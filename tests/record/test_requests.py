@@ -8,8 +8,8 @@ import pytest
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.host.recorder import HostRecorder
+from tracekit.record.observe import request_for, unheeded
 from tracekit.record.recorder import Attach, Launch, Request, Warmed, journal_of, quiet
-from tracekit.record.requests import request_for, unheeded
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace

@@ -25,8 +25,8 @@ from tracekit.base.errors import InconclusiveError, InputError
 from tracekit.base.recording import Recording, quoted
 from tracekit.base.streams import visible
 from tracekit.nightly.history.night import Outcome
-from tracekit.record.doctor.diagnosis import Diagnosis
-from tracekit.record.doctor.matrix import MATRIX_COLUMNS, matrix_rows
+from tracekit.record.doctor.examine import Diagnosis
+from tracekit.record.doctor.probe import MATRIX_COLUMNS, matrix_rows
 from tracekit.record.recorder import Progress, quiet
 
 OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)

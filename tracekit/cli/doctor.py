@@ -10,8 +10,7 @@ import typer
 from tracekit.workload.plan import METAL_SYSTEM_TRACE
 
 if TYPE_CHECKING:
-    from tracekit.record.xctrace.templates.overview import Overview
-    from tracekit.record.xctrace.templates.profiles import Trial
+    from tracekit.record.xctrace.templates.overview import Overview, Trial
     from tracekit.record.xctrace.templates.settings import Changes
 
 
@@ -35,7 +34,7 @@ def doctor(
     from tracekit.base.files import notes_folder
     from tracekit.cli import console
     from tracekit.record.doctor.examine import examine, probe_machine
-    from tracekit.record.doctor.surroundings import here
+    from tracekit.record.doctor.facts import here
 
     where, machine, fresh = notes_folder(), here(), None
     try:
@@ -65,7 +64,7 @@ def templates(context: typer.Context, *, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from tracekit.cli import console
-    from tracekit.record.choice import xctrace_here
+    from tracekit.record.recorders import xctrace_here
     from tracekit.record.xctrace.templates.overview import overview
 
     there = overview(xctrace_here(), Path.home())
@@ -104,9 +103,8 @@ def make(
     Options > GPU > Counter Set, then File > Save As Template.
     """
     from tracekit.cli import console
-    from tracekit.record.xctrace.templates.making import draft, write
-    from tracekit.record.xctrace.templates.profiles import TRIALS
-    from tracekit.record.xctrace.templates.settings import Wish
+    from tracekit.record.xctrace.templates.overview import TRIALS
+    from tracekit.record.xctrace.templates.settings import Wish, draft, write
 
     timeline = None if shader_timeline is None else shader_timeline == "on"
     made = draft(_source_file(source), output, Wish(counter_profile, timeline))
@@ -122,7 +120,7 @@ def make(
 
 def _source_file(source: str) -> Path:
     """Return the template file to copy: a path, or a name looked up where templates lie."""
-    from tracekit.record.xctrace.templates.library import SUFFIX, template_file, template_files
+    from tracekit.record.xctrace.templates.settings import SUFFIX, template_file, template_files
     from tracekit.record.xctrace.tool import find_xctrace
 
     if "/" in source or source.endswith(SUFFIX):

@@ -14,7 +14,7 @@ from tracekit.base.errors import RecordingError, ToolError, TracekitError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli import options
 from tracekit.record.xctrace.command import Run, check, run
-from tracekit.record.xctrace.templates.library import instruments_app
+from tracekit.record.xctrace.templates.settings import instruments_app
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, read_version
 
 What = Literal["page", "trace", "gputrace"]

@@ -57,7 +57,7 @@ def capture(
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.open import opening, perform
-    from tracekit.record.gputrace.capture import capture_gpu
+    from tracekit.record.gputrace import capture_gpu
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)
@@ -169,7 +169,7 @@ def analyze(
     from tracekit import pipeline
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.record.imports.described import choose_run
+    from tracekit.record.imports import choose_run
 
     recording = Recording(run)
     with console.progress("analyze") as progress:

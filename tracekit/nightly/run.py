@@ -22,8 +22,8 @@ from tracekit.nightly.schedule.log_file import bound_log
 from tracekit.nightly.schedule.only_one import only_one
 from tracekit.nightly.terms import Terms
 from tracekit.nightly.words import heading
-from tracekit.record.choice import choose
 from tracekit.record.recorder import Progress, quiet
+from tracekit.record.recorders import choose
 
 Clock = Callable[[], datetime]
 

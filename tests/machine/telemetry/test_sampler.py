@@ -11,7 +11,7 @@ import pytest
 from fake_macmon import FOREVER, install_macmon
 from tracekit.machine.monitors import Machine, Reading, Taken
 from tracekit.machine.sampler import following
-from tracekit.record.observing import beside
+from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 
 PATIENCE = 10.0
@@ -84,7 +84,7 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     script = (
         "import sys, time, pathlib\n"
         "from tracekit.machine.monitors import Machine\n"
-        "from tracekit.record.observing import beside\n"
+        "from tracekit.record.observe import beside\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
         f"with beside('macmon', pathlib.Path({str(tmp_path / 'gauges.jsonl')!r}), 10, machine):\n"
         "    time.sleep(60)\n"

@@ -9,7 +9,7 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.machine.state import State
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.facts import Surroundings
 from tracekit.record.xctrace.command import Completed
 
 SW_VERS = "/usr/bin/sw_vers"

@@ -1,8 +1,8 @@
 """The doctor says what comparing bundles with exports has shown."""
 
 from tracekit.record.direct_reading.remembered import Checked, Memory
-from tracekit.record.doctor.direct_reading import direct_facts
-from tracekit.record.doctor.fact import Verdict
+from tracekit.record.doctor.checks import direct_facts
+from tracekit.record.doctor.facts import Verdict
 
 EQUAL = {
     "a 1": Checked("a", 1_000, "2026-11-20T10:15:03+00:00"),

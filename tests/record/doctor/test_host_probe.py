@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.fact import Verdict
-from tracekit.record.doctor.host_probe import probe_host
-from tracekit.record.doctor.probe import Dose
+from tracekit.record.doctor.facts import Verdict
+from tracekit.record.doctor.probe import Dose, probe_host
 
 
 def test_a_probe_is_recorded_and_read_on_the_cpu(

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tracekit.machine.state import State
-from tracekit.record.doctor.fact import Fact, Verdict
-from tracekit.record.doctor.nightly import nightly_facts
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.checks import nightly_facts
+from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
 
 Make = Callable[..., Surroundings]
 

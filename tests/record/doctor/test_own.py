@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.fact import Verdict
-from tracekit.record.doctor.own import own_facts
+from tracekit.record.doctor.checks import own_facts
+from tracekit.record.doctor.facts import Verdict
 
 
 def test_what_runs_here_works() -> None:

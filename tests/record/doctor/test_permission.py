@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.record.doctor.fact import Fact, Verdict
-from tracekit.record.doctor.permission import permission_facts
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.checks import permission_facts
+from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
 
 Make = Callable[..., Surroundings]
 STATUS = "/usr/sbin/DevToolsSecurity -status"

@@ -10,11 +10,11 @@ import pytest
 from tracekit.base.capabilities import Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
-from tracekit.record.choice import choose
 from tracekit.record.doctor.examine import probe_machine
+from tracekit.record.doctor.facts import here
 from tracekit.record.doctor.probe import Dose, dispatches_within, probe
-from tracekit.record.doctor.surroundings import here
 from tracekit.record.recorder import Recorded
+from tracekit.record.recorders import choose
 from tracekit.workload.journal import StepMark, WorkloadReport
 from tracekit.workload.workload import Work
 

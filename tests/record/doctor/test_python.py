@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.fact import Fact, Verdict
-from tracekit.record.doctor.python import python_facts
-from tracekit.record.doctor.surroundings import Surroundings, here
+from tracekit.record.doctor.checks import python_facts
+from tracekit.record.doctor.facts import Fact, Surroundings, Verdict, here
 
 Make = Callable[..., Surroundings]
 

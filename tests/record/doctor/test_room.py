@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.fact import Fact, Verdict
-from tracekit.record.doctor.room import room_facts
-from tracekit.record.doctor.surroundings import Surroundings
-from tracekit.record.xctrace.rivals import Rival
+from tracekit.record.doctor.checks import room_facts
+from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
+from tracekit.record.xctrace.claim import Rival
 
 Make = Callable[..., Surroundings]
 RECORDING = Rival(77, "xctrace", "ada", 0.0, ("/X/xctrace", "record", "--attach", "1"))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.fact import Fact, Verdict
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
 from tracekit.record.doctor.xcode import Toolchain, toolchain
 from tracekit.record.xctrace.command import Completed
 

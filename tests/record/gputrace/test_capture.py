@@ -16,8 +16,7 @@ import pytest
 from tracekit import pipeline
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.gputrace.capture import UNTIMED, capture_gpu
-from tracekit.record.gputrace.patience import Patience
+from tracekit.record.gputrace import UNTIMED, Patience, capture_gpu
 from tracekit.workload.journal import fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Workload

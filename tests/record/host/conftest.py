@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from tracekit.base.recording import Recording
-from tracekit.record.host.patience import Patience
+from tracekit.record.host.child import Patience
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Launch, Recorded, Request, quiet
 from tracekit.workload.worker.spec import Spec, command

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.record.host.account import account, told_tables
-from tracekit.record.host.mark_tables import GAUGES, MARKS, RESULTS
+from tracekit.record.host.exports import GAUGES, MARKS, RESULTS, account, told_tables
 from tracekit.workload.journal import Journal
 from tracekit.workload.workload import Measured
 

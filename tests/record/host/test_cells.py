@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tracekit.record.host.cells import Compound, leaf, printable, process, thread
+from tracekit.record.host.writer import Compound, leaf, printable, process, thread
 
 
 @pytest.mark.parametrize(

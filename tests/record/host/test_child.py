@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.host.child import Child, start
-from tracekit.record.host.patience import Patience
+from tracekit.record.host.child import Child, Patience, start
 from tracekit.record.host.session import Bundle
 
 SHORT = Patience(interrupt=0.2, terminate=0.2, kill=30.0)

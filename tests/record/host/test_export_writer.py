@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tracekit.base.errors import RecordingError
-from tracekit.record.host.cells import Cell, process, thread
-from tracekit.record.host.export_writer import ExportColumn, ExportTable, write_export
+from tracekit.record.host.writer import (
+    Cell,
+    ExportColumn,
+    ExportTable,
+    process,
+    thread,
+    write_export,
+)
 
 Reader = Callable[[Path], tuple[list[str], list[list[str | None]]]]
 

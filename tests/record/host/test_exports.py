@@ -6,11 +6,11 @@ from lxml import etree
 
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Recording, save
-from tracekit.record.host.cells import process, thread
 from tracekit.record.host.exports import intervals, process_samples, submissions
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample
 from tracekit.record.host.session import Bundle, Session
+from tracekit.record.host.writer import process, thread
 from tracekit.record.recorder import Recorded, quiet
 from tracekit.workload.journal import Journal, StepMark, WorkloadReport
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tracekit.record.host.marks import export_marks
+from tracekit.record.host.exports import export_marks
 from tracekit.workload.journal import Phase, Specialization, StepMark, WorkloadReport
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 

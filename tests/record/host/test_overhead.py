@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.recording import Overhead
-from tracekit.record.host.overhead import overhead
+from tracekit.record.host.recorder import overhead
 from tracekit.workload.journal import Block, WorkloadReport
 
 

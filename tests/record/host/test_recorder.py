@@ -16,7 +16,7 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.host.patience import Patience
+from tracekit.record.host.child import Patience
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample, read_samples
 from tracekit.record.host.session import Bundle, load_session

@@ -7,7 +7,7 @@ from lxml import etree
 
 from tracekit.base.errors import RecordingError
 from tracekit.record.host.session import Session
-from tracekit.record.host.toc_writer import write_toc
+from tracekit.record.host.writer import write_toc
 
 SESSION = Session(
     pid=7,

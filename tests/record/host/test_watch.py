@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.host.listener import Listener
-from tracekit.record.host.patience import Patience
+from tracekit.record.host.child import Patience
 from tracekit.record.host.sampler import Sampler
-from tracekit.record.host.watch import End, Pace, last_moment, watch
+from tracekit.record.host.watch import End, Listener, Pace, last_moment, watch
 from tracekit.workload.journal import ClockAnchor, Journal
 
 PATIENT = Patience(ready=600.0, grace=600.0)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.record.throughput.llama_bench import read_llama_bench
+from tracekit.record.throughput import read_llama_bench
 from tracekit.workload.workload import Measured
 
 PROMPT: dict[str, Any] = {

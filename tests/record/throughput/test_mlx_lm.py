@@ -1,6 +1,6 @@
 import pytest
 
-from tracekit.record.throughput.mlx_lm import read_mlx_lm
+from tracekit.record.throughput import read_mlx_lm
 from tracekit.workload.workload import Measured
 
 GENERATED = """\

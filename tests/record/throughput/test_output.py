@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from tracekit.base.recording import Recording
-from tracekit.record.throughput.output import keep_output, read_output, recognised
+from tracekit.record.throughput import keep_output, read_output, recognised
 
 LLAMA = '[{"n_prompt": 0, "n_gen": 128, "avg_ts": 61.5}]\n'
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"

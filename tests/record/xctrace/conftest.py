@@ -16,7 +16,7 @@ from tracekit.record.xctrace.claim import Premises
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.stop_ladder import Deadlines
+from tracekit.record.xctrace.recording_process import Deadlines
 from tracekit.record.xctrace.tool import Patience, Xctrace, locate
 
 Answer = Completed | Callable[[tuple[str, ...]], Completed]

@@ -14,9 +14,9 @@ import pytest
 
 from command_line import run, small
 from tracekit.record.recorder import Attach, Launch
-from tracekit.record.xctrace.progress_lines import Account
+from tracekit.record.xctrace.command_line import Subject, about, early_end
+from tracekit.record.xctrace.progress import Account
 from tracekit.record.xctrace.recording_process import Ended
-from tracekit.record.xctrace.subject import Subject, about, early_end
 from tracekit.report.timeline.tracks import timeline
 from tracekit.run import Run
 from tracekit.run import open as open_run

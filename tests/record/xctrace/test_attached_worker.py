@@ -13,15 +13,14 @@ import pytest
 
 from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
 from tracekit.base.recording import Recording
+from tracekit.record.observe import request_for
 from tracekit.record.recorder import Recorded
-from tracekit.record.requests import request_for
 from tracekit.record.xctrace.attached_worker import WorkerPatience
 from tracekit.record.xctrace.attempts import Manner
-from tracekit.record.xctrace.claim import Premises
-from tracekit.record.xctrace.disk import Disk
+from tracekit.record.xctrace.claim import Disk, Premises
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.stop_ladder import Deadlines
+from tracekit.record.xctrace.recording_process import Deadlines
 from tracekit.record.xctrace.tool import Patience, locate
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan

@@ -14,13 +14,14 @@ from tracekit.base.recording import Recording
 from tracekit.cli.main import main
 from tracekit.record.recorder import Attach, Launch, Request
 from tracekit.record.xctrace.command import Completed
-from tracekit.record.xctrace.counters import (
+from tracekit.record.xctrace.exporting import (
     counter_set,
     counter_warnings,
+    lacking,
     no_counters,
+    only,
     without_repeats,
 )
-from tracekit.record.xctrace.exporting import lacking, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.tool import Patience, Xctrace, locate

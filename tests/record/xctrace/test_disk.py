@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, UsageError
-from tracekit.record.xctrace.disk import Disk, floor, free_bytes
+from tracekit.record.xctrace.claim import Disk, floor, free_bytes
 
 PLACES = (Path("/runs"), Path("/staging"))
 FREE = {Path("/runs"): 50e9, Path("/staging"): 8.25e9}

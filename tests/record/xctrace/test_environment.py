@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.record.xctrace.environment import (
+from tracekit.record.xctrace.command import (
     distorts,
     own_environment,
     target_environment,

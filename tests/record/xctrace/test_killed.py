@@ -16,7 +16,7 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Recording
 from tracekit.cli.main import main
-from tracekit.record.xctrace.lock import Holder, locked
+from tracekit.record.xctrace.claim import Holder, locked
 from tracekit.run import open as open_run
 
 Scenario = Callable[..., None]

@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.locks import Holder
-from tracekit.record.xctrace.lock import locked, told
+from tracekit.record.xctrace.claim import locked, told
 
 HOLD = """
 import os, sys, time

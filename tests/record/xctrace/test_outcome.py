@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.recording import Process
 from tracekit.record.xctrace.outcome import judge, nothing_came, target_end
-from tracekit.record.xctrace.progress_lines import Account, Issue, State, Stop
+from tracekit.record.xctrace.progress import Account, Issue, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.journal import WorkloadReport

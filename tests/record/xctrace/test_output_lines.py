@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tracekit.record.xctrace.output_lines import OutputLines
+from tracekit.record.xctrace.progress import OutputLines
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.record.xctrace.progress_lines import (
+from tracekit.record.xctrace.progress import (
     Account,
     Issue,
     State,

@@ -9,9 +9,8 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.progress_lines import Account, State
-from tracekit.record.xctrace.recording_process import Ended, Order, Survey, Watch, record
-from tracekit.record.xctrace.stop_ladder import Deadlines
+from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.recording_process import Deadlines, Ended, Order, Survey, Watch, record
 
 DEADLINES = Deadlines(
     start=20, slack=20, stopping=20, saving=20, exit=20, rungs=(0.2, 0.2, 0.2, 10), poll=0.02,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.record.xctrace.rivals import Rival, refuse_rivals, rivals
+from tracekit.record.xctrace.claim import Rival, refuse_rivals, rivals
 
 SINCE = 1_795_000_000.0
 RECORDING = Rival(17, "xctrace", "ada", SINCE, ("/X/xctrace", "record", "--template", "A"))

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.base.recording import Recording
 from tracekit.record.xctrace.exporting import NO_ROWS
-from tracekit.record.xctrace.rows import pids_in, target_has_rows, without_rows
+from tracekit.record.xctrace.outcome import pids_in, target_has_rows, without_rows
 
 Intervals = Callable[[list[tuple[int, int, int, str]]], str]
 FILE = "metal-gpu-intervals.xml"

@@ -5,8 +5,8 @@ from signal import SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from tracekit.record.xctrace.progress_lines import Account, State
-from tracekit.record.xctrace.stop_ladder import Deadlines, StopLadder
+from tracekit.record.xctrace.progress import Account, State
+from tracekit.record.xctrace.recording_process import Deadlines, StopLadder
 
 DEADLINES = Deadlines(start=45, slack=20, stopping=60, saving=300, exit=30, rungs=(120, 60, 10, 5))
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tracekit.record.xctrace.stop_requests import StopRequests
+from tracekit.record.xctrace.recording_process import StopRequests
 
 
 def ask(number: int = signal.SIGINT) -> None:

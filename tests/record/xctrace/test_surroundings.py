@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from tracekit.base.processes import start_of
-from tracekit.record.guardian.leftovers import end_leftovers, meant
-from tracekit.record.guardian.sizes import size
+from tracekit.record.guardian.care import size
+from tracekit.record.guardian.rescue import end_leftovers, meant
+from tracekit.record.xctrace.attempts import Family
 from tracekit.record.xctrace.clock import align
-from tracekit.record.xctrace.family import Family
 from tracekit.record.xctrace.staging import staging_files
 from tracekit.workload.journal import ClockAnchor
 

@@ -19,8 +19,7 @@ from tracekit.base.units import size
 from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import Row, judged, keep_tables
 from tracekit.fleet.batch.sources import Form, Source
-from tracekit.record.imports.described import choose_run
-from tracekit.record.imports.sources import recordings_of
+from tracekit.record.imports import choose_run, recordings_of
 from tracekit.tables.put_away import NOTE
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.nightly.history.course import course_in
 from tracekit.nightly.history.night import DOCUMENT
-from tracekit.record.guardian.sizes import size
+from tracekit.record.guardian.care import size
 
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off

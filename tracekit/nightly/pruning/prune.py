@@ -10,7 +10,7 @@ from tracekit.nightly.pruning.decide import Decision, Limits, Removal, decide
 from tracekit.nightly.pruning.found import RunSeen, roots, runs_below
 from tracekit.nightly.pruning.protection import Protection
 from tracekit.nightly.pruning.remove import finish, left_over, remove
-from tracekit.record.guardian.sizes import size
+from tracekit.record.guardian.care import size
 from tracekit.record.recorder import Progress, quiet
 
 

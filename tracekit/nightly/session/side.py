@@ -16,7 +16,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.repository import repository
 from tracekit.nightly.session.worktree import Worktree, checked_out
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.environment import own_environment
+from tracekit.record.xctrace.command import own_environment
 from tracekit.workload.turns.protocol import Hello
 from tracekit.workload.workload import find
 

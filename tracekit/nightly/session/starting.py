@@ -13,7 +13,7 @@ from tracekit.nightly.session.child import PATIENCE, Child, Patience
 from tracekit.nightly.session.side import Side
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.guardian.leftovers import end_leftovers
+from tracekit.record.guardian.rescue import end_leftovers
 from tracekit.workload.turns import command
 
 # It leaves after its step once it is asked; what it started may need to be told.

@@ -5,26 +5,77 @@ the direct read. Where they are equal, later recordings are not exported; where 
 export is what counts, and a warning says what differs.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+import pyarrow.compute as pc
 
 from tracekit.base.errors import InputError, ToolError
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.direct_reading.checking import check, told
+from tracekit.record.direct_reading.compare import check, told
 from tracekit.record.direct_reading.remembered import build_of, recall
 from tracekit.record.recorder import Progress
-from tracekit.record.xctrace.exporting import TIME_INFO, Choose, Seen, lacking, only
+from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
+from tracekit.record.xctrace.outcome import target_has_rows, without_rows
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import UnknownBundleError
+from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import NOTE, Direct, note_direct
 from tracekit.tables.stored import opened
 from tracekit.tables.toc.export_files import wanted
 from tracekit.tables.toc.several import own
 from tracekit.tables.toc.toc import TocRun
+
+
+def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:
+    """Return the processes with GPU intervals; None where that is not surely known.
+
+    Args:
+        bundle: The bundle.
+        run: The run to look at, as the table of contents has it; its build of Instruments counts.
+        unchecked: Whether a table may be read that was never compared with an export.
+    """
+    memory = recall(build_of(run.instruments_version), notes_folder())
+    trusted = {"equal", "unchecked"} if unchecked else {"equal"}
+    try:
+        runs = opened(bundle).runs
+        same = next((one for one in runs if one.number == run.number), runs[-1])
+        stores = [one for one in same.stores if one.schema == GPU_INTERVALS]
+        if not stores or any(memory.standing(one) not in trusted for one in stores):
+            return None
+        return frozenset(pid for store in stores for pid in _pids(same, store))
+    except InputError:
+        return None
+
+
+def rows_of_target(
+    recording: Recording, pids: Collection[int]
+) -> tuple[bool | None, tuple[str, ...]]:
+    """Tell whether the target has GPU work, by its exports or by its bundle; and a warning.
+
+    None where that is not known: there is no target, or no such table.
+    """
+    found, named = target_has_rows(recording, pids), None
+    run = own(recording)
+    if found is None and pids and run is not None:
+        named = named_directly(recording.bundle, run, unchecked=True)
+        found = None if named is None else not named.isdisjoint(pids)
+    told = (without_rows(recording, pids, named),) if found is False else ()
+    return found, told
+
+
+def _pids(run: BundleRun, store: Store) -> Iterator[int]:
+    for piece in BundleReader(run, store, "").pieces():
+        for column in piece.columns:
+            if column.column.mnemonic == "process" and column.pids is not None:
+                yield from pc.call_function("unique", [column.pids]).drop_null().to_pylist()
+
 
 Xml = Literal["asked", "unchecked", "none"]
 

@@ -4,8 +4,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tracekit.base.errors import ToolError, TracekitError
-from tracekit.record.doctor.fact import Fact, failed, not_applicable, ok, unknown, warning
-from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.doctor.facts import (
+    Fact,
+    Surroundings,
+    failed,
+    not_applicable,
+    ok,
+    unknown,
+    warning,
+)
 from tracekit.record.xctrace.command import Completed, failure
 from tracekit.record.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS, recognize
 from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE

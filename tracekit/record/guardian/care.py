@@ -1,11 +1,35 @@
-"""What a guardian is told: which processes to stop, how, and what they are doing."""
+"""What a guardian looks after: which processes to stop, how, what they have written."""
 
+import os
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
 from tracekit.base.processes import start_of
+
+
+def size(paths: Iterable[Path]) -> int:
+    """Return the bytes in files and folders; what vanishes meanwhile counts as nothing."""
+    return sum(_size(path) for path in paths)
+
+
+def _size(path: Path) -> int:
+    try:
+        if not path.is_dir():
+            return path.stat().st_size
+        with os.scandir(path) as entries:
+            return sum(
+                _size(Path(entry))
+                if entry.is_dir(follow_symlinks=False)
+                else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
+    except OSError:
+        return 0
+
 
 KILL = ((signal.SIGKILL, 5.0),)
 

@@ -1,4 +1,4 @@
-"""Starts a program in a session of its own, and ends it: asked first, then told, then killed."""
+"""Starts a program in a session of its own, and ends it: asked, signalled, then killed."""
 
 import os
 import signal
@@ -12,8 +12,28 @@ from typing import IO
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.host.patience import Patience
 from tracekit.record.host.session import Bundle
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds to wait.
+
+    Attributes:
+        ready: For a worker to come to its steady phase, from its launch.
+        grace: For a worker to finish its step and its account, past its time limit and past what
+            it said that its measurement of what recording costs may take.
+        interrupt: For a program to end after SIGINT.
+        terminate: After SIGTERM.
+        kill: After SIGKILL.
+    """
+
+    ready: float = 600.0
+    grace: float = 20.0
+    interrupt: float = 10.0
+    terminate: float = 5.0
+    kill: float = 5.0
+
 
 _TAIL = 2000
 

@@ -1,16 +1,289 @@
 """The recorder for machines without xctrace: it runs the target and samples it from outside."""
 
+import signal
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as installed
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tracekit.base.errors import UsageError
-from tracekit.base.recording import Recording
-from tracekit.record.host.attached import record_attached
+from tracekit.base.recording import Overhead, Process, Recording, now, save
+from tracekit.machine.machine import describe
+from tracekit.record.guardian.guardian import Guardian
+from tracekit.record.host.child import Child, Patience, start
 from tracekit.record.host.exports import export
-from tracekit.record.host.launched import record_launched
-from tracekit.record.host.patience import Patience
-from tracekit.record.host.watch import Pace
-from tracekit.record.recorder import Attach, Progress, Recorded, Request, Warmed
+from tracekit.record.host.sampler import Sampler, process_name, runs
+from tracekit.record.host.session import Session, close, fresh
+from tracekit.record.host.watch import End, Listener, Pace, watch
+from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.workload.journal import Block, WorkloadReport, fold, unclosed
+
+FEWEST_PAIRS = 4
+_DRAWS = 2000
+
+
+def overhead(report: WorkloadReport) -> Overhead:
+    """Compare the medians of recorded and unrecorded blocks, in ns a step.
+
+    The interval is a bootstrap over pairs of neighbouring blocks (Efron and Tibshirani 1993,
+    percentile method) with a fixed seed, so that a drift of the machine does not widen it
+    and the same blocks give the same number.
+    """
+    pairs = _pairs(report.blocks)
+    if len(pairs) < FEWEST_PAIRS:
+        return Overhead(reason=_reason(report, len(pairs)))
+    draws = np.random.default_rng(0).integers(0, len(pairs), (_DRAWS, len(pairs)))
+    medians = np.median(pairs[draws], axis=1)
+    ratios = medians[:, 0] / medians[:, 1] - 1
+    low, high = np.percentile(ratios, [2.5, 97.5])
+    recorded, unrecorded = np.median(pairs, axis=0)
+    return Overhead(
+        ratio=float(recorded / unrecorded - 1),
+        spread=float(high - low) / 2,
+        recorded=round(float(recorded)),
+        unrecorded=round(float(unrecorded)),
+    )
+
+
+def _reason(report: WorkloadReport, pairs: int) -> str:
+    if pairs:
+        return f"only {pairs} pairs of recorded and unrecorded steps were made"
+    told = [warning for warning in report.warnings if "what recording costs" in warning]
+    return told[-1] if told else "no steps were made unrecorded"
+
+
+def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:
+    """Pair blocks 0 and 1, 2 and 3 …: `[pairs, 2]` ns a step, the recorded one first."""
+    pairs: list[tuple[float, float]] = []
+    for one, other in zip(blocks[::2], blocks[1::2], strict=False):
+        first, second = sorted((one, other), key=lambda block: not block.recorded)
+        if first.recorded != second.recorded:
+            pairs.append((_per_step(first), _per_step(second)))
+    return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+
+
+def _per_step(block: Block) -> float:
+    return (block.end - block.start) / block.steps
+
+
+ONLY_SAMPLES = (
+    "Only the process was sampled: the target tells nothing of its phases, steps and submissions."
+)
+
+
+def record_attached(
+    target: Attach, recording: Recording, pace: Pace, progress: Progress
+) -> Recorded:
+    """Sample the process until it ends, the time limit is reached or Ctrl-C is pressed.
+
+    The process is left as it was.
+
+    Raises:
+        UsageError: There is no such process.
+        ToolError: It may not be looked at.
+        RecordingError: The bundle cannot be written.
+    """
+    running = runs(target.pid)
+    bundle = fresh(recording.host_bundle)
+    session = Session(
+        target.pid,
+        process_name(target.pid),
+        "attached",
+        origin=time.monotonic_ns(),
+        started=now(),
+        time_limit=pace.limit,
+        machine=describe(),
+    )
+    save(bundle.session, session)
+    sampler = Sampler(target.pid, bundle.samples)
+    try:
+        end = watch(sampler, Listener(None), pace, progress, running=running)
+    finally:
+        sampler.close()
+    session = close(bundle, session, end.value)
+    return Recorded(
+        targets=(Process(session.pid, session.name),),
+        started=session.started,
+        ended=session.ended,
+        end_reason=session.end_reason,
+        clock={"origin": session.origin, "clock": "monotonic"},
+        overhead=Overhead(reason="A process that is not tracekit's own cannot be run unrecorded."),
+        interrupted=end is End.INTERRUPTED,
+        warnings=(ONLY_SAMPLES,),
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended: `status` is its exit status, `complaint` the end of its stderr.
+
+    `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
+    """
+
+    session: Session
+    end: End
+    status: int | None
+    complaint: str
+    stopped: bool = False
+
+
+def settled(outcome: Outcome, target: Launch, recording: Recording) -> WorkloadReport | None:
+    """Fold the worker's marks, and save them where it did not close its account itself.
+
+    Raises:
+        UsageError: The worker refused its parameters, so that nothing was recorded.
+    """
+    if target.journal is None:
+        return None
+    report = fold(target.journal)
+    if not report.complete:
+        report = unclosed(report, _failure(outcome, report))
+        save(recording.workload_file, report)
+    if report.state == "failed" and report.exit_code == UsageError.exit_code:
+        raise UsageError(report.error, report.hint)
+    return report
+
+
+def recorded(outcome: Outcome, target: Launch, report: WorkloadReport | None) -> Recorded:
+    """Say what was recorded, and whether it counts as whole."""
+    session = outcome.session
+    return Recorded(
+        targets=(Process(session.pid, session.name),),
+        command_lines=(target.argv,),
+        started=session.started,
+        ended=session.ended,
+        end_reason=session.end_reason,
+        clock={"origin": session.origin, "clock": "monotonic"},
+        overhead=_overhead(report),
+        interrupted=_interrupted(outcome, report),
+        failure=_failure(outcome, report),
+        hint=report.hint if report is not None and report.error else "",
+        warnings=_warnings(outcome, report),
+    )
+
+
+def _overhead(report: WorkloadReport | None) -> Overhead:
+    if report is None:
+        return Overhead(reason="A program that is not tracekit's own cannot be run unrecorded.")
+    return overhead(report)
+
+
+def _interrupted(outcome: Outcome, report: WorkloadReport | None) -> bool:
+    if outcome.end is End.EXITED:  # somebody asked the worker itself to stop
+        return report is not None and report.complete and report.state == "interrupted"
+    return outcome.stopped or outcome.end is End.INTERRUPTED
+
+
+def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
+    if report is not None and report.error:
+        return report.error
+    name, status = outcome.session.name, outcome.status
+    match outcome.end:
+        case End.KILLED if _done(report):
+            return ""
+        case End.KILLED:
+            words = f"{name} did not end when it was asked to, and was killed."
+        case End.LIMIT if report is not None and _unready(report):
+            words = f"{name} did not come to its steady phase in time."
+        case End.LIMIT if report is not None and not _done(report):
+            words = f"{name} did not end by itself in time and was asked to stop."
+        case End.EXITED if report is not None and report.complete:
+            return ""
+        case End.EXITED if status is not None and status < 0:
+            words = f"{name} was ended by {_signal(-status)}."
+        case End.EXITED if status:
+            words = f"{name} ended with exit status {status}."
+        case End.EXITED if report is not None:
+            words = f"{name} ended without closing its account."
+        case _:
+            return ""
+    return f"{words} Its last words: {outcome.complaint}" if outcome.complaint else words
+
+
+def _done(report: WorkloadReport | None) -> bool:
+    return report is not None and report.complete and report.state == "done"
+
+
+def _unready(report: WorkloadReport) -> bool:
+    return all(phase.name != "steady" for phase in report.phases)
+
+
+def _warnings(outcome: Outcome, report: WorkloadReport | None) -> tuple[str, ...]:
+    if report is None:
+        return (ONLY_SAMPLES,)
+    told = list(report.warnings)
+    if outcome.end is End.KILLED and _done(report):
+        told.append("The worker was done but did not end, as with a thread left over; killed.")
+    if outcome.end is End.LIMIT:
+        told.append("The worker did not end by itself in time and was asked to stop.")
+    if report.unreadable:
+        told.append(f"{report.unreadable} of the worker's marks cannot be read and are left out.")
+    return tuple(told)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def record_launched(
+    target: Launch, recording: Recording, pace: Pace, progress: Progress
+) -> Recorded:
+    """Run the program and sample it; nothing that it started outlives the recording.
+
+    Raises:
+        ToolError: The program cannot be started.
+        UsageError: A worker says that its parameters are wrong.
+        RecordingError: The folder cannot be written.
+    """
+    with Guardian(recording.folder) as guardian:
+        return _record(target, recording, pace, progress, guardian)
+
+
+def _record(
+    target: Launch, recording: Recording, pace: Pace, progress: Progress, guardian: Guardian
+) -> Recorded:
+    bundle = fresh(recording.host_bundle)
+    machine = describe()
+    origin, started = time.monotonic_ns(), now()
+    child = start(target.argv, target.env, bundle, guardian, pace.patience)
+    try:
+        pid = child.process.pid
+        session = Session(
+            pid,
+            process_name(pid) or Path(target.argv[0]).name,
+            "launched",
+            arguments=target.argv[1:],
+            origin=origin,
+            started=started,
+            time_limit=pace.limit,
+            machine=machine,
+        )
+        save(bundle.session, session)
+        end = _watched(child, target, pace, progress)
+    finally:
+        graceful = child.stop(pace.patience)
+        child.sweep()
+    stopped = end is End.INTERRUPTED
+    end = end if graceful else End.KILLED
+    session = close(bundle, session, end.value, child.exit_status)
+    outcome = Outcome(session, end, child.exit_status, child.complaint(), stopped=stopped)
+    return recorded(outcome, target, settled(outcome, target, recording))
+
+
+def _watched(child: Child, target: Launch, pace: Pace, progress: Progress) -> End:
+    sampler = Sampler(child.process.pid, child.bundle.samples)
+    listener = Listener(target.journal)
+    try:
+        return watch(sampler, listener, pace, progress, running=lambda: child.exit_status is None)
+    finally:
+        sampler.close()
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ import msgspec
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.recording import Recording, save
 from tracekit.record.recorder import Attach, Progress, Warmed
-from tracekit.record.xctrace.command import end_group, ending, not_started
-from tracekit.record.xctrace.environment import own_environment
-from tracekit.record.xctrace.progress_lines import Account, State
-from tracekit.record.xctrace.subject import Subject
+from tracekit.record.xctrace.command import end_group, ending, not_started, own_environment
+from tracekit.record.xctrace.command_line import Subject
+from tracekit.record.xctrace.progress import Account, State
 from tracekit.workload.journal import WorkloadReport, fold, unclosed
 
 _TOLD = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}

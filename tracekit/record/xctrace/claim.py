@@ -1,17 +1,213 @@
-"""A machine claimed for one recording: nobody else records, and nothing outlives tracekit."""
+"""A machine claimed for one recording: a lock, room on the disk, no other recorder."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
+import psutil
+
+from tracekit.base import locks
+from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import notes_folder
-from tracekit.base.recording import Recording
+from tracekit.base.locks import HeldError, Holder
+from tracekit.base.recording import Recording, now
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.disk import Disk
-from tracekit.record.xctrace.lock import locked, told
-from tracekit.record.xctrace.rivals import refuse_rivals, rivals
 from tracekit.record.xctrace.staging import remember, staging_folder, sweep
+
+VARIABLE = "TRACEKIT_DISK_FLOOR"
+_DEFAULT = 10.0  # GB
+_GIGABYTE = 1e9
+_LAST_RESERVE = 0.1  # of the floor: below it, even saving is given up
+
+Free = Callable[[Path], int]
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes that are free where `path` lies."""
+    return shutil.disk_usage(path).free
+
+
+def floor(environment: Mapping[str, str] = os.environ) -> float:
+    """Return the bytes that must stay free: 10 GB, or what TRACEKIT_DISK_FLOOR says, in GB."""
+    text = environment.get(VARIABLE, "").strip()
+    try:
+        gigabytes = float(text) if text else _DEFAULT
+    except ValueError:
+        gigabytes = -1.0
+    if not 0 <= gigabytes < float("inf"):
+        raise UsageError(f"{VARIABLE} is {text!r}, not a number of gigabytes.", hint="Such as 5.")
+    return gigabytes * _GIGABYTE
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A floor in bytes, and how to ask what is free."""
+
+    floor: float = field(default_factory=floor)
+    free: Free = free_bytes
+
+    def shortage(self, places: tuple[Path, ...]) -> str:
+        """Say which of the places is below the floor; empty if none is."""
+        for place in places:
+            free = self.free(place)
+            if free < self.floor:
+                return (
+                    f"{free / _GIGABYTE:.1f} GB are free where {place} lies, and "
+                    f"{self.floor / _GIGABYTE:g} GB must stay free"
+                )
+        return ""
+
+    def critical(self, places: tuple[Path, ...]) -> bool:
+        """Tell whether so little is left that even saving must be given up."""
+        return any(self.free(place) < self.floor * _LAST_RESERVE for place in places)
+
+    def require(self, places: tuple[Path, ...]) -> None:
+        """Raise RecordingError where a place is below the floor already."""
+        shortage = self.shortage(places)
+        if shortage:
+            raise RecordingError(
+                f"Nothing was recorded: {shortage}.",
+                hint="Make room: a recording and its staging files can take many gigabytes. "
+                f"{VARIABLE}=2 lowers the floor to 2 GB.",
+            )
+
+
+_NAMES = frozenset({"xctrace", "Instruments"})
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A process that may record; `arguments` is None where they may not be read."""
+
+    pid: int
+    name: str
+    user: str = ""
+    created: float = 0.0
+    arguments: tuple[str, ...] | None = None
+
+    @property
+    def told(self) -> str:
+        """Which program it is and since when, in words; nobody is named, for pages quote it."""
+        since = f"{datetime.fromtimestamp(self.created).astimezone():%Y-%m-%d %H:%M:%S}"
+        return f"{self.name}, process {self.pid}, runs since {since}"
+
+
+def rivals(names: Iterable[str] = _NAMES) -> tuple[Rival, ...]:
+    """Return the processes of these names."""
+    return tuple(_rival(one) for one in psutil.process_iter(["name"]) if one.info["name"] in names)
+
+
+def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
+    """Return a warning for each program that may hold the performance counters.
+
+    Whether an open Instruments records cannot be seen from outside, so it is no reason to
+    refuse; an `xctrace` that exports is none either.
+
+    Raises:
+        ToolError: Another `xctrace record` runs.
+    """
+    warnings: list[str] = []
+    for one in found:
+        if one.name == "xctrace" and one.arguments is not None:
+            if "record" in one.arguments[1:]:
+                whose = f" under {one.user}" if one.user else ""
+                raise ToolError(
+                    f"Another recorder runs{whose}: {one.told}.",
+                    hint="Only one recorder can run at a time. Wait for it; "
+                    f"`kill -INT {one.pid}` makes it stop and save.",
+                )
+            continue
+        warnings.append(
+            f"{one.told}; if it records too, only one of the two recordings has performance data."
+        )
+    return tuple(warnings)
+
+
+def _rival(process: psutil.Process) -> Rival:
+    arguments: tuple[str, ...] | None = None
+    user, created = "", 0.0
+    with suppress(psutil.Error):
+        created = process.create_time()
+        user = process.username()
+        arguments = tuple(process.cmdline())
+    return Rival(process.pid, process.info["name"], user, created, arguments or None)
+
+
+_WHY = "It makes sure that only one recording runs; let it be written."
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held: its descriptor, and who held it before and did not give it back."""
+
+    handle: int | None
+    stale: Holder | None = None
+
+
+@contextmanager
+def locked(folder: Path, where: Path | None = None) -> Generator[Lock]:
+    """Hold the lock of this user on this machine while recording into `folder`.
+
+    The system frees it when the last process that has it open ends. A note of a holder that
+    did not give it back is returned as `stale`.
+
+    Raises:
+        ToolError: Someone else holds it; says who, since when and for what.
+        RecordingError: The file cannot be made.
+    """
+    path = _file(where or notes_folder())
+    with locks.opened(path, _WHY) as handle:
+        try:
+            taken = locks.taken(handle, path)
+        except HeldError as error:
+            raise _held(error.holder) from None
+        if not taken:
+            yield Lock(None)
+            return
+        stale = locks.noted(handle)
+        locks.note(handle, locks.ours(now(), str(folder)))
+        try:
+            yield Lock(handle, stale)
+        finally:
+            locks.note(handle, None)
+
+
+def _file(where: Path) -> Path:
+    machine = re.sub(r"[^\w.-]+", "-", platform.node()) or "machine"
+    return where / f"recording-on-{machine}.lock"
+
+
+def _held(one: Holder | None) -> ToolError:
+    if one is None:
+        return ToolError("Another recording runs on this machine.", hint=_WAIT)
+    if one.lives:
+        return ToolError(
+            f"Another recording runs: process {one.pid}, since {one.begun}, into {one.what}.",
+            hint=f"{_WAIT} `kill -INT {one.pid}` makes it stop and save.",
+        )
+    return ToolError(
+        f"The recording into {one.what}, begun at {one.begun}, is still being stopped and saved; "
+        f"its tracekit, process {one.pid}, was ended.",
+        hint=f"{_WAIT} This can take minutes.",
+    )
+
+
+_WAIT = "Only one recorder can run at a time; wait for it."
+
+
+def told(stale: Holder) -> str:
+    """Say that a holder did not give the lock back."""
+    return (
+        f"The recording into {stale.what}, begun at {stale.begun} by process "
+        f"{stale.pid}, did not end in good order; `tracekit export` may still read it."
+    )
+
 
 _STAGING_AGE = 60.0
 

@@ -7,21 +7,26 @@ from pathlib import Path
 from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
 from tracekit.base.recording import Process, Recording, now
 from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.guardian.leftovers import end_leftovers, meant
+from tracekit.record.guardian.rescue import end_leftovers, meant
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
-from tracekit.record.xctrace.attempts import Attempt, Manner, Means, Task, attempts, worker_report
+from tracekit.record.xctrace.attempts import (
+    Attempt,
+    Family,
+    Manner,
+    Means,
+    Task,
+    attempts,
+    worker_report,
+)
 from tracekit.record.xctrace.claim import claimed
 from tracekit.record.xctrace.clock import align
-from tracekit.record.xctrace.command_line import record_line
-from tracekit.record.xctrace.counters import counter_warnings
-from tracekit.record.xctrace.family import Family
-from tracekit.record.xctrace.outcome import judge, nothing_came
-from tracekit.record.xctrace.rows import look_for_rows, without_rows
+from tracekit.record.xctrace.command_line import Subject, about, early_end, record_line, subject_of
+from tracekit.record.xctrace.exporting import counter_warnings
+from tracekit.record.xctrace.outcome import judge, look_for_rows, nothing_came, without_rows
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
-from tracekit.record.xctrace.subject import Subject, about, early_end, subject_of
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import TocRun

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from tracekit.base.errors import InputError, ToolError, UsageError
 from tracekit.record.recorder import Request
-from tracekit.record.xctrace.templates.library import SUFFIX
-from tracekit.record.xctrace.templates.making import read_template
-from tracekit.record.xctrace.templates.settings import counter_profile
+from tracekit.record.xctrace.templates.settings import SUFFIX, counter_profile, read_template
 from tracekit.record.xctrace.tool import Xctrace
 
 METAL_SYSTEM_TRACE = "Metal System Trace"

@@ -11,7 +11,7 @@ import msgspec
 
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import save
-from tracekit.record.guardian.sizes import size
+from tracekit.record.guardian.care import size
 from tracekit.record.xctrace.command import Run, run
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.record.xctrace.templates.library import (
+from tracekit.record.xctrace.templates.settings import (
     instruments_app,
     template_file,
     template_files,

@@ -10,8 +10,7 @@ import pytest
 
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.record.xctrace.templates.archive import Archive, read_archive
-from tracekit.record.xctrace.templates.making import draft, read_template, write
-from tracekit.record.xctrace.templates.settings import Wish
+from tracekit.record.xctrace.templates.settings import Wish, draft, read_template, write
 
 WISH = Wish(counter_profile=13, shader_timeline=True)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracekit.record.xctrace.templates.archive import Archive, read_archive
-from tracekit.record.xctrace.templates.routes import route_to, routes
+from tracekit.record.xctrace.templates.settings import route_to, routes
 
 UID = plistlib.UID
 

@@ -1,11 +1,138 @@
-"""The settings of a template that are known, and what changing them would change."""
+"""Template files, the settings in them that are known, and copies with settings switched on."""
 
-from collections.abc import Iterator
+import plistlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from tracekit.base.errors import InputError
-from tracekit.record.xctrace.templates.archive import Archive, entries, is_dictionary, with_values
-from tracekit.record.xctrace.templates.routes import route_to, routes
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.outputs import require_apart
+from tracekit.record.xctrace.templates.archive import (
+    LARGEST,
+    Archive,
+    archive_bytes,
+    entries,
+    entries_of,
+    is_dictionary,
+    read_archive,
+    with_values,
+)
+
+SUFFIX = ".tracetemplate"
+_OF_USER = Path("Library") / "Application Support" / "Instruments" / "Templates"
+_OF_INSTRUMENTS = "Contents/Packages/*/Contents/Templates"
+
+
+def user_folder(home: Path) -> Path:
+    """Return the folder in which Instruments keeps a user's own templates."""
+    return home / _OF_USER
+
+
+def instruments_app(xctrace: str) -> Path | None:
+    """Return the Instruments of the Xcode that an `xctrace` belongs to; None if it is not there.
+
+    The tool lies in Contents/Developer of an Xcode, Instruments in its Contents/Applications.
+    """
+    for parent in Path(xctrace).parents:
+        if parent.name == "Developer":
+            app = parent.parent / "Applications" / "Instruments.app"
+            return app if app.is_dir() else None
+    return None
+
+
+def template_files(home: Path, xctrace: str = "") -> tuple[Path, ...]:
+    """Return the template files that can be found, the user's own first."""
+    folders = [user_folder(home)]
+    app = instruments_app(xctrace)
+    if app is not None:
+        folders += sorted(app.glob(_OF_INSTRUMENTS))
+    return tuple(path for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}")))
+
+
+def template_file(name: str, files: Sequence[Path]) -> Path:
+    """Return the template file that is called `name`, among those that were found.
+
+    Raises:
+        UsageError: None is, or several are.
+    """
+    found = [path for path in files if path.stem == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"Several template files are called {name!r}: {', '.join(map(str, found))}.",
+            hint="Name one of them by its path, with --from.",
+        )
+    raise UsageError(
+        f"No template file called {name!r} was found in the user's folder of templates or in "
+        "the Instruments of the selected Xcode.",
+        hint="Save it in Instruments with File > Save As Template, and give the path with --from.",
+    )
+
+
+_MOST_STEPS = 12
+_NOT_REACHED = "(nothing points at it)"
+_CLASS = "$class"
+
+# An object's number, and from where it was reached: the number there and the step's name.
+Routes = dict[int, tuple[int | None, str]]
+
+
+def routes(archive: Archive) -> Routes:
+    """Find the shortest way to every object; an archive may point in circles."""
+    found: Routes = {}
+    waiting: deque[tuple[int, int | None, str]] = deque(
+        (uid.data, None, str(name))
+        for name, uid in archive.top.items()
+        if isinstance(uid, plistlib.UID)
+    )
+    while waiting:
+        number, parent, step = waiting.popleft()
+        if number in found:
+            continue
+        found[number] = (parent, step)
+        waiting.extend((child, number, name) for child, name in _children(archive, number))
+    return found
+
+
+def route_to(found: Routes, number: int) -> str:
+    """Say how an object is reached, by its last steps: `root.settings[2].GPU`."""
+    steps: list[str] = []
+    at: int | None = number
+    while at is not None and len(steps) < _MOST_STEPS:
+        if at not in found:
+            return _NOT_REACHED
+        at, step = found[at]
+        steps.append(step)
+    beginning = "" if at is None else "…"
+    return beginning + "".join(reversed(steps))
+
+
+def _children(archive: Archive, number: int) -> Iterator[tuple[int, str]]:
+    one = archive.objects[number]
+    if is_dictionary(one):
+        pointers = one["NS.objects"]
+        for entry in entries_of(archive, number):
+            yield pointers[entry.position].data, f".{entry.key}"
+    elif isinstance(one, dict):
+        for name, value in one.items():
+            if name != _CLASS:
+                yield from _pointed_at(value, "" if name == "NS.objects" else f".{name}")
+    else:
+        yield from _pointed_at(one, "")
+
+
+def _pointed_at(value: Any, step: str) -> Iterator[tuple[int, str]]:
+    if isinstance(value, plistlib.UID):
+        yield value.data, step
+    elif isinstance(value, list):
+        for place, uid in enumerate(value):
+            if isinstance(uid, plistlib.UID):
+                yield uid.data, f"{step}[{place}]"
+
 
 COUNTER_PROFILE = ("counterprofile", "counterprofileinternal")
 SHADER_TIMELINE = ("shaderprofiler", "shaderprofilerinternal")
@@ -117,3 +244,96 @@ def _unknown(archive: Archive, why: str) -> InputError:
         f"{archive.name} is not built in the way that is known, and is left alone: {why}.",
         hint=BY_HAND,
     )
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A template that can be written: from where, to where, and what is different."""
+
+    source: Path
+    output: Path
+    changes: Changes
+    content: bytes
+
+
+def draft(source: Path, output: Path, wish: Wish) -> Draft:
+    """Make the copy in memory, read it back, and return it; nothing is written.
+
+    Raises:
+        UsageError: Nothing is wished for, or the output exists or has another suffix.
+        InputError: The source is no template, or not built in the way that is known.
+    """
+    _check(output, wish)
+    require_apart([output], [source])
+    archive = read_template(source)
+    wanted = changes(archive, wish)
+    content = archive_bytes(changed(archive, wanted))
+    _verify(archive, read_archive(archive.name, content), wish)
+    return Draft(source, output, wanted, content)
+
+
+def write(one: Draft) -> Path:
+    """Write a draft into a file that does not exist yet.
+
+    Raises:
+        UsageError: The file exists by now.
+        RecordingError: It cannot be written; no part of it is left.
+    """
+    made = False
+    try:
+        if not one.output.parent.is_dir():
+            one.output.parent.mkdir(parents=True)
+        with one.output.open("xb") as file:
+            made = True
+            file.write(one.content)
+    except OSError as error:
+        if one.output.exists() and not made:
+            raise _exists(one.output) from None
+        if made:
+            with suppress(OSError):
+                one.output.unlink()
+        raise RecordingError(
+            f"{one.output} cannot be written: {error.strerror}.",
+            hint="Make room, or name another place that you may write to.",
+        ) from error
+    return one.output
+
+
+def read_template(path: Path) -> Archive:
+    """Read a template file; raise InputError where it cannot be understood."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(f"{path} is larger than any template; it was not read.")
+        return read_archive(str(path), path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _check(output: Path, wish: Wish) -> None:
+    if not wish.values:
+        raise UsageError(
+            "Nothing is to be changed.", hint="Give --counter-profile N or --shader-timeline on."
+        )
+    if output.suffix != SUFFIX:
+        raise UsageError(f"{output} must end in {SUFFIX}, or xctrace takes it for a name.")
+    if output.exists() or output.is_symlink():
+        raise _exists(output)
+
+
+def _exists(output: Path) -> UsageError:
+    return UsageError(
+        f"{output} exists; a template is never written over.", hint="Name a new file."
+    )
+
+
+def _verify(before: Archive, after: Archive, wish: Wish) -> None:
+    """Check what the written file says: the wish, and otherwise what its source says."""
+    added = len(after.objects) - len(before.objects)
+    there = changes(after, wish).changes
+    if added != len(there) or any(one.before != one.after for one in there):
+        raise InputError(f"The copy of {before.name} does not read back as it was meant.")
+    kept = after.objects[: len(before.objects)]
+    touched = {one.holder for one in there}
+    for number, (old, new) in enumerate(zip(before.objects, kept, strict=True)):
+        if number not in touched and repr(old) != repr(new):
+            raise InputError(f"The copy of {before.name} changed object {number} unasked.")

@@ -1,21 +1,80 @@
-"""What the doctor looks at: one place for all that differs from machine to machine."""
+"""What the doctor looks at, and what it finds: facts, and what to do about them."""
 
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
+from tracekit.base.capabilities import Identity
 from tracekit.base.errors import TracekitError
+from tracekit.machine.machine import describe
 from tracekit.machine.state import State
 from tracekit.machine.watch import look
+from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
 from tracekit.record.xctrace.command import Run, run
-from tracekit.record.xctrace.disk import Free, free_bytes
-from tracekit.record.xctrace.rivals import Rival, rivals
+from tracekit.record.xctrace.tool import read_version
 from tracekit.workload.plan import TRACES
+
+
+class Verdict(StrEnum):
+    """How a fact stands."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not applicable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One row of the doctor's table.
+
+    Attributes:
+        name: What was looked at.
+        verdict: How it stands.
+        words: What it is, in words.
+        fix: What to do about it; empty where there is nothing to do.
+        needed: Whether nothing can be recorded without it, so that not knowing it leaves the
+            whole question open.
+    """
+
+    name: str
+    verdict: Verdict
+    words: str
+    fix: str = ""
+    needed: bool = False
+
+
+def ok(name: str, words: str) -> Fact:
+    """Return a fact that is as it should be."""
+    return Fact(name, Verdict.OK, words)
+
+
+def warning(name: str, words: str, fix: str) -> Fact:
+    """Return a fact that may spoil a recording, or part of it."""
+    return Fact(name, Verdict.WARNING, words, fix)
+
+
+def failed(name: str, words: str, fix: str) -> Fact:
+    """Return a fact that makes a recording impossible; every one has its fix."""
+    return Fact(name, Verdict.FAILED, words, fix, needed=True)
+
+
+def not_applicable(name: str, why: str) -> Fact:
+    """Return a fact that has no meaning on this machine."""
+    return Fact(name, Verdict.NOT_APPLICABLE, why)
+
+
+def unknown(name: str, why: str, fix: str = "", *, needed: bool = False) -> Fact:
+    """Return a fact that could not be found out."""
+    return Fact(name, Verdict.UNKNOWN, why, fix, needed)
 
 
 @dataclass(frozen=True)
@@ -82,3 +141,28 @@ def existing(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that exists."""
     folder = folder.absolute()
     return next(one for one in (folder, *folder.parents) if one.is_dir())
+
+
+_BUILD = re.compile(r"\d+[A-Z]\d+[a-z]?")
+
+
+def identify(surroundings: Surroundings, xctrace_version: str) -> Identity:
+    """Return the builds of system and Xcode, and the chip; empty where they cannot be known."""
+    return Identity(
+        system_build=system_build(surroundings) if surroundings.on_mac else surroundings.release,
+        xcode_build=read_version(xctrace_version).build,
+        chip=chip(surroundings),
+    )
+
+
+def system_build(surroundings: Surroundings) -> str:
+    """Return the build of macOS; empty where it does not look like one."""
+    text = surroundings.answer("/usr/bin/sw_vers", "-buildVersion")
+    return text if _BUILD.fullmatch(text) else ""
+
+
+def chip(surroundings: Surroundings) -> str:
+    """Return the chip's name."""
+    if surroundings.on_mac:
+        return surroundings.answer("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
+    return str(describe().get("chip", ""))

@@ -6,8 +6,7 @@ from functools import partial
 from tracekit.analysis.analyze import used_tables
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Recording, quoted
-from tracekit.record.direct_reading.export import Xml
-from tracekit.record.direct_reading.rows import named_directly
+from tracekit.record.direct_reading.export import Xml, named_directly
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Recorder
 from tracekit.record.xctrace.attempts import Manner

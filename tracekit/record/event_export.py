@@ -5,9 +5,7 @@ from typing import Any
 
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Recording
-from tracekit.record.host.account import account, told_tables
-from tracekit.record.host.mark_tables import RESULTS
-from tracekit.record.host.marks import export_marks
+from tracekit.record.host.exports import RESULTS, account, export_marks, told_tables
 from tracekit.record.xctrace.clock import TimeInfo, align, time_info
 from tracekit.tables.place import Choice
 from tracekit.tables.tables import Tables

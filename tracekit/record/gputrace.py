@@ -1,20 +1,145 @@
-"""The stage that captures, in the place of a recording."""
+"""GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
-from dataclasses import replace
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Process, Provenance, Recording, now, stage
+from tracekit.base.recording import Process, Provenance, Recording, now, save, stage
 from tracekit.machine import machine
-from tracekit.record.choice import GPUTRACE
-from tracekit.record.gputrace.metal import require_metal
-from tracekit.record.gputrace.patience import PATIENCE, Patience
-from tracekit.record.gputrace.process import SWITCH, end, finished_in_time, report_of, start
 from tracekit.record.recorder import Progress, quiet
-from tracekit.workload.journal import WorkloadReport
+from tracekit.record.recorders import GPUTRACE
+from tracekit.record.xctrace.command import distorts, end_group, ending, not_started
+from tracekit.workload.journal import WorkloadReport, fold, unclosed
 from tracekit.workload.plan import Plan, check, discard, new_folder, require_place
 from tracekit.workload.worker.spec import Spec, command
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds to wait: for the whole capture, for an end that was asked for, between looks."""
+
+    whole: float = 1800
+    leave: float = 20
+    poll: float = 0.05
+    probe: float = 120
+
+
+PATIENCE = Patience()
+
+
+_PROBE = "import mlx.core as mx; print('metal' if mx.metal.is_available() else 'none')"
+
+
+def require_metal(patience: Patience = PATIENCE) -> None:
+    """Raise ToolError unless MLX finds Metal here; asked in a process of its own."""
+    argv = (sys.executable, "-P", "-c", _PROBE)
+    try:
+        asked = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience.probe,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise not_started(argv, error) from error
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"MLX did not answer within {patience.probe:g} s.") from None
+    if asked.returncode != 0:
+        last = asked.stderr.strip().rpartition("\n")[2]
+        raise ToolError(f"MLX cannot be loaded, so nothing can be captured: {last}")
+    if asked.stdout.strip() != "metal":
+        raise ToolError(
+            "GPU frame capture needs Metal, and MLX finds none on this machine "
+            f"({platform.system()} {platform.machine()}).",
+            hint="It takes a Mac with a GPU of Apple's.",
+        )
+
+
+SWITCH = "MTL_CAPTURE_ENABLED"
+_LAST_WORDS = 2000
+_TOLD = {
+    "preparing": "preparing the workload",
+    "warming": "warming up, before the capture",
+    "capturing": "capturing; writing it can take minutes",
+}
+
+
+def start(argv: tuple[str, ...], recording: Recording) -> subprocess.Popen[bytes]:
+    """Start the worker with the switch that Metal reads at a process's start.
+
+    Its standard input is a pipe from us, which ends with us, and the worker with it.
+    """
+    kept = {name: value for name, value in os.environ.items() if not distorts(name)}
+    output = recording.target_output_file
+    try:
+        with output.open("wb") as out, _errors(recording).open("wb") as err:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                env=kept | {SWITCH: "1"},
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise not_started(argv, error) from error
+
+
+def finished_in_time(
+    process: subprocess.Popen[bytes], spec: Spec, progress: Progress, patience: Patience
+) -> bool:
+    """Wait until the worker has ended; return False where it does not in time."""
+    deadline = time.monotonic() + patience.whole
+    told = ""
+    while process.poll() is None:
+        if time.monotonic() >= deadline:
+            return False
+        state = fold(spec.journal).state
+        if state != told and state in _TOLD:
+            progress(_TOLD[state])
+        told = state
+        time.sleep(patience.poll)
+    return True
+
+
+def end(process: subprocess.Popen[bytes], patience: Patience) -> bool:
+    """See to it that the worker ends; return whether it had to be killed."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(patience.leave)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        end_group(process)
+        process.wait()
+        return True
+    return False
+
+
+def report_of(
+    process: subprocess.Popen[bytes], recording: Recording, *, killed: bool
+) -> WorkloadReport:
+    """Return what the worker said; where it did not close its account, how it ended."""
+    report = fold(recording.journal_file)
+    if report.complete:
+        return report
+    how = "did not end and was killed" if killed else f"ended with {ending(process.returncode)}"
+    words = _errors(recording).read_bytes()[-_LAST_WORDS:].decode(errors="replace").strip()
+    report = unclosed(report, f"The workload {how}. {words}".strip())
+    save(recording.workload_file, report)
+    return report
+
+
+def _errors(recording: Recording) -> Path:
+    return recording.folder / "target-errors.txt"
+
 
 STEPS = 3  # a capture grows by all that a step touches
 UNTIMED = (

@@ -1,0 +1,443 @@
+"""Make a run's folder out of what someone else recorded: exports or bundles."""
+
+import re
+import shutil
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import chain, count
+from pathlib import Path
+
+import pandas as pd
+
+from tracekit.analysis.target import UNKNOWN
+from tracekit.base.errors import InputError, RecordingError, UsageError
+from tracekit.base.recording import Process, Provenance, Recording, now, stage
+from tracekit.base.unpacking import unpack_bundle
+from tracekit.record.recorder import Progress
+from tracekit.record.recorders import choose, judged
+from tracekit.record.xctrace.exporting import Choose
+from tracekit.record.xctrace.tool import find_xctrace
+from tracekit.tables.direct import direct
+from tracekit.tables.exports import identify, index, refusal
+from tracekit.tables.in_place import leave_in_place, said_of_run
+from tracekit.tables.one_run import meant
+from tracekit.tables.place import Choice
+from tracekit.tables.stored import PACKED, SUFFIX, is_bundle
+from tracekit.tables.tables import Tables
+from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.toc import TocRun
+from tracekit.workload.plan import claimed, discard, kept_unless_misused
+
+_TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What belongs to one recording: a name, its TOC if there is one, its tables."""
+
+    name: str
+    toc: Path | None
+    tables: tuple[Path, ...]
+
+
+def found(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return bundles, packed or not, and files that may be exports, each once.
+
+    Raises:
+        UsageError: A path does not exist.
+    """
+    bundles: list[Path] = []
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path} does not exist.")
+        if _is_recording(path):
+            bundles.append(path)
+        elif path.is_dir():
+            bundles += sorted(filter(_is_recording, _called_so(path)))
+            files += sorted(path.glob("*.xml"))
+        else:
+            files.append(path)
+    return _each_once(bundles), _each_once(files)
+
+
+def name_of(bundle: Path) -> str:
+    """Return what a bundle is called, packed or not, without its suffixes."""
+    name = bundle.name
+    for suffix in (PACKED, SUFFIX):
+        name = name[: -len(suffix)] if name.lower().endswith(suffix) else name
+    return name
+
+
+def _called_so(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.iterdir() if SUFFIX in one.name.lower())
+
+
+def _is_recording(path: Path) -> bool:
+    return is_bundle(path) or (path.suffix.lower() == PACKED and path.is_file())
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """Leave out what was named twice, in whatever words: its rows would count twice."""
+    return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
+
+
+def recordings_of(files: Sequence[Path]) -> list[Source]:
+    """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
+
+    Raises:
+        InputError: A file is no export, or belongs to none or several of the TOCs.
+    """
+    kinds = {file: identify(file) for file in files}
+    tocs = [file for file, found in kinds.items() if found.kind == "toc"]
+    tables = [file for file, found in kinds.items() if found.kind == "tables"]
+    strange = [file for file, found in kinds.items() if found.kind == "unknown"]
+    if strange:
+        raise refusal(strange[0])
+    if len(tocs) <= 1:
+        name = _key(tocs[0]) if tocs else tables[0].stem if tables else ""
+        return [Source(name, tocs[0] if tocs else None, tuple(tables))] if kinds else []
+    owners = {table: _owner(table, tocs) for table in tables}
+    return [
+        Source(_key(toc), toc, tuple(table for table, owner in owners.items() if owner == toc))
+        for toc in tocs
+    ]
+
+
+def _owner(table: Path, tocs: Sequence[Path]) -> Path:
+    named = [toc for toc in tocs if _key(toc) in table.stem and toc.parent == table.parent]
+    best = [toc for toc in named if len(_key(toc)) == max(len(_key(one)) for one in named)]
+    if len(best) != 1:
+        raise InputError(
+            f"It is not clear to which of {len(tocs)} TOCs {table} belongs.",
+            hint="Import one recording at a time: its TOC and its tables.",
+        )
+    return best[0]
+
+
+def _key(toc: Path) -> str:
+    """Return what a TOC's file is called besides being one: gpu_baseline_toc → gpu_baseline."""
+    return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
+
+
+def described(
+    provenance: Provenance, recording: Recording, name: str, number: int | None
+) -> Provenance:
+    """Say where a run comes from, as far as its table of contents does.
+
+    Args:
+        provenance: What else is known of the run.
+        recording: The recording, with its exports.
+        name: What the trace is called.
+        number: Which run of the trace it is about; None for the last one that has tables.
+
+    Raises:
+        UsageError: The trace has no such run.
+    """
+    found = index(recording.exports)
+    run, several = meant(found, recording.exports, number, name)
+    if found.toc is None or run is None:
+        return replace(
+            provenance,
+            recorder="import",
+            workload=name,
+            run=None if run is None else run.number,
+            warnings=(
+                *several,
+                "The exports came without a TOC: machine, times and target are not known.",
+            ),
+        )
+    return replace(
+        provenance,
+        recorder="import",
+        run=run.number,
+        recorder_version=f"Instruments {version}" if (version := run.instruments_version) else "",
+        workload=name,
+        targets=(run.target,) if run.target else (),
+        templates=(run.template,) if run.template else (),
+        started=run.start_date,
+        ended=run.end_date,
+        duration=run.duration,
+        end_reason=run.end_reason,
+        machine=_machine(run),
+        warnings=(*several, *found.toc.warnings, *_said_of_bundle(recording, run.number)),
+    )
+
+
+def choose_run(recording: Recording, number: int) -> None:
+    """Make a recording be about another run of its trace: its target, times and machine.
+
+    What was found out about the run before, result and page, is removed.
+
+    Raises:
+        UsageError: The trace has no such run.
+        InputError: The exports cannot be listed, or the bundle is damaged.
+        RecordingError: The folder is no run's, or cannot be written.
+    """
+    before = recording.provenance()
+    if before.run == number:
+        return
+    if before.recorder == "import":
+        blank = replace(before, targets=(), target_reason="")
+        after = described(blank, recording, before.workload, number)
+        after = with_target(after, recording, None)
+    else:
+        run, _ = meant(index(recording.exports), recording.exports, number)
+        after = replace(before, run=None if run is None else run.number)
+    recording.save_provenance(after)
+    for file in (recording.result_file, recording.report_file):
+        file.unlink(missing_ok=True)
+
+
+def run_and_targets(
+    recording: Recording, number: int | None = None
+) -> tuple[int | None, frozenset[int]]:
+    """Return the run that tables are read of, and the pids of its targets.
+
+    Args:
+        recording: The recording.
+        number: Which run of its trace; None for the one that the recording is about.
+
+    Raises:
+        UsageError: The trace has no such run.
+    """
+    provenance = recording.provenance()
+    about = provenance.run if provenance.run is not None else _first_described(recording)
+    run, targets = None, provenance.targets
+    if number not in {None, about}:
+        run, _ = meant(index(recording.exports), recording.exports, number)
+    if run is not None and provenance.recorder == "import":
+        targets = () if run.target is None else (run.target,)
+    return about if number is None else number, frozenset(one.pid for one in targets)
+
+
+def _first_described(recording: Recording) -> int | None:
+    """Return the run that an import of before described without a note: the first of several."""
+    if recording.provenance().recorder != "import" or not recording.toc_file.exists():
+        return None
+    runs = read_toc(recording.toc_file).runs
+    return runs[0].number if len(runs) > 1 else None
+
+
+def _said_of_bundle(recording: Recording, run: int) -> tuple[str, ...]:
+    """Return what is to be known of the run of a bundle that is read directly; else nothing."""
+    note = direct(recording.exports)
+    return () if note is None else said_of_run(note.path(recording.exports), run)
+
+
+def _machine(run: TocRun) -> dict[str, str]:
+    kept = {"model": "model", "platform": "system", "os-version": "release"}
+    return {ours: run.device[theirs] for theirs, ours in kept.items() if run.device.get(theirs)}
+
+
+def with_target(provenance: Provenance, recording: Recording, target: str | None) -> Provenance:
+    """Settle whose rows count: what the user says, the TOC, or the only process there is."""
+    if target is None and provenance.targets:
+        return provenance
+    seen = processes(recording, provenance.run)
+    if target is not None:
+        return replace(provenance, targets=(_chosen(target, seen),))
+    if len(seen) == 1:
+        only = f"{seen[0].name} ({seen[0].pid}) is taken for the target: no other has rows."
+        return replace(provenance, targets=seen, warnings=(*provenance.warnings, only))
+    return replace(provenance, target_reason=UNKNOWN)
+
+
+def processes(recording: Recording, run: int | None = None) -> tuple[Process, ...]:
+    """Return the processes that the tables of a run name, by pid."""
+    tables = Tables(recording.exports, frozenset(), recording.tables, Choice(run))
+    named: dict[int, str] = {}
+    for name in ("gpu_intervals", "encoders", "submissions", "driver_intervals"):
+        for one in _each(tables, name):
+            rows = one[["pid", "process"]].dropna().drop_duplicates()
+            named |= dict(zip(rows["pid"].astype(int), rows["process"].astype(str), strict=True))
+    return tuple(Process(pid, name) for pid, name in sorted(named.items()))
+
+
+def _each(tables: Tables, name: str) -> Iterator[pd.DataFrame]:
+    """Yield a table; where it is not clear which one is meant, each that may be."""
+    places = [one.place for one in tables.repeated(name)]
+    if name in tables and not places:
+        yield tables[name]
+    for place in places:
+        yield tables.chosen(name, table=place.index, run=place.run)
+
+
+def _chosen(target: str, seen: Sequence[Process]) -> Process:
+    by_pid = [one for one in seen if str(one.pid) == target]
+    found = by_pid or [one for one in seen if one.name == target]
+    if len(found) != 1:
+        known = ", ".join(f"{one.name} ({one.pid})" for one in seen) or "no process at all"
+        raise UsageError(
+            f"--target {target} names {len(found) or 'none'} of the processes in the tables.",
+            hint=f"There are: {known}.",
+        )
+    return found[0]
+
+
+def bring_exports(
+    source: Source,
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
+) -> Recording:
+    """Copy exports into a run's folder.
+
+    Args:
+        source: The exports.
+        output: The run's folder; None for a new one.
+        target: Whose rows count; None for the target of the recording.
+        progress: Told what is being done.
+        run: Which run of the trace, where it has several; None for the last one.
+
+    Raises:
+        UsageError: The target is none of the processes, there is no such run, or the output is
+            taken.
+        RecordingError: The exports cannot be copied.
+        InputError: The TOC cannot be read.
+    """
+    if source.toc is not None:
+        read_toc(source.toc)
+    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="")
+    recording = claimed(output, source.name, begun, source.tables)
+    with kept_unless_misused(recording), stage(recording, "import"):
+        progress(f"copying {len(source.tables)} tables")
+        _copy(source, recording)
+        provenance = described(recording.provenance(), recording, source.name, run)
+        recording.save_provenance(with_target(provenance, recording, target))
+    return recording
+
+
+def _copy(source: Source, recording: Recording) -> None:
+    try:
+        recording.exports.mkdir(exist_ok=True)
+        if source.toc is not None:
+            shutil.copyfile(source.toc, recording.toc_file)
+        for table in source.tables:
+            shutil.copyfile(table, _free_name(recording.exports, identify(table).schemas, table))
+    except OSError as error:
+        raise RecordingError(
+            f"The exports cannot be copied into {recording.folder}: {error.strerror}.",
+            hint="Make room or name another folder with --output.",
+        ) from error
+
+
+def _free_name(folder: Path, schemas: Sequence[str], table: Path) -> Path:
+    stem = schemas[0] if len(schemas) == 1 else table.stem
+    suffixes = chain([""], (f"-{number}" for number in count(2)))
+    names = (folder / f"{stem}{suffix}.xml" for suffix in suffixes)
+    return next(name for name in names if not name.exists())
+
+
+def bring_bundle(
+    bundle: Path,
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
+    *,
+    wanted: Choose = judged,
+) -> Recording:
+    """Make a run of a bundle, or of a zip file that holds one.
+
+    Args:
+        bundle: The bundle; the run's folder gets a link to it. A zip file is unpacked into it.
+        output: The run's folder; None for a new one.
+        target: Whose rows count; None for the target of the recording.
+        progress: Told what is being done.
+        run: Which run of the bundle, where it has several; None for the last one.
+        wanted: Which schemas are exported, where the bundle cannot be read.
+
+    Raises:
+        UsageError: The target is none of the processes, there is no such run, or the output is
+            taken.
+        InputError: The bundle is damaged, or of a layout that is not known, and there is no
+            xctrace to export it. Of a run nothing is left then.
+        RecordingError: The run's folder cannot be written.
+    """
+    begun = Provenance(tracekit=version("tracekit"), created=now(), counters="", run=run)
+    recording = claimed(output, name_of(bundle), begun, [bundle])
+    with (
+        kept_unless_misused(recording),
+        _kept_unless_refused(recording),
+        stage(recording, "import"),
+    ):
+        if bundle.is_dir():
+            recording.bundle.symlink_to(bundle.resolve())
+        else:
+            progress("unpacking the bundle")
+            unpack_bundle(bundle, recording.bundle)
+        progress("opening the bundle")
+        warnings = _opened(recording, progress, wanted)
+        provenance = described(recording.provenance(), recording, name_of(bundle), run)
+        provenance = replace(provenance, warnings=(*provenance.warnings, *warnings))
+        recording.save_provenance(with_target(provenance, recording, target))
+    return recording
+
+
+def _opened(recording: Recording, progress: Progress, wanted: Choose) -> tuple[str, ...]:
+    """Let the tables be read directly; where they cannot be, let xctrace export them."""
+    try:
+        leave_in_place(recording.bundle, recording.exports)
+    except InputError as error:
+        if find_xctrace() is None:
+            raise
+        exported = choose("xctrace", wanted).export(recording, progress)
+        return (f"{error.message} Its tables were exported by xctrace.", *exported)
+    return ()
+
+
+@contextmanager
+def _kept_unless_refused(recording: Recording) -> Generator[None]:
+    """Remove a new folder again if what was to be imported was refused."""
+    try:
+        yield
+    except InputError:
+        discard(recording)
+        raise
+
+
+def bring(
+    paths: Sequence[Path],
+    output: Path | None,
+    target: str | None,
+    progress: Progress,
+    run: int | None = None,
+    *,
+    wanted: Choose = judged,
+) -> list[Recording]:
+    """Make a run's folder for each recording found in the given files and folders.
+
+    `run` is the number of the run that each is to be of, where they have several; `wanted` says
+    which schemas of a bundle are exported that cannot be read where it is.
+
+    Raises:
+        UsageError: A path does not exist, or `output` is given for several recordings.
+        InputError: Nothing there is an export, or files cannot be told apart.
+    """
+    bundles, files = found(paths)
+    sources = recordings_of(files) if files else []
+    if not bundles and not sources:
+        raise InputError(
+            f"No export and no bundle in {', '.join(map(str, paths))}.", hint=_hint(paths)
+        )
+    if output is not None and len(bundles) + len(sources) > 1:
+        raise UsageError(
+            f"--output names one folder, but there are {len(bundles) + len(sources)} recordings: "
+            f"{', '.join([one.name for one in sources] + [name_of(one) for one in bundles])}.",
+            hint="Leave --output out, or name the files of one recording.",
+        )
+    made = [bring_exports(one, output, target, progress, run) for one in sources]
+    return made + [
+        bring_bundle(one, output, target, progress, run, wanted=wanted) for one in bundles
+    ]
+
+
+def _hint(paths: Sequence[Path]) -> str:
+    renamed = [one for one in paths if (one / "corespace").is_dir()]
+    if renamed:
+        return f"A bundle's folder ends with .trace: rename it, {renamed[0].name}.trace."
+    return "An export is what `xctrace export` writes, with --toc or --xpath."

@@ -1,1 +1,0 @@
-"""What other programs print of their own speed, so that it stands beside the trace."""
