@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.interop.lanes import lanes_of
+from tracekit.interop.tracks import lanes_of
 
 Pairs = list[tuple[int, int]]
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.finding import Finding
-from tracekit.interop.event_tracks import Group, Levels, Slices, rows_of
-from tracekit.interop.tracks import Track, tracks
+from tracekit.interop.tracks import Group, Levels, Slices, Track, rows_of, tracks
 
 Tables = dict[str, pd.DataFrame]
 OURS = Group("python3", 4711)

@@ -9,9 +9,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from tracekit.interop.event_tracks import Group, Levels, Slices, rows_of
-from tracekit.interop.lanes import lanes
-from tracekit.interop.tracks import Track
+from tracekit.interop.tracks import Group, Levels, Slices, Track, lanes, rows_of
 
 Event = dict[str, Any]
 _WITHOUT_PID = 1 << 24  # above the pids of any system

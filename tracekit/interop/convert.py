@@ -13,10 +13,9 @@ from tracekit.base.files import replacing
 from tracekit.base.outputs import writing
 from tracekit.base.recording import Recording
 from tracekit.interop.chrome import write_chrome
-from tracekit.interop.event_tracks import Redact
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
-from tracekit.interop.tracks import tracks
+from tracekit.interop.tracks import Redact, tracks
 from tracekit.tables.tables import Tables
 from tracekit.tables.write import write_table
 

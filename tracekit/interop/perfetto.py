@@ -12,9 +12,7 @@ from typing import BinaryIO
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from tracekit.interop.event_tracks import Group, Levels, Slices, rows_of
-from tracekit.interop.lanes import lanes
-from tracekit.interop.tracks import Track
+from tracekit.interop.tracks import Group, Levels, Slices, Track, lanes, rows_of
 
 _SEQUENCE = 1
 _BEGIN, _END, _COUNTER = (

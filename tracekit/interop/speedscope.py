@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.base.errors import InputError
-from tracekit.interop.event_tracks import Redact
+from tracekit.interop.tracks import Redact
 from tracekit.tables.tables import Tables
 from tracekit.tables.xml.symbols import Symbols
 

@@ -1,15 +1,137 @@
-"""The tables of a run as tracks of slices and levels."""
+"""The tables of a run as tracks of slices and levels, in groups, as other programs draw them.
 
-from collections.abc import Iterator, Mapping
+Times are nanoseconds of the trace, as everywhere here.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.families import families
 from tracekit.analysis.finding import Finding
-from tracekit.analysis.intervals import spans
+from tracekit.analysis.intervals import Times, spans
 from tracekit.base.errors import TracekitError
-from tracekit.interop.event_tracks import Group, Ids, Levels, Slices
+
+Ids = NDArray[np.uint64]
+Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tracks that belong together: those of a process, or of a device (pid None)."""
+
+    name: str
+    pid: int | None = None
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Intervals of one track, in order of their starts; they may overlap.
+
+    Attributes:
+        group: Where the track belongs.
+        name: Its name.
+        starts: When each begins; ns.
+        ends: When each ends; ns.
+        codes: Which of `names` each has.
+        names: The distinct names.
+        arguments: What else is known of each, by name; columns with nulls.
+        flows: The chains that each is a link of, one array for each kind of chain; 0 is none.
+    """
+
+    group: Group
+    name: str
+    starts: Times
+    ends: Times
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+    arguments: dict[str, pd.Series] = field(default_factory=dict[str, pd.Series])
+    flows: tuple[Ids, ...] = ()
+
+    def redacted(self, redact: Redact) -> "Slices":
+        """Return the slices with every text redacted."""
+        return replace(
+            self,
+            group=replace(self.group, name=redact(self.group.name)),
+            name=redact(self.name),
+            names=tuple(redact(name) for name in self.names),
+            arguments={
+                key: values.map(redact, na_action="ignore")
+                if pd.api.types.is_string_dtype(values)
+                else values
+                for key, values in self.arguments.items()
+            },
+        )
+
+    def taken(self, places: NDArray[np.intp]) -> "Slices":
+        """Return the slices at these places, in their order."""
+        return replace(
+            self,
+            starts=self.starts[places],
+            ends=self.ends[places],
+            codes=self.codes[places],
+            arguments={name: values.iloc[places] for name, values in self.arguments.items()},
+            flows=tuple(flow[places] for flow in self.flows),
+        )
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A quantity over time: each value holds until the next one; in order of the times."""
+
+    group: Group
+    name: str
+    unit: str
+    times: Times
+    values: NDArray[np.float64]
+
+    def redacted(self, redact: Redact) -> "Levels":
+        """Return the levels with every text redacted."""
+        group = replace(self.group, name=redact(self.group.name))
+        return replace(self, group=group, name=redact(self.name))
+
+
+def rows_of(columns: dict[str, pd.Series]) -> list[dict[str, object]]:
+    """Return what is known of each row: its values by name, without the nulls."""
+    rows: list[dict[str, object]] = [{} for _ in range(max(map(len, columns.values()), default=0))]
+    for name, values in columns.items():
+        known = values.notna().to_numpy()
+        for place, value in zip(np.flatnonzero(known), values[known].tolist(), strict=True):
+            rows[place][name] = value
+    return rows
+
+
+def lanes(track: Slices) -> Iterator[Slices]:
+    """Yield the track's slices, as few tracks as it takes to let none overlap."""
+    place = lanes_of(track.starts, track.ends)
+    for lane in range(int(place.max(initial=-1)) + 1):
+        yield track.taken(np.flatnonzero(place == lane))
+
+
+def lanes_of(starts: Times, ends: Times) -> Times:
+    """Return the lane of each interval, from 0: the lowest that is free when it starts.
+
+    Args:
+        starts: When each interval starts, ascending; ns.
+        ends: When each ends; ns.
+    """
+    if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
+        return np.zeros(starts.size, np.int64)
+    taken: list[tuple[int, int]] = []
+    free: list[int] = []
+    found: list[int] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        while taken and taken[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(taken)[1])
+        lane = heapq.heappop(free) if free else len(taken)
+        heapq.heappush(taken, (end, lane))
+        found.append(lane)
+    return np.array(found, np.int64)
+
 
 Tables = Mapping[str, pd.DataFrame]
 Track = Slices | Levels
