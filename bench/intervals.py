@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.families import families
-from tracekit.analysis.intervals import gaps, union
-from tracekit.analysis.percentiles import grouped
+from tracekit.analysis.intervals import gaps, grouped, union
+from tracekit.analysis.work_names import families
 
 _PERCENTS = (50, 95, 99)
 _NAMES = 500

@@ -13,10 +13,10 @@ import pytest
 import typer.testing
 
 from plan_page import plan_page
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.inject import required_tables, thresholds
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement, Result
+from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application

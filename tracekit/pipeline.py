@@ -9,8 +9,7 @@ from pathlib import Path
 
 from tracekit.analysis.analyze import analyze as judge
 from tracekit.analysis.analyze import used_tables
-from tracekit.analysis.redacted import redact_result
-from tracekit.analysis.result import Result, load
+from tracekit.analysis.result import Result, load, redact_result
 from tracekit.analysis.rule import Settings
 from tracekit.base import redaction
 from tracekit.base.errors import ToolError, UsageError

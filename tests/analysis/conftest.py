@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.rhythm.happenings import happenings
+from tracekit.analysis.rhythm import happenings
 
 Rows = list[dict[str, Any]]
 Make = Callable[..., pd.DataFrame]

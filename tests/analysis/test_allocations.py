@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from tracekit.analysis.allocations import allocations, wiring
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
+from tracekit.analysis.upkeep import allocations, wiring
 
 WINDOW = Window(10, 20, "the steady window")
 

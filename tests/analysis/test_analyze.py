@@ -7,11 +7,10 @@ import pytest
 
 from tracekit.analysis import analyze as subject
 from tracekit.analysis.analyze import analyze, counted_once, judge, measure, told_results
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.metric import metric
+from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Status
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Finding, Severity, rule
 from tracekit.analysis.rules import RULES
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance

@@ -13,7 +13,7 @@ from labelled.folder import write
 from labelled.program import simulate
 from small_trace import SETUP
 from tracekit import pipeline
-from tracekit.analysis.doubt import doubted
+from tracekit.analysis.analyze import doubted
 from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct

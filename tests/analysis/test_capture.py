@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from tracekit.analysis.analyze import analyze, used_tables
-from tracekit.analysis.capture import capture_table, remarks_table, settings_table
-from tracekit.analysis.finding import Severity
-from tracekit.analysis.given import GIVEN, Given
+from tracekit.analysis.given import GIVEN, Given, capture_table, remarks_table, settings_table
 from tracekit.analysis.result import Status
+from tracekit.analysis.rule import Severity
 from tracekit.base.recording import Overhead, Provenance, Stage
 from tracekit.tables.tables import Tables
 

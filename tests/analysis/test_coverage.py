@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.coverage import Coverage
-from tracekit.analysis.intervals import busy, clip
+from tracekit.analysis.intervals import Coverage, busy, clip
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.analysis.doubt import doubted
-from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.analyze import doubted
+from tracekit.analysis.rule import Evidence, Finding, Severity
 
 UNSURE = "read by an encoding that was never compared with an export"
 LOW = Finding("low-occupancy", Severity.WARNING, "Occupancy was 20 %.", "Do more at once.")

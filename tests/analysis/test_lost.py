@@ -13,11 +13,10 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.analyze import judge, measure, used_tables
-from tracekit.analysis.finding import Finding
-from tracekit.analysis.given import Given, recorded_tables
-from tracekit.analysis.lost import OF_MARKS
+from tracekit.analysis.given import OF_MARKS, Given, recorded_tables
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Status
+from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.pipeline import tables_of
 from tracekit.record.host.exports import MARKS

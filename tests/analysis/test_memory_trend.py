@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.memory_trend import Levels, Trend, levels, trend
+from tracekit.analysis.upkeep import Levels, Trend, levels, trend
 
 WINDOW = Window(0, 8_000, "the steady window")
 MIB = 1 << 20

@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.named_work import Chore, NamedWork, named_work
+from tracekit.analysis.work_names import Chore, NamedWork, named_work
 
 Make = Callable[..., pd.DataFrame]
 US = 1_000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.percentiles import grouped
+from tracekit.analysis.intervals import grouped
 
 PERCENTS = (0, 1, 50, 95, 99, 99.9, 100)
 coded = st.lists(st.tuples(st.integers(0, 5), st.integers(-(2**40), 2**40)), max_size=40)

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.performance_states import below_best, clock
+from tracekit.analysis.machine import below_best, clock
 
 WINDOW = Window(0, 100, "the steady window")
 

@@ -1,7 +1,6 @@
 """Equal reasons stand once."""
 
-from tracekit.analysis.reasons import Reason, reasons
-from tracekit.analysis.result import Check, Status
+from tracekit.analysis.result import Check, Reason, Status, reasons
 
 CHECKS = (
     Check("bubbles", Status.PASSED),

@@ -1,8 +1,7 @@
 """Names of people leave every text of a result."""
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.redacted import redact_result
-from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.result import Better, Check, Measurement, Result, Status, redact_result
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Provenance
 from tracekit.base.redaction import Redaction, redaction
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status, load
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process, Provenance, save
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.analysis.specialized import reasons
+from tracekit.analysis.work_names import reasons
 
 OLD = "custom_kernel_paged_decode__float16_t_128_16_4_float16_t_float16_t_int32_t_floats_float16_t"
 

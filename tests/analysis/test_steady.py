@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.scope import window_of_target
 
 Make = Callable[..., pd.DataFrame]
 

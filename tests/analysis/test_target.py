@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracekit.analysis.target import own_rows, share
+from tracekit.analysis.scope import own_rows, share
 
 
 def test_the_rows_of_a_shared_frame_are_picked_once_and_cannot_be_spoilt() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.console import measurements, show, show_tables
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Better, Check, Measurement, Result
+from tracekit.analysis.rule import Finding
 from tracekit.base.recording import Process, Provenance
 from tracekit.compare.samples import Sample
 from tracekit.tables.schema import Kind

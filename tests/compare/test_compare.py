@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import UsageError
 from tracekit.compare.compare import Comparison, compare
 from tracekit.compare.spread import Limits

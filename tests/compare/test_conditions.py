@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.compare.compare import compare
 from tracekit.compare.differences import CROWDED, Condition, conditions
 from tracekit.compare.verdicts import Verdict

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Check, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.compare.differences import Course, finding_changes
 
 Make = Callable[..., Any]

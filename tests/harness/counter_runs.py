@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 
 from tracekit.analysis.analyze import judge, measure
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Status
+from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance
 

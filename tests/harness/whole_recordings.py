@@ -14,10 +14,10 @@ from labelled.setup import MICROSECOND, MILLISECOND, Counters, Hold, Server, Set
 from small_trace import SETUP
 from tracekit import pipeline
 from tracekit.analysis.analyze import judge, measure, used_tables
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.given import Given
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Check, Measurement
+from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Recording
 from tracekit.record.host.exports import MARKS

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, Severity
 
 _TYPES = {
     "start": "int64",

@@ -9,7 +9,7 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from trace_processor import TraceProcessor, trace_processor
-from tracekit.analysis.finding import Finding
+from tracekit.analysis.rule import Finding
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.tracks import tracks

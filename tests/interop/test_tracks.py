@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.finding import Finding
+from tracekit.analysis.rule import Finding
 from tracekit.interop.tracks import Group, Levels, Slices, Track, rows_of, tracks
 
 Tables = dict[str, pd.DataFrame]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Result
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Provenance, save
 from tracekit.nightly.findings import findings_of

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS

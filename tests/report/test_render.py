@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Status
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
 from tracekit.report.panels import PANELS
 from tracekit.report.render import render

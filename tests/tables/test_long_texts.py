@@ -12,7 +12,7 @@ import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, intervals
-from tracekit.analysis.families import families
+from tracekit.analysis.work_names import families
 from tracekit.base.errors import InputError
 from tracekit.tables.cache import Cache
 from tracekit.tables.convert import convert

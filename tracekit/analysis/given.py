@@ -1,4 +1,9 @@
-"""The tables of a run, and those that the analysis makes itself.
+"""The tables of a run, and those that the analysis makes itself: its capture, what is lost.
+
+A table that an instrument did not record is one thing: what can be known without it is. A table
+of which rows are missing is another: whatever is made of it looks like a number and is none. So
+nothing is made of an export that is damaged, nor of a table whose rows are gone while other
+tables of the recording speak of them.
 
 A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
 from the start; what is made of other tables is made when somebody asks, once. So are `remarks`,
@@ -6,22 +11,210 @@ which tells what readers of the exports had to say, and `settings`, which tells 
 were set.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import pandas as pd
 
-from tracekit.analysis.capture import capture_table, remarks_table, settings_table
-from tracekit.analysis.counters.samples import counter_means, counter_samples
-from tracekit.analysis.idle.gaps import gaps_table, loaded_table
-from tracekit.analysis.idle.known import causes_table
+from tracekit.analysis.counters import counter_means, counter_samples
+from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
-from tracekit.analysis.lost import damaged, gone
 from tracekit.analysis.machine import machine_table
-from tracekit.analysis.rhythm.happenings import happenings
-from tracekit.analysis.target import share, targets_table
-from tracekit.base.recording import Provenance
+from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.scope import share, targets_table
+from tracekit.base.errors import InputError, TracekitError
+from tracekit.base.recording import Overhead, Provenance, Stage
+from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.derived.asked import asked
+from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark
+from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import Tables
+from tracekit.workload.workload import IDLE, OWN_REFERENCE, REFERENCE
+
+_Recorded = Mapping[str, pd.DataFrame]
+OF_MARKS = frozenset(
+    {
+        *("phases", "steps", "specializations", "step_models", "spans", "gauges", "requests"),
+        *("request_tokens", "results", "memory_profile"),
+    }
+)
+"""The tables that a workload of tracekit writes, all of them together."""
+# A workload has had this table for as short as any; one that has it has the others as well.
+_LATEST = "memory_profile"
+
+
+def damaged(name: str, tables: _Recorded) -> str:
+    """Say in a sentence that an export which the table is made of is damaged; "" if none is.
+
+    Only what was read is known: the table is read for it.
+    """
+    if not isinstance(tables, Tables) or name not in SCHEMAS or _frame(tables, name) is None:
+        return ""
+    schemas = _exports(name)
+    texts = [
+        one.text.rstrip(".")
+        for one in tables.remarks
+        if one.flaw is Flaw.DAMAGED and (one.schema in schemas or one.table == name)
+    ]
+    return f"rows of the table {name} are missing: {'; '.join(texts)}." if texts else ""
+
+
+def gone(name: str, tables: _Recorded) -> str:
+    """Say in a sentence which rows of a workload's own table are gone; "" if nothing tells.
+
+    A workload writes all of its tables together, whether it has anything to say in them or not.
+    """
+    if name not in OF_MARKS:
+        return ""
+    frame = _frame(tables, name)
+    together = not _bare(_frame(tables, "steps")) and _frame(tables, _LATEST) is not None
+    if frame is None and together:
+        return f"the recording has no table {name}, which a workload always writes with its steps."
+    check = _CHECKS.get(name)
+    return check(frame, tables) if check else ""
+
+
+def _phases(frame: pd.DataFrame | None, tables: _Recorded) -> str:
+    if not _bare(frame) or _bare(_frame(tables, "steps")):
+        return ""
+    return "the table phases has no rows, although the workload made steps."
+
+
+def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
+    phases = _frame(tables, "phases")
+    if not _bare(frame) or phases is None:
+        return ""
+    marked = (phases["name"] == "steady") & (phases["clock"] == "host")
+    told = "the table steps has no rows, although the workload came to its steady phase."
+    return told if marked.any() else ""
+
+
+def _requests(frame: pd.DataFrame | None, tables: _Recorded) -> str:
+    if not _bare(frame) or _bare(_frame(tables, "request_tokens")):
+        return ""
+    return "the table requests has no rows, although requests got tokens."
+
+
+def _spans(frame: pd.DataFrame | None, tables: _Recorded) -> str:
+    """Look for the spans of reference work and of steps without load."""
+    known = frozenset[str]() if frame is None else frozenset(frame["name"].dropna())
+    gauges, steps = _frame(tables, "gauges"), _frame(tables, "steps")
+    if REFERENCE not in known and gauges is not None:
+        by_worker = gauges["source"].fillna("").str.startswith(OWN_REFERENCE)
+        if ((gauges["name"] == REFERENCE) & by_worker).any():
+            return f"{_NO_SPANS} the reference work that the worker did between steps."
+    waited = steps is not None and "variant" in steps and (steps["variant"] == IDLE).any()
+    return f"{_NO_SPANS} the steps without load." if IDLE not in known and waited else ""
+
+
+_NO_SPANS = "time that is no work of the workload cannot be left out: the table spans lacks"
+_CHECKS: dict[str, Callable[[pd.DataFrame | None, _Recorded], str]] = {
+    "phases": _phases,
+    "steps": _steps,
+    "requests": _requests,
+    "spans": _spans,
+}
+
+
+def _exports(name: str) -> frozenset[str]:
+    """Return the schemas of all exports that a table may be made of."""
+    schema = SCHEMAS[name]
+    found = {source.schema for source in schema.sources}
+    if schema.join is not None:
+        needed = asked(schema.join)
+        for one in (*needed.required, *needed.optional):
+            found |= _exports(one)
+    return frozenset(found)
+
+
+def _bare(frame: pd.DataFrame | None) -> bool:
+    return frame is None or frame.empty
+
+
+def _frame(tables: _Recorded, name: str) -> pd.DataFrame | None:
+    try:
+        return tables[name]
+    except (KeyError, TracekitError, Unavailable):
+        return None
+
+
+_NONE = Stage("", "")
+
+
+def capture_table(provenance: Provenance) -> pd.DataFrame:
+    """Return the table `capture`: one row on the recording itself.
+
+    Columns: `recorder`, `method`, `end_reason`, `duration` (ns of the trace), `time_limit` and
+    `uncertainty` of the marks' place on the trace's time (both ns); `record_state`,
+    `record_message`, `export_state`, `export_message` of the stages; `overhead`, `spread` and
+    `overhead_reason` of what recording cost. What is not known is null.
+    """
+    overhead = provenance.overhead or Overhead()
+    record, export = (provenance.stages.get(name, _NONE) for name in ("record", "export"))
+    words = {
+        "recorder": provenance.recorder,
+        "method": provenance.method,
+        "end_reason": provenance.end_reason,
+        "record_state": record.state,
+        "record_message": record.message,
+        "export_state": export.state,
+        "export_message": export.message,
+        "overhead_reason": overhead.reason,
+    }
+    uncertainty = provenance.clock.get("uncertainty")
+    times = {
+        "duration": _nanoseconds(provenance.duration),
+        "time_limit": _nanoseconds(provenance.time_limit),
+        "uncertainty": None if uncertainty is None else int(uncertainty),
+    }
+    ratios = {"overhead": overhead.ratio, "spread": overhead.spread}
+    return pd.DataFrame(
+        {name: pd.array([text or None], dtype="string") for name, text in words.items()}
+        | {name: pd.array([time], dtype="Int64") for name, time in times.items()}
+        | {name: pd.array([ratio], dtype="Float64") for name, ratio in ratios.items()}
+    )
+
+
+def remarks_table(tables: Tables, used: Iterable[str]) -> pd.DataFrame:
+    """Return the table `remarks`: a row for each thing that is wrong with the used tables.
+
+    Columns: `flaw` (see `Flaw`), `table`, `schema`, `columns` (the export's, with commas) and
+    `text`. Tables that are used and were not read yet are read for it.
+    """
+    broken = [remark for name in sorted(used) for remark in _broken(tables, name)]
+    found = [*tables.remarks, *broken]
+    cells = [
+        (one.flaw.value, one.table, one.schema, ", ".join(one.columns), one.text) for one in found
+    ]
+    names = ["flaw", "table", "schema", "columns", "text"]
+    return pd.DataFrame(cells, columns=names, dtype="string")
+
+
+def settings_table(tables: Tables) -> pd.DataFrame:
+    """Return the table `settings`: the `instrument` and one `setting` of it in each row.
+
+    They are in the words of the table of contents, such as "Counter Set: Performance Limiters".
+    """
+    return pd.DataFrame(tables.settings, columns=["instrument", "setting"], dtype="string")
+
+
+def _broken(tables: Tables, name: str) -> list[Remark]:
+    """Say why a table that is there cannot be read; that it is not there is another matter."""
+    try:
+        tables[name]
+    except (DamagedExportError, BundleError) as error:
+        said = any(error.message in one.text for one in tables.remarks)
+        return [] if said else [Remark(Flaw.DAMAGED, name, "", (), error.message)]
+    except DriftError as error:
+        return [Remark(Flaw.UNREADABLE, name, "", (), error.message)]
+    except (KeyError, InputError):
+        return []
+    return []
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
+
 
 OF_PROVENANCE: Mapping[str, Callable[[Provenance], pd.DataFrame]] = {
     "targets": targets_table,

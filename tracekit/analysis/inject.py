@@ -1,12 +1,14 @@
-"""The signature is the declaration: hand a function the tables that it names."""
+"""The signature is the declaration: rules and metrics are handed the tables that they name."""
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, get_args, runtime_checkable
 
 import pandas as pd
 
+from tracekit.analysis.result import Better
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
@@ -119,3 +121,39 @@ def absence(name: str) -> str:
     if not traced:
         return f"{missing}: the program tells nothing of the kind, as a workload of tracekit does."
     return f"{missing}, which comes from {' or '.join(traced)}."
+
+
+Value = float | int
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number about a run.
+
+    `measure` is a pure function: parameters without a default are tables, by name; it returns
+    the value, or raises `Unavailable` with the reason.
+    """
+
+    name: str
+    unit: str
+    better: Better
+    measure: Callable[..., Value]
+
+    @property
+    def meaning(self) -> str:
+        """What the number is: the docstring of the function."""
+        return inspect.getdoc(self.measure) or ""
+
+
+def metric(unit: str, better: Better = Better.NEITHER) -> Callable[[Callable[..., Value]], Metric]:
+    """Make a metric of a function; the function's name is the metric's."""
+
+    def make(measure: Callable[..., Value]) -> Metric:
+        return Metric(measure.__name__, unit, better, measure)
+
+    return make
+
+
+def listed(*metrics: Metric) -> Mapping[str, Metric]:
+    """Return the metrics by name, in order."""
+    return {one.name: one for one in metrics}

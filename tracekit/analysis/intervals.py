@@ -1,10 +1,12 @@
-"""The algebra of time: unions, gaps and overlaps of half-open intervals [start, end).
+"""The algebra of time: unions, gaps, overlaps, coverage of half-open intervals [start, end).
 
 All functions take int64 arrays of nanoseconds, in any order, and leave them as they are.
 Intervals of no length are nothing: they neither cover time nor split a gap.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -111,3 +113,85 @@ def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | 
     return Window(
         int(starts.min()), int(ends.max()), "the time from the target's first to its last interval"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """What intervals cover together: disjoint and ordered, with the sum before each of them."""
+
+    starts: Times
+    ends: Times
+    before: Times
+
+    @classmethod
+    def of(cls, starts: Times, ends: Times) -> Self:
+        """Join the intervals, given in any order; ns."""
+        starts, ends = union(starts, ends)
+        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(ends - starts)))
+        return cls(starts, ends, sums)
+
+    def within(self, begins: Times, ends: Times) -> Times:
+        """Return how many ns of each window [begin, end) are covered."""
+        return self._until(ends) - self._until(begins)
+
+    def _until(self, moments: Times) -> Times:
+        begun = np.searchsorted(self.starts, moments, side="right")
+        last = np.concatenate((np.full(1, np.iinfo(np.int64).min), self.ends))[begun]
+        return self.before[begun] - np.maximum(last, moments) + moments
+
+
+Integers = NDArray[np.int64]
+_BITS = 63
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of values, ascending by `codes`: how many there are, their sum, their percentiles.
+
+    `percentiles` has a row for each group and a column for each percentile asked for.
+    """
+
+    codes: Integers
+    counts: Integers
+    totals: Integers
+    percentiles: NDArray[np.float64]
+
+
+def grouped(codes: Integers, values: Integers, percents: Sequence[float]) -> Groups:
+    """Group `values` by `codes`, and return what numpy.percentile would for each group.
+
+    Args:
+        codes: The group of each value, 0 or more; numbers may be missing.
+        values: As many integers.
+        percents: 0 … 100 each. Between two ranks a percentile is linear.
+    """
+    codes, values = _ordered(codes, values)
+    starts = np.flatnonzero(np.concatenate((codes[:1] >= 0, codes[1:] != codes[:-1])))
+    counts = np.diff(np.append(starts, codes.size))
+    totals = np.add.reduceat(values, starts) if starts.size else values
+    shares = np.asarray(percents, np.float64) / 100
+    ranks = (counts - 1)[:, np.newaxis] * shares
+    below = np.floor(ranks).astype(np.int64)
+    lower = values[starts[:, np.newaxis] + below]
+    upper = values[starts[:, np.newaxis] + np.ceil(ranks).astype(np.int64)]
+    return Groups(codes[starts], counts, totals, _between(lower, upper, ranks - below))
+
+
+def _ordered(codes: Integers, values: Integers) -> tuple[Integers, Integers]:
+    """Order by code and then by value: one sort of both in one number, where they fit."""
+    if codes.size == 0:
+        return codes, values
+    least = int(values.min())
+    bits = (int(values.max()) - least).bit_length()
+    if bits + int(codes.max()).bit_length() > _BITS:
+        order = np.lexsort((values, codes))
+        return codes[order], values[order]
+    both = np.sort((codes << bits) | (values - least))
+    return both >> bits, (both & ((1 << bits) - 1)) + least
+
+
+def _between(lower: Integers, upper: Integers, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Interpolate as numpy does, from the nearer of both sides."""
+    apart = upper - lower
+    near_lower, near_upper = lower + apart * share, upper - apart * (1 - share)
+    return np.where(share < 0.5, near_lower, near_upper)  # noqa: PLR2004  # the middle

@@ -1,10 +1,16 @@
-"""The machine of a recording, as a table of one row that metrics may ask for."""
+"""The machine of a recording: its chip, its clock, what a monitor read of it."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Times, Window, busy, clip, spans
 from tracekit.base.recording import Provenance
 from tracekit.machine.chips import Chip, chip
+from tracekit.workload.workload import REFERENCE
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:
@@ -27,3 +33,143 @@ def chip_of(machine: pd.DataFrame) -> Chip:
         raise Unavailable("the recording does not say which chip it was made on.")
     cores = None if pd.isna(row["gpu_cores"]) else int(row["gpu_cores"])
     return chip(str(row["chip"]), cores)
+
+
+_HELP = {
+    "gpu_clock": "macmon and powermetrics tell the GPU's clock",
+    "gpu_power": "macmon and powermetrics tell the GPU's power",
+    "thermal_pressure": "powermetrics tells the thermal pressure",
+}
+
+
+def readings(gauges: pd.DataFrame) -> pd.DataFrame:
+    """Return what monitors told: neither the workload's own gauges nor anybody's reference work."""
+    told_by_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
+    return gauges[~told_by_run.fillna(value=False).astype(bool)]
+
+
+def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
+    """Return what a monitor told of one name; the workload's own gauges are no monitor's.
+
+    Raises:
+        Unavailable: No monitor told it.
+    """
+    who = "no monitor was read"
+    if gauges is not None:
+        read = readings(gauges)
+        own = read[read["name"] == name]
+        if not own.empty:
+            return own
+        sources = ", ".join(sorted({str(one) for one in read["source"].dropna()}))
+        who = f"{sources}, which was read, does not tell {name}" if sources else who
+    raise Unavailable(f"{who}; {_HELP[name]}: see `tracekit capture --telemetry`.")
+
+
+_RANKS = {"minimum": 0, "low": 0, "medium": 1, "maximum": 2, "high": 2}
+_BEST = max(_RANKS.values())
+_LEAST_SAMPLES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """The time below the best state in a window, of the time in which the GPU was awake (ns).
+
+    `states` says how long each of the lower ones lasted, `induced` whether a tool asked for one.
+    """
+
+    awake: int
+    starts: Times
+    ends: Times
+    states: dict[str, int]
+    induced: bool
+
+    @property
+    def share(self) -> float:
+        """Time below the best state / time awake."""
+        return busy(self.starts, self.ends) / self.awake
+
+
+def below_best(states: pd.DataFrame | None, window: Window) -> Below:
+    """Return when the GPU was below its best state; a trace has rows while the GPU is awake.
+
+    Raises:
+        Unavailable: There are none, the GPU was never awake, or the rank of a state is not known.
+    """
+    if states is None:
+        raise Unavailable("no performance states were recorded.")
+    starts, ends = spans(states)
+    inside = states[(ends > window.start) & (starts < window.end) & (ends > starts)]
+    if inside.empty:
+        raise Unavailable(f"no performance state of the GPU is noted in {window.name}.")
+    names = inside["state"].fillna("no name").astype(str)
+    ranks = names.str.lower().map(_RANKS)
+    if ranks.isna().any():
+        strange = ", ".join(sorted(set(names[ranks.isna()])))
+        known = ", ".join(_RANKS)
+        raise Unavailable(
+            f"the GPU was in performance states whose rank is not known: {strange} "
+            f"(known are {known})."
+        )
+    low = inside[ranks < _BEST]
+    lasted = {
+        str(name): busy(*clip(*spans(rows), window.start, window.end))
+        for name, rows in low.groupby(names[ranks < _BEST])
+    }
+    awake = busy(*clip(*spans(inside), window.start, window.end))
+    ends_of_low = clip(*spans(low), window.start, window.end)
+    return Below(awake, *ends_of_low, lasted, bool(low["induced"].fillna(value=False).any()))
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """The GPU's clock in a window (Hz), read while it was busy, and the run's highest one."""
+
+    times: Times
+    hertz: NDArray[np.float64]
+    best: float
+
+    @property
+    def ratio(self) -> float:
+        """Mean clock / highest clock."""
+        return float(self.hertz.mean()) / self.best
+
+    def share_below(self, near: float) -> float:
+        """Return the share of readings below `near` of the highest clock."""
+        return self.count_below(near) / self.hertz.size
+
+    def count_below(self, near: float) -> int:
+        """Return how many readings are below `near` of the highest clock."""
+        return int((self.hertz < near * self.best).sum())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Median clock of the first quarter of the readings, and of the last."""
+        part = max(1, self.hertz.size // 4)
+        return float(np.median(self.hertz[:part])), float(np.median(self.hertz[-part:]))
+
+
+def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
+    """Return the clock in the window, of readings in which the GPU was `active` or more.
+
+    Where a monitor does not tell how active the GPU was, all its readings count.
+
+    Raises:
+        Unavailable: No monitor told the clock, or too few readings lie in the window.
+    """
+    read = monitored(gauges, "gpu_clock")
+    assert gauges is not None
+    told = gauges[gauges["name"] == "gpu_active"]
+    busy_at = read.merge(
+        told[["time", "source", "value"]], on=["time", "source"], how="left", suffixes=("", "_on")
+    )
+    awake = busy_at[busy_at["value_on"].fillna(1.0).astype(float) >= active]
+    awake = awake[awake["value"].astype(float) > 0].sort_values("time", kind="stable")
+    inside = awake[awake["time"].between(window.start, window.end)]
+    if len(inside) < _LEAST_SAMPLES:
+        raise Unavailable(
+            f"{len(inside)} readings of the GPU's clock at work lie in {window.name}; "
+            f"it takes {_LEAST_SAMPLES}."
+        )
+    hertz = inside["value"].to_numpy(dtype=np.float64)
+    times = inside["time"].to_numpy(dtype=np.int64)
+    return Clock(times, hertz, float(awake["value"].astype(float).max()))

@@ -1,20 +1,23 @@
-"""What an analysis says: the one document that reports and histories read.
+"""What an analysis says: the document that reports and histories read, and its summary.
 
 `result.json` is versioned by `FORMAT`. History of the format:
 
     1   first
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
-from tracekit.analysis.finding import Finding
+from tracekit.analysis.rule import Finding
+from tracekit.base import redaction
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.files import read_input
 from tracekit.base.recording import Provenance
+from tracekit.base.units import duration, quantity, unavailable
 
 FORMAT = 1
 
@@ -102,3 +105,83 @@ def _refuse_newer(path: Path, number: int) -> None:
             f"{path} has format {number}; this tracekit reads up to {FORMAT}.",
             hint="Use the tracekit that wrote it, or analyze the run again.",
         )
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rules did not judge, in words, and which rules gave that reason."""
+
+    words: str
+    rules: tuple[str, ...]
+
+
+def reasons(checks: Iterable[Check], *states: Status) -> tuple[Reason, ...]:
+    """Return the reasons of the checks that ended so, the one that most rules gave first."""
+    rules: dict[str, list[str]] = {}
+    for check in checks:
+        if check.status in states:
+            rules.setdefault(check.reason or "no reason is given", []).append(check.rule)
+    most_first = sorted(rules.items(), key=lambda one: -len(one[1]))
+    return tuple(Reason(words, tuple(names)) for words, names in most_first)
+
+
+_FIRST = (
+    *("tokens_per_second", "step_rate", "step_p50", "step_p99", "gpu_busy", "idle_ratio"),
+    *("gpu_idle_ratio", "host_idle_ratio", "start_latency_p50", "requests_completed"),
+    *("requests_unfinished", "requests_rejected", "request_rate_served", "ttft_p50", "ttft_p99"),
+    *("tpot_p50", "tpot_p99", "itl_p99", "steady_token_rate", "goodput"),
+)
+_OF_THE_SPAN = frozenset({"gpu_idle_ratio", "host_idle_ratio"})  # warm-up included
+
+
+def numbers(result: Result) -> dict[str, str]:
+    """Return the numbers that a reader came for; all that are known where none of those is.
+
+    Shares of idle time that count the warm-up too stand only where that of the steady window,
+    which findings speak of, is not known.
+    """
+    told = [one for one in (*result.metrics, *result.results) if one.value is not None]
+    known = {one.name: quantity(one.value, one.unit) for one in told if one.value is not None}
+    known |= {one.name: unavailable(one.reason) for one in result.results if one.value is None}
+    if "idle_ratio" in known:
+        known = {name: value for name, value in known.items() if name not in _OF_THE_SPAN}
+    first = (*_FIRST, *(one.name for one in result.results))
+    return {name: known[name] for name in first if name in known} or known
+
+
+def worth(finding: Finding) -> str:
+    """Say what mending it could save, and which other finding counts that too."""
+    if not finding.saving:
+        return ""
+    each = finding.saving_per_token
+    per_token = f", {duration(each)} per token" if each is not None else ""
+    counted = f"; {finding.within} counts that too" if finding.within else ""
+    return f" Could save up to {duration(finding.saving)}{per_token}{counted}."
+
+
+def silence(result: Result) -> str:
+    """Say that nothing was found, and by how many of the rules."""
+    judged = sum(one.status is Status.PASSED for one in result.checks)
+    if judged == len(result.checks):
+        return "No finding."
+    return f"No finding, by the {judged} of {len(result.checks)} rules that could judge."
+
+
+def redact_result(result: Result, redact: redaction.Redaction) -> Result:
+    """Return the result without what names a person or a machine."""
+    return replace(
+        result,
+        provenance=redaction.redact_provenance(result.provenance, redact),
+        metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
+        findings=tuple(_redacted(one, redact) for one in result.findings),
+        checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
+    )
+
+
+def _redacted(finding: Finding, redact: redaction.Redaction) -> Finding:
+    return replace(
+        finding,
+        message=redact(finding.message),
+        advice=redact(finding.advice),
+        evidence=tuple(replace(seen, note=redact(seen.note)) for seen in finding.evidence),
+    )

@@ -9,8 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model
-from tracekit.analysis.steps import require_seen, steady_steps
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
 from tracekit.machine.chips import Chip
 from tracekit.machine.roofline import Reached, intensity, reached, ridge_of
 

@@ -1,4 +1,4 @@
-"""A rule: one judgement, a function of tables that yields findings.
+"""A rule: one judgement, a function of tables that yields findings with their evidence.
 
 A rule's function is named after the bad state that it looks for, and documents itself under
 four heads, which pages and the reference show as they stand:
@@ -13,9 +13,70 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from tracekit.analysis.finding import Finding
+import pandas as pd
+
+from tracekit.analysis.intervals import Times, spans
+
+
+class Severity(StrEnum):
+    """How much a finding matters: errors make numbers void, warnings cost time."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A window of a table where the finding can be seen; times in ns of the trace.
+
+    `note` says what is special about this one, such as the cause of a gap.
+    """
+
+    table: str
+    start: int
+    end: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fact that a rule found.
+
+    `saving` is the time that could be won in the window the rule looked at, in ns; None where
+    it cannot be estimated. `saving_per_token` is the same for each token of the steady window;
+    the analysis fills it in where steps and their tokens are known. `within` names the rule whose
+    saving holds most of this one's time already, so that nobody adds it up twice; the analysis
+    keeps it only where that rule found something too.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    advice: str
+    evidence: tuple[Evidence, ...] = ()
+    saving: int | None = None
+    saving_per_token: float | None = None
+    within: str = ""
+
+
+_SHOWN = 20
+
+
+def longest(table: str, starts: Times, ends: Times) -> tuple[Evidence, ...]:
+    """Return the windows that last longest, longest first, at most twenty."""
+    order = (starts - ends).argsort(kind="stable")[:_SHOWN]
+    return tuple(Evidence(table, int(starts[i]), int(ends[i])) for i in order)
+
+
+def longest_rows(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:
+    """Return the windows of the rows that last longest, longest first, at most twenty."""
+    ordered = rows.sort_values("start", kind="stable")
+    return longest(table, *spans(ordered))
+
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")
 

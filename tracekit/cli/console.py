@@ -17,10 +17,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tracekit.analysis.reasons import reasons
-from tracekit.analysis.result import Result, Status
+from tracekit.analysis.result import Result, Status, numbers, reasons, silence, worth
 from tracekit.analysis.rule import Rule
-from tracekit.analysis.summary import numbers, silence, worth
 from tracekit.base.errors import InconclusiveError, InputError
 from tracekit.base.recording import Recording, quoted
 from tracekit.base.streams import visible

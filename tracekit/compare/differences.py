@@ -9,11 +9,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.families import families
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.intervals import steady_window
-from tracekit.analysis.percentiles import grouped
+from tracekit.analysis.intervals import grouped, steady_window
 from tracekit.analysis.result import Status
+from tracekit.analysis.rule import Finding, Severity
+from tracekit.analysis.work_names import families
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Provenance
 from tracekit.compare.samples import Sample

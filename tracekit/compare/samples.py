@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.given import Given, recorded_tables
-from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.inject import Metric, Unavailable, inject
 from tracekit.analysis.intervals import Window, spans, steady_window
-from tracekit.analysis.metric import Metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Measurement, Result
 from tracekit.base.errors import TracekitError

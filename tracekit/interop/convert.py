@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import load
+from tracekit.analysis.rule import Finding
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.files import replacing
 from tracekit.base.outputs import writing

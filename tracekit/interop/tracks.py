@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.families import families
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.intervals import Times, spans
+from tracekit.analysis.rule import Finding
+from tracekit.analysis.work_names import families
 from tracekit.base.errors import TracekitError
 
 Ids = NDArray[np.uint64]

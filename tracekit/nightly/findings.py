@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import load
+from tracekit.analysis.rule import Finding
 from tracekit.base.recording import Recording
 from tracekit.nightly.history.night import Found, Pair
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.analysis.target import UNKNOWN
+from tracekit.analysis.scope import UNKNOWN
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.base.recording import Process, Provenance, Recording, now, stage
 from tracekit.base.unpacking import unpack_bundle

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.target import own_rows
+from tracekit.analysis.scope import own_rows
 from tracekit.base.errors import TracekitError
 from tracekit.report.panel import Tables
 from tracekit.tables.schemas import SCHEMAS

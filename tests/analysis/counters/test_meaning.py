@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracekit.analysis.counters.meaning import Group, Kind, Meaning, known_counters, meaning
+from tracekit.analysis.counters import Group, Kind, Meaning, known_counters, meaning
 
 # Names that only one of the two sets has, and some of both.
 M3 = (

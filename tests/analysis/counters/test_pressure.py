@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from counter_runs import M1_MAX, M3_MAX, MS, given, samples
-from tracekit.analysis.counters.meaning import Kind
-from tracekit.analysis.counters.pressure import Pressure, bandwidth, mean_of, pressure
+from tracekit.analysis.counters import Kind, Pressure, bandwidth, mean_of, pressure
 from tracekit.analysis.inject import Unavailable
 
 Make = Callable[..., pd.DataFrame]

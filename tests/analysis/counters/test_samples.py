@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from counter_runs import MS, given, samples
-from tracekit.analysis.counters.samples import extremes
-from tracekit.analysis.finding import Evidence
+from tracekit.analysis.counters import extremes
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Evidence
 
 Make = Callable[..., pd.DataFrame]
 ALU = "ALU Limiter"

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.buffers import first_of, last_of, moments
-from tracekit.analysis.idle.stretches import NEVER
+from tracekit.analysis.idle.work import NEVER, first_of, last_of, moments
 
 HUGE = 2**64 - 1
 

@@ -7,8 +7,7 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracekit.analysis.idle.gaps import gaps_table, loaded_table
-from tracekit.analysis.idle.shares import by_cause, idle_time, loaded_time
+from tracekit.analysis.idle.gaps import by_cause, gaps_table, idle_time, loaded_table, loaded_time
 
 UNIT = 10_000  # the shortest gap: no gap of whole units is left out
 END = 60
@@ -53,7 +52,7 @@ def inside(pairs: Rows) -> Callable[[int], bool]:
 
 
 def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, Rows]) -> str:
-    """Judge one moment of idle time by the words of tracekit/analysis/idle/cause.py."""
+    """Judge one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
     busy, absent = inside([one[:2] for one in own]), inside(around["told"])
     until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
     since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)

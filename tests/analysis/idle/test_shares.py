@@ -2,10 +2,8 @@
 
 import pandas as pd
 
-from tracekit.analysis.finding import Evidence
-from tracekit.analysis.idle.advice import advice
-from tracekit.analysis.idle.cause import CAUSES, Cause
-from tracekit.analysis.idle.shares import (
+from tracekit.analysis.idle.gaps import (
+    advice,
     by_cause,
     drained_time,
     idle_time,
@@ -13,6 +11,8 @@ from tracekit.analysis.idle.shares import (
     longest_gaps,
     most_told,
 )
+from tracekit.analysis.idle.pieces import CAUSES, Cause
+from tracekit.analysis.rule import Evidence
 
 GAPS = pd.DataFrame(
     [

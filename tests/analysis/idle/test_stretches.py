@@ -4,14 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.stretches import (
-    FOREVER,
-    NEVER,
-    Stretches,
-    covered,
-    nothing,
-    stretches,
-)
+from tracekit.analysis.idle.work import FOREVER, NEVER, Stretches, covered, nothing, stretches
 
 TWO = stretches(np.array([10, 30, 12]), np.array([20, 40, 15]))
 

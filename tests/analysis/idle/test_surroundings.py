@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.stretches import FOREVER, NEVER, nothing, stretches
-from tracekit.analysis.idle.surroundings import Surroundings, surroundings, without_load
+from tracekit.analysis.idle.work import (
+    FOREVER,
+    NEVER,
+    Surroundings,
+    nothing,
+    stretches,
+    surroundings,
+    without_load,
+)
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]

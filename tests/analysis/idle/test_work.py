@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.stretches import NEVER
-from tracekit.analysis.idle.work import Work, work_of, written
+from tracekit.analysis.idle.work import NEVER, Work, work_of, written
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.disturbances import other_process_share, steady_compiles
+from tracekit.analysis.metrics.device import other_process_share, steady_compiles
 
 Make = Callable[..., pd.DataFrame]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.per_token import encoders_per_token, gpu_time_per_token
+from tracekit.analysis.metrics.device import encoders_per_token, gpu_time_per_token
 
 Make = Callable[..., pd.DataFrame]
 

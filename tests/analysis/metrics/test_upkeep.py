@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.upkeep import (
+from tracekit.analysis.metrics.machine import (
     allocations_per_step,
     gpu_downclocked_ratio,
     gpu_memory_slope,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rhythm.beats import beats, spikes
+from tracekit.analysis.rhythm import beats, spikes
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000

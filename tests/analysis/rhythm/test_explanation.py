@@ -5,9 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.rhythm.beats import Beats, beats, spikes
-from tracekit.analysis.rhythm.explanation import explain
-from tracekit.analysis.rhythm.happenings import happenings
+from tracekit.analysis.rhythm import Beats, beats, explain, happenings, spikes
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tracekit.analysis.rhythm.modes import modes
+from tracekit.analysis.rhythm import modes
 
 
 def test_steps_that_take_turns_have_two_speeds() -> None:

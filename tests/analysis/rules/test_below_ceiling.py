@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from counter_runs import MS, findings, given, measured, steady
-from tracekit.analysis.finding import Severity
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Severity
 
 Make = Callable[..., pd.DataFrame]
 RULE = "below-ceiling"

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.given import Given
 from tracekit.analysis.inject import Unavailable, inject
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Process, Provenance
 

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.analysis.capture import capture_table
-from tracekit.analysis.finding import Evidence, Severity
+from tracekit.analysis.given import capture_table
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Evidence, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance, Stage
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Evidence
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Evidence
 from tracekit.analysis.rules import RULES
 
 Make = Callable[..., pd.DataFrame]

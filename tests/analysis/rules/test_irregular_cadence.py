@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rhythm.happenings import happenings
+from tracekit.analysis.rhythm import happenings
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.rules import RULES
 
 Make = Callable[..., pd.DataFrame]

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from counter_runs import MS, findings, given, samples
-from tracekit.analysis.counters.meaning import Group
-from tracekit.analysis.counters.pressure import OTHERS
+from tracekit.analysis.counters import OTHERS, Group
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rules.other_limiter import CANDIDATES
 

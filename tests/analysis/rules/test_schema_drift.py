@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from tracekit.analysis.finding import Severity
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Severity
 from tracekit.analysis.rules import RULES
 
 judge = RULES["schema-drift"].judge

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from tracekit.analysis.capture import capture_table
-from tracekit.analysis.finding import Severity
+from tracekit.analysis.given import capture_table
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.rule import Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Overhead, Provenance
 

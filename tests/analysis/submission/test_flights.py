@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.submission.flights import Waits, between_steps, encoding, flights
+from tracekit.analysis.submission import Waits, between_steps, encoding, flights
 
 Handed = Callable[..., tuple[pd.DataFrame, ...]]
 US = 1_000

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.submission.flights import Waits
-from tracekit.analysis.submission.idle import IdleGaps
+from tracekit.analysis.submission import IdleGaps, Waits
 
 Make = Callable[..., pd.DataFrame]
 US = 1_000

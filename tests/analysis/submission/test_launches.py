@@ -7,9 +7,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.submission.launches import launches, spared
-from tracekit.analysis.submission.rates import each
-from tracekit.analysis.submission.readbacks import per_step, told_readbacks
+from tracekit.analysis.submission import each, launches, per_step, spared, told_readbacks
 
 Make = Callable[..., pd.DataFrame]
 WINDOW = Window(0, 1_000)

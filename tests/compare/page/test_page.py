@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Check, Status
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare import page as words
 from tracekit.compare.compare import compare
 from tracekit.compare.page import WIDTH, bar, both, reach, render_comparison

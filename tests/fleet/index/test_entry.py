@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Provenance
 from tracekit.fleet.index import MOST_POINTS, Unread, entries_of, kind_of
 

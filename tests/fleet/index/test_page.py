@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from lxml import html
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance
 from tracekit.fleet.index import Unread, entries_of, render_index
 

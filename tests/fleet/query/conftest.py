@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Better, Measurement, Result
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.fleet.query.answers import plain
 from tracekit.fleet.query.ask import asked

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gate_night import NIGHT
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Result
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Provenance, save
 from tracekit.nightly.gate.found import find_night
 from tracekit.nightly.gate.placing import in_repository, placed

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opened_page import html_of
-from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.report.render import render
 
 pytestmark = pytest.mark.browser

@@ -1,6 +1,6 @@
 from typing import Any
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.report.panels.findings import MOST_WINDOWS, findings, ranked
 from tracekit.report.render import environment_of
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.result import Check, Result, Status
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Provenance, Stage
 from tracekit.report.panels.verdict import verdict, verdict_of
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.report.timeline.device import OTHERS_SHOWN
 from tracekit.report.timeline.track import Kind, Timeline, Track
 from tracekit.report.timeline.tracks import timeline

@@ -1,13 +1,13 @@
-"""How much of the loaded steady window the device was idle, and why: shares that sum up."""
+"""How much of the loaded steady window the device was idle, why, and the ceiling without."""
 
 import pandas as pd
 
-from tracekit.analysis.idle.cause import Cause
-from tracekit.analysis.idle.known import why_unknown
-from tracekit.analysis.idle.shares import by_cause, idle_time, loaded_time
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metric import metric
+from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time, why_unknown
+from tracekit.analysis.idle.pieces import Cause
+from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.intervals import Coverage, spans
 from tracekit.analysis.result import Better
+from tracekit.analysis.scope import of_target, require_seen, steady_steps, steady_tokens, variants
 
 
 @metric("ratio", Better.LOWER)
@@ -95,3 +95,37 @@ IDLE_METRICS = (
     idle_down_clocked,
     idle_unattributed,
 )
+
+
+_SECOND = 1e9
+
+
+@metric("tokens/s", Better.HIGHER)
+def kernel_ceiling(
+    steps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame, targets: pd.DataFrame
+) -> float:
+    """Tokens of the steady steps over the time in which the device ran for the target.
+
+    It is what `tokens_per_second` would be without any waiting, at these kernels' speed.
+    """
+    tokens, ran = tokens_and_time(steps, loaded, gpu_intervals, targets)
+    return tokens / (ran / _SECOND)
+
+
+def tokens_and_time(
+    steps: pd.DataFrame, loaded: pd.DataFrame, gpu_intervals: pd.DataFrame, targets: pd.DataFrame
+) -> tuple[int, int]:
+    """Return the tokens of the steady steps, and the loaded ns in which the device ran.
+
+    Raises:
+        Unavailable: Steps make no tokens or are of several variants, or have no device work.
+    """
+    own = of_target(gpu_intervals, targets)
+    if len(variants(steady_steps(steps))) > 1:
+        raise Unavailable("steps are of several variants, which are compared, not summed.")
+    tokens = steady_tokens(steps)
+    require_seen(steady_steps(steps), own)
+    ran = int(Coverage.of(*spans(own)).within(*spans(loaded)).sum())
+    if ran == 0:
+        raise Unavailable("no interval of the target ran while there was load.")
+    return tokens, ran

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.inject import Unavailable, metric
 from tracekit.analysis.intervals import busy, clip, spans
 from tracekit.analysis.machine import chip_of
-from tracekit.analysis.metric import metric
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
-from tracekit.analysis.steps import require_seen, steady_steps
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
 from tracekit.machine.chips import Chip
 from tracekit.machine.roofline import bound, intensity, reached
 

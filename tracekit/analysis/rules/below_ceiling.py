@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.intervals import gaps, intersection, spans
-from tracekit.analysis.metrics.ceiling import tokens_and_time
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target
+from tracekit.analysis.metrics.idle import tokens_and_time
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target
 from tracekit.base.units import percent, quantity
 
 _ADVICE = (

@@ -4,22 +4,21 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.idle.advice import advice
-from tracekit.analysis.idle.cause import CAUSES, Cause
-from tracekit.analysis.idle.gaps import SHORTEST
-from tracekit.analysis.idle.known import unsure
-from tracekit.analysis.idle.shares import (
+from tracekit.analysis.idle.gaps import (
+    SHORTEST,
+    advice,
     by_cause,
     drained_time,
     idle_time,
     loaded_time,
     longest_gaps,
     most_told,
+    unsure,
 )
+from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.intervals import steady_window
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target
+from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.scope import of_target
 from tracekit.base.units import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named

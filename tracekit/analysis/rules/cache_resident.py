@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.intervals import clip, spans
 from tracekit.analysis.roof import Roof, roof
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target
 from tracekit.base.units import percent, size
 
 _ADVICE = (

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import UNKNOWN, named
+from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.scope import UNKNOWN, named
 
 _ADVICE = (
     "Check that the recorded process is the one that submits the work (a shell, a shim or "

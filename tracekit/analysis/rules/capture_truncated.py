@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, spans, steady_window
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Evidence, Finding, Severity, rule
 from tracekit.base.units import duration, percent
 from tracekit.tables.drift import Flaw
 from tracekit.workload.workload import IDLE

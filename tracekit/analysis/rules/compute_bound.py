@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.counters.pressure import pressure
-from tracekit.analysis.counters.samples import extremes
-from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.roof import Roof, known_roof
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Finding, Severity, rule
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "

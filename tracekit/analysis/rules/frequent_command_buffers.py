@@ -6,18 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.submission.flights import flights
-from tracekit.analysis.submission.idle import LATE
-from tracekit.analysis.submission.launches import Launches, launches, spared
-from tracekit.analysis.submission.rates import each
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target, on_gpu, steady_steps, window_of_target
+from tracekit.analysis.submission import LATE, Launches, each, flights, launches, spared
 from tracekit.base.units import count, duration, percent
 
 _ADVICE = (

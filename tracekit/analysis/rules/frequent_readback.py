@@ -5,16 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.submission.flights import Waits, between_steps, flights
-from tracekit.analysis.submission.idle import IdleGaps
-from tracekit.analysis.submission.readbacks import per_step, told_readbacks
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import steady_steps, window_of_target
+from tracekit.analysis.submission import (
+    IdleGaps,
+    Waits,
+    between_steps,
+    flights,
+    per_step,
+    told_readbacks,
+)
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

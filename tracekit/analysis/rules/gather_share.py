@@ -4,14 +4,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.named_work import Chore, named_work
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.target import on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

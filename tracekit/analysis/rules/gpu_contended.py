@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.idle.cause import Cause
-from tracekit.analysis.idle.known import why_unknown
-from tracekit.analysis.idle.shares import by_cause
+from tracekit.analysis.idle.gaps import by_cause, why_unknown
+from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Window,
@@ -19,8 +16,8 @@ from tracekit.analysis.intervals import (
     steady_window,
     union,
 )
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target, on_gpu
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

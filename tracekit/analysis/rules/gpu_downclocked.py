@@ -4,13 +4,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
-from tracekit.analysis.performance_states import Below, Clock, below_best, clock
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.machine import Below, Clock, below_best, clock
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target, on_gpu
 from tracekit.base.units import duration, percent, quantity
 
 _ADVICE = (

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.allocations import allocations, wiring
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.metrics.steps import steady_steps
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.target import on_gpu
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.scope import on_gpu, window_of_target
+from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base.units import duration, percent, quantity, size
 
 _ADVICE = (

@@ -5,12 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.rhythm.beats import Beats, beats
-from tracekit.analysis.rhythm.explanation import explain
-from tracekit.analysis.rhythm.modes import Modes, modes
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
+from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

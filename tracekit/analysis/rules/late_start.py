@@ -5,13 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.submission.idle import LATE, IdleGaps
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.submission import LATE, IdleGaps
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

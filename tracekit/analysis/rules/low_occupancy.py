@@ -5,15 +5,21 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters.meaning import Group, Kind
-from tracekit.analysis.counters.pressure import Load, bandwidth, highest, mean_of
-from tracekit.analysis.counters.samples import FEWEST, extremes
-from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.counters import (
+    FEWEST,
+    Group,
+    Kind,
+    Load,
+    bandwidth,
+    extremes,
+    highest,
+    mean_of,
+)
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans, steady_window
-from tracekit.analysis.named_work import named_work
-from tracekit.analysis.rule import rule
-from tracekit.analysis.target import of_target
+from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.scope import of_target
+from tracekit.analysis.work_names import named_work
 from tracekit.base.units import percent
 
 _SHOWN = 3

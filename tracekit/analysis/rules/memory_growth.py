@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.memory_trend import Trend, levels, trend
 from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.upkeep import Trend, levels, trend
 from tracekit.base.units import duration, percent, size
 
 _ADVICE = (

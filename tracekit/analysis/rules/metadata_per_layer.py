@@ -6,14 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.analysis.named_work import Chore, NamedWork, named_work
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.target import on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
+from tracekit.analysis.work_names import Chore, NamedWork, named_work
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

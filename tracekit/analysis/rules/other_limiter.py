@@ -4,12 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.counters.meaning import Group
-from tracekit.analysis.counters.pressure import Load, pressure
-from tracekit.analysis.counters.samples import HOW_TO_GET, extremes
-from tracekit.analysis.finding import Finding, Severity
+from tracekit.analysis.counters import HOW_TO_GET, Group, Load, extremes, pressure
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Finding, Severity, rule
 
 CANDIDATES = {
     Group.THREADGROUP: (

@@ -5,23 +5,15 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tracekit.analysis.evidence import longest_rows
-from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.idle.cause import Cause
-from tracekit.analysis.idle.known import why_unknown
-from tracekit.analysis.idle.shares import by_cause
+from tracekit.analysis.idle.gaps import by_cause, why_unknown
+from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
-from tracekit.analysis.late_pipelines import (
-    activity_inside,
-    counted,
-    first_used_inside,
-    of_the_service,
-)
-from tracekit.analysis.rule import rule
-from tracekit.analysis.specialized import reasons
-from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest_rows, rule
+from tracekit.analysis.scope import window_of_target
+from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
+from tracekit.analysis.work_names import reasons
 from tracekit.base.units import duration
 from tracekit.workload.workload import COMPILE
 

@@ -5,16 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.named_work import Chore, named_work
 from tracekit.analysis.roof import ATTAINABLE, Roof, roof
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steps import of_a_server
-from tracekit.analysis.target import of_target
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_a_server, of_target
+from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Finding, Severity, rule
 from tracekit.tables.drift import Flaw
 from tracekit.tables.normalize import owner
 from tracekit.tables.schemas import SCHEMAS

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Times,
@@ -19,7 +17,7 @@ from tracekit.analysis.intervals import (
     union,
 )
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.base.units import count, duration, percent
 
 _ADVICE = (

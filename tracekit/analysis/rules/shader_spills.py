@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.target import on_gpu
+from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.base.units import percent, size
 
 _ADVICE = (

@@ -6,16 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Window, busy, overlap
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.steps import steady_steps
-from tracekit.analysis.submission.flights import Flights, between_steps, encoding, flights
-from tracekit.analysis.submission.idle import IdleGaps
-from tracekit.analysis.target import on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
+from tracekit.analysis.submission import Flights, IdleGaps, between_steps, encoding, flights
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

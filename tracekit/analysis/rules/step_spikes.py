@@ -6,10 +6,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
-from tracekit.analysis.rhythm.beats import LEAST_EXCESS, LEAST_Z, Beats, beats, spikes
-from tracekit.analysis.rhythm.explanation import Explanation, explain
-from tracekit.analysis.rule import rule
+from tracekit.analysis.rhythm import (
+    LEAST_EXCESS,
+    LEAST_Z,
+    Beats,
+    Explanation,
+    beats,
+    explain,
+    spikes,
+)
+from tracekit.analysis.rule import Evidence, Finding, Severity, rule
 from tracekit.base.units import duration, percent
 
 _SHOWN = 20

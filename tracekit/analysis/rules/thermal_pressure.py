@@ -5,13 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
-from tracekit.analysis.monitored import monitored
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
+from tracekit.analysis.machine import monitored
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.scope import window_of_target
 from tracekit.base.units import duration, percent
 from tracekit.machine.monitors import THERMAL_PRESSURES
 

@@ -6,13 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.evidence import longest
-from tracekit.analysis.finding import Finding, Severity
-from tracekit.analysis.rule import rule
-from tracekit.analysis.steady import window_of_target
-from tracekit.analysis.submission.launches import LONGEST, Launches, launches, spared
-from tracekit.analysis.submission.rates import each
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.scope import of_target, on_gpu, window_of_target
+from tracekit.analysis.submission import LONGEST, Launches, each, launches, spared
 from tracekit.base.units import duration, percent
 
 _ADVICE = (

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit import pipeline
-from tracekit.analysis.finding import Finding
 from tracekit.analysis.result import Measurement, Result
+from tracekit.analysis.rule import Finding
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.files import replacing
 from tracekit.base.recording import Recording, now

@@ -21,7 +21,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyRelation
 from duckdb.sqltypes import DuckDBPyType
 
-from tracekit.analysis.families import ASKER, BLANK, INSTANCE, UNLABELLED
+from tracekit.analysis.work_names import ASKER, BLANK, INSTANCE, UNLABELLED
 from tracekit.base.errors import InterruptedRunError
 
 _HELD = {
@@ -151,7 +151,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-# As `tracekit.analysis.families` does it, by the same expressions in the same engine, RE2.
+# As `tracekit.analysis.work_names` does it, by the same expressions in the same engine, RE2.
 _SHORTER = (
     f"regexp_replace(regexp_replace(coalesce(label, ''), {text(INSTANCE)}, ''), {text(ASKER)}, '')"
 )

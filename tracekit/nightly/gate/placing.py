@@ -4,8 +4,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.analysis.finding import Evidence
 from tracekit.analysis.result import load
+from tracekit.analysis.rule import Evidence
 from tracekit.base.errors import TracekitError
 from tracekit.base.recording import Recording
 from tracekit.nightly.gate.found import FoundNight

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tracekit.analysis.idle.cause import CAUSES, Cause, Drained
-from tracekit.analysis.idle.gaps import SHORTEST
-from tracekit.analysis.idle.known import unsure
-from tracekit.analysis.idle.shares import by_cause, idle_time, loaded_time
+from tracekit.analysis.idle.gaps import SHORTEST, by_cause, idle_time, loaded_time, unsure
+from tracekit.analysis.idle.pieces import CAUSES, Cause, Drained
 from tracekit.analysis.result import Result
 from tracekit.base.units import percent
 from tracekit.report.panel import Context, Panel, Tables

@@ -1,7 +1,6 @@
 """What passed, what could not be checked and why, what failed to run."""
 
-from tracekit.analysis.reasons import reasons
-from tracekit.analysis.result import Check, Result, Status
+from tracekit.analysis.result import Check, Result, Status, reasons
 from tracekit.report.panel import Context, Panel, Tables
 
 

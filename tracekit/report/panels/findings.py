@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Result
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.report.panel import Context, Panel, Tables
 
 MOST_WINDOWS = 8

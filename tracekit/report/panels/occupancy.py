@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters.meaning import Kind
+from tracekit.analysis.counters import Kind
 from tracekit.analysis.result import Result
 from tracekit.base.units import percent
 from tracekit.report.panel import Context, Panel, Tables

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.metrics.requests import LATENCIES, STATISTICS, Latency
+from tracekit.analysis.metrics.server import LATENCIES, STATISTICS, Latency
 from tracekit.analysis.result import Result
 from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
 from tracekit.base.units import count, duration, quantity

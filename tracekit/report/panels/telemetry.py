@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.monitored import readings
+from tracekit.analysis.machine import readings
 from tracekit.analysis.result import Result
 from tracekit.base.units import duration, quantity
 from tracekit.report.panel import Context, Panel, Tables

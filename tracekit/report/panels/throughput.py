@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.coverage import Coverage
 from tracekit.analysis.inject import Unavailable, thresholds
-from tracekit.analysis.intervals import Times, Window, spans
+from tracekit.analysis.intervals import Coverage, Times, Window, spans
 from tracekit.analysis.metrics.steps import steady_steps, variants
 from tracekit.analysis.result import Result
-from tracekit.analysis.rhythm.beats import Beats, beats, spikes
+from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.rules.step_spikes import step_spikes
 from tracekit.base.units import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.charts.chart import Chart

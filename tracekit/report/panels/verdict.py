@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from tracekit.analysis.finding import Severity
 from tracekit.analysis.result import Check, Result, Status
+from tracekit.analysis.rule import Severity
 from tracekit.base.units import count
 from tracekit.report.headlines import headlines
 from tracekit.report.panel import Context, Panel, Tables

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.families import families
-from tracekit.analysis.intervals import Times, busy, spans
+from tracekit.analysis.intervals import Times, busy, grouped, spans
 from tracekit.analysis.metrics.steps import variants
-from tracekit.analysis.percentiles import grouped
 from tracekit.analysis.result import Result
+from tracekit.analysis.work_names import families
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.rows import of_target, rows
 from tracekit.report.sources import of_table

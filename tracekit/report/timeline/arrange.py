@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.families import families
 from tracekit.analysis.intervals import Times, spans, union
+from tracekit.analysis.work_names import families
 from tracekit.report.timeline.lanes import MOST, assign
 from tracekit.report.timeline.track import Detail, Kind, Track
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.cause import CAUSES
 from tracekit.analysis.idle.gaps import SHORTEST
+from tracekit.analysis.idle.pieces import CAUSES
 from tracekit.analysis.intervals import Window, gaps, spans
 from tracekit.base.units import duration
 from tracekit.report.panel import Tables

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.analysis.coverage import Coverage
+from tracekit.analysis.intervals import Coverage
 from tracekit.base.units import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
 

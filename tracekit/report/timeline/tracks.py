@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from tracekit.analysis.finding import Evidence, Finding
 from tracekit.analysis.result import Result
+from tracekit.analysis.rule import Evidence, Finding
 from tracekit.report.panel import Tables
 from tracekit.report.phases import steady_or_busy_window
 from tracekit.report.timeline.arrange import Heading, track

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.analysis.finding import Evidence, Finding, Severity
 from tracekit.analysis.result import Better
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Condition, Course, FindingChange
 from tracekit.compare.spread import Limits

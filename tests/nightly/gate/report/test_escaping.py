@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as prometheus_families
 
-from tracekit.analysis.finding import Evidence
+from tracekit.analysis.rule import Evidence
 from tracekit.nightly.gate.report.annotations import annotations
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.markdown import escaped, markdown, summary

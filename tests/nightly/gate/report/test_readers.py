@@ -9,7 +9,7 @@ from lxml import etree
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gate_night import DECODE, FINE, IDLE, NIGHT, SAME, SLOWER
-from tracekit.analysis.finding import Evidence
+from tracekit.analysis.rule import Evidence
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.markdown import markdown
 from tracekit.nightly.gate.report.model import GateReport

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tracekit.analysis.finding import Evidence
+from tracekit.analysis.rule import Evidence
 from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Outcome
 

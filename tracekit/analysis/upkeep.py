@@ -1,4 +1,4 @@
-"""Whether a process's memory grows: by the lowest levels of equal parts of a window.
+"""What a program does beside its work: allocations, pipelines that come late, memory that grows.
 
 What is allocated and freed again leaves the lowest levels where they are, however high it goes
 in between; what is kept lifts them from part to part. So a saw-tooth is no growth, and neither is
@@ -13,8 +13,70 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.target import of_target
+from tracekit.analysis.intervals import Times, Window, clip, spans, union
+from tracekit.analysis.scope import of_target
+
+# The only events of these tables that a trace was ever seen to hold.
+ALLOCATION = "Allocation"
+WIRE = "Wire Memory"
+
+
+def allocations(resource_allocations: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Return the rows of resources that the target allocated in the window.
+
+    Raises:
+        Unavailable: The table has rows of the target, and its events are of unknown names only.
+    """
+    own = resource_allocations[resource_allocations["target"]]
+    known = own["event"].fillna("no name") == ALLOCATION
+    if not own.empty and not known.any():
+        words = ", ".join(sorted(set(own["event"].fillna("no name").astype(str))))
+        raise Unavailable(f"which events of resources are allocations is not known: {words}.")
+    inside = (own["time"] >= window.start) & (own["time"] < window.end)
+    return own[known & inside]
+
+
+def wiring(driver_events: pd.DataFrame, window: Window) -> tuple[Times, Times]:
+    """Return when the driver wired memory for the target in the window; overlaps joined."""
+    own = driver_events[driver_events["target"] & (driver_events["event"].fillna("") == WIRE)]
+    return union(*clip(*spans(own), window.start, window.end))
+
+
+_SERVICE = "compiler"  # in the name of a process that compiles for others
+
+
+def activity_inside(activity: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Return what the shader compiler began in the window, for whomever."""
+    return activity[(activity["start"] >= window.start) & (activity["start"] < window.end)]
+
+
+def of_the_service(activity: pd.DataFrame) -> pd.DataFrame:
+    """Return what the compiler did under its own name: for whom, the trace does not say."""
+    return activity[activity["process"].fillna("").str.contains(_SERVICE, case=False)]
+
+
+def first_used_inside(made: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """Return the pipelines that the workload first used in the window, by its own count."""
+    return made[(made["time"] >= window.start) & (made["time"] < window.end)]
+
+
+def counted(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    specializations: pd.DataFrame | None,
+) -> pd.DataFrame | None:
+    """Return the pipelines that the workload counts; None where it names none at all.
+
+    Raises:
+        Unavailable: A CPU did the work, and the workload names no pipelines.
+    """
+    own = of_target(gpu_intervals, targets)
+    if specializations is not None and not specializations.empty:
+        return specializations
+    if (own["clock"] == "host").any():
+        raise Unavailable("the work ran on the CPU, and the workload names no pipelines.")
+    return None
+
 
 PARTS = 8
 # Rising pairs less falling ones, of 28: 285 of the 40,320 orders of eight values have as many.

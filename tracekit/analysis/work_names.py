@@ -1,22 +1,68 @@
-"""Which chores the device's work is, as far as its names tell: copies around the kernels.
+"""What the names of work tell: families of labels, chores, why a kernel was made again.
 
 A trace names work by the labels that the program gave its command buffers and encoders. Stock
 builds of MLX give none ("Compute Command 3"), builds with MLX_METAL_DEBUG those of primitives;
 with the shader timeline on, a trace names the shaders themselves.
+
+MLX calls a custom kernel `custom_kernel_NAME__` and then its template values, the dtypes of its
+inputs and those of its outputs, joined by `_`. A dtype ends in `s` where the input is a scalar and
+in `c` where it has fewer than 8 elements: both are read as constants, and change the signature
+(mlx/backend/common/metal_kernel.cpp; 0.32.1).
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import Enum
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracekit.analysis.families import UNLABELLED, families
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.analysis.target import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu
+
+UNLABELLED = "unlabelled"
+
+# A trace labels work "Command Buffer 0:Compute Command 0   ( python3 (4711) )  0xf169adeb":
+# who asked and which instance it was stand in columns of their own.
+BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
+INSTANCE = rf"{BLANK}+0x[0-9a-fA-F]+{BLANK}*$"
+ASKER = rf"{BLANK}*\( .* \){BLANK}*$"
+_SAMPLE = 4096
+
+
+def families(labels: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
+    """Return a code for each label and the distinct families that the codes stand for.
+
+    A family is a label without the process and the instance that it names at its end.
+    """
+    texts = labels.fillna("")
+    if not isinstance(texts.dtype, pd.StringDtype):
+        texts = texts.astype("string")
+    if texts[:_SAMPLE].nunique() > _SAMPLE // 2:
+        codes, names = _named(texts)
+    else:
+        own, distinct = pd.factorize(texts)
+        found, names = _named(pd.Series(distinct, dtype="string"))
+        codes = found[own]
+    return pd.Series(codes, index=labels.index, dtype="int64"), names
+
+
+def _named(texts: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    shorter = pa.chunked_array(pa.array(texts, pa.string(), from_pandas=True))
+    for end in (INSTANCE, ASKER):
+        without = pc.ReplaceSubstringOptions(pattern=end, replacement="")
+        shorter = pc.call_function("replace_substring_regex", [shorter], without)
+    once = shorter.combine_chunks().dictionary_encode()
+    names = [text.strip() or UNLABELLED for text in once.dictionary.to_pylist()]
+    codes, distinct = pd.factorize(np.array(names, dtype=object))
+    return codes[once.indices.to_numpy()], tuple(distinct)
+
 
 _DEFAULT = re.compile(
     rf"^(command buffer \d+:?)?((compute|blit|render) command \d+)?$|^{UNLABELLED}$"
@@ -118,3 +164,62 @@ def _launches(starts: Times, ends: Times) -> Times:
     before = np.maximum.accumulate(np.concatenate((starts[:1], ends[:-1])))
     idle = np.maximum(starts - before, 0)
     return np.where(idle <= LONGEST_LAUNCH, idle, 0)
+
+
+_OURS = "custom_kernel_"
+_DTYPE = r"(?:bfloat16_t|float16_t|float|half|complex64_t|u?int(?:8|16|32|64)_t|bool)[sc]?"
+_PART = re.compile(rf"{_DTYPE}(?=_|$)|[^_]+")
+_IS_DTYPE = re.compile(rf"{_DTYPE}$")
+_CLASSES = {"s": "a scalar", "c": "fewer than 8 elements", "": "8 elements or more"}
+_LOOKED_AT = 256
+
+
+def reasons(name: str, earlier: Iterable[str]) -> tuple[str, ...]:
+    """Say in words what a kernel's name has that its nearest earlier namesake has not.
+
+    Args:
+        name: A name that is new.
+        earlier: Names that were there before it.
+
+    Returns:
+        Nothing where the name is not one of MLX's scheme, or has no earlier namesake.
+    """
+    stem, _, rest = name.partition("__")
+    if not name.startswith(_OURS) or not rest:
+        return ()
+    parts = _parts(rest)
+    namesakes = [_parts(one.partition("__")[2]) for one in earlier if one.startswith(f"{stem}__")]
+    if not namesakes:
+        return ()
+    nearest = min(namesakes[-_LOOKED_AT:], key=lambda one: len(_changes(one, parts)))
+    return tuple(_words(before, after) for before, after in _changes(nearest, parts))
+
+
+def _parts(name: str) -> list[str]:
+    return _PART.findall(name)
+
+
+def _changes(before: list[str], after: list[str]) -> list[tuple[str, str]]:
+    """Return what differs, part by part where both have as many."""
+    if len(before) == len(after):
+        return [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [
+        ("_".join(before[i:j]), "_".join(after[k:m]))
+        for kind, i, j, k, m in blocks
+        if kind != "equal"
+    ]
+
+
+def _words(before: str, after: str) -> str:
+    if not (_IS_DTYPE.match(before) and _IS_DTYPE.match(after)):
+        return f"template value {before or 'none'} → {after or 'none'}"
+    kinds = [_kind(one) for one in (before, after)]
+    if kinds[0][0] != kinds[1][0]:
+        return f"dtype {kinds[0][0]} → {kinds[1][0]}"
+    return f"an input of {_CLASSES[kinds[0][1]]} → {_CLASSES[kinds[1][1]]}"
+
+
+def _kind(dtype: str) -> tuple[str, str]:
+    """Return a dtype and the class of the input that has it."""
+    return (dtype[:-1], dtype[-1]) if dtype[-1] in "sc" else (dtype, "")

@@ -1,0 +1,401 @@
+"""GPU counters: what they mean, their samples while the target ran, what they say is busy.
+
+Two sets are known: the 65 counters of an M3 or later, and the set Performance Limiters of an M1.
+A limiter is the time in which a unit works or is stalled, a utilization the time in which it works,
+both as a share of what it could do (Apple, "Analyzing Apple GPU performance using a visual
+timeline"). A counter that is not listed here means nothing to any rule.
+
+Counters are device-wide, sampled at a rate of their own and with gaps. So only samples count that
+lie in the target's work for at least half of their length, and in which nobody else used the GPU.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Coverage, spans, steady_window
+from tracekit.analysis.machine import chip_of
+from tracekit.analysis.rule import Evidence
+from tracekit.analysis.scope import of_target, on_gpu
+from tracekit.base.units import percent, quantity
+
+
+class Kind(StrEnum):
+    """What sort of number a counter is; all but bandwidths are shares."""
+
+    OCCUPANCY = "occupancy"
+    LIMITER = "limiter"
+    UTILIZATION = "utilization"
+    RATE = "rate"
+    BANDWIDTH = "bandwidth"
+
+
+class Group(StrEnum):
+    """Which part of the GPU a counter is about."""
+
+    THREADS = "threads"
+    LAUNCH = "launch"
+    ARITHMETIC = "arithmetic"
+    CONTROL = "control flow"
+    ISSUE = "instruction issue"
+    CACHE = "cache"
+    MEMORY = "memory"
+    TRANSLATION = "address translation"
+    BUFFER = "buffer access"
+    THREADGROUP = "threadgroup memory"
+    TEXTURE = "texture"
+    RASTER = "rasterization"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a counter is: its kind, its group, and the unit it belongs to, as we call it."""
+
+    kind: Kind
+    group: Group
+    unit: str
+
+
+RAY_TRACING = "RT Unit Active"
+"""All that a stock template records, on M3 and later: it says nothing of compute."""
+
+# Units that have a limiter, a utilization or both; other names of a unit stand behind it.
+_UNITS: dict[Group, tuple[tuple[str, ...], ...]] = {
+    Group.LAUNCH: (
+        ("Compute Shader Launch",),
+        ("Vertex Shader Launch",),
+        ("Fragment Shader Launch",),
+    ),
+    Group.ARITHMETIC: (
+        ("ALU",),
+        ("F32",),
+        ("F16",),
+        ("Integer and Conditional",),
+        ("Integer and Complex",),
+    ),
+    Group.CONTROL: (("Control Flow",),),
+    Group.ISSUE: (("Instruction Throughput",),),
+    Group.CACHE: (("L1 Cache",),),
+    Group.MEMORY: (("Last Level Cache", "GPU Last Level Cache", "LLC"),),
+    Group.TRANSLATION: (("MMU",),),
+    Group.BUFFER: (("Buffer Read", "Buffer Load"), ("Buffer Write", "Buffer Store")),
+    Group.THREADGROUP: (
+        ("Threadgroup/Imageblock Load", "TG/IB Load"),
+        ("Threadgroup/Imageblock Store", "TG/IB Store"),
+    ),
+    Group.TEXTURE: (
+        ("Texture Read",),
+        ("Texture Sample",),
+        ("Texture Filtering",),
+        ("Texture Write",),
+        ("Texture Cache",),
+        ("Texture Read Cache",),
+    ),
+    Group.RASTER: (("Fragment Input Interpolation", "Fragment Interp"),),
+}
+_OCCUPANCIES = {
+    "compute": ("Kernel Occupancy", "Compute Occupancy"),
+    "vertex": ("VS Occupancy", "Vertex Occupancy"),
+    "fragment": ("FS Occupancy", "Fragment Occupancy"),
+    "total": ("Total Occupancy",),
+    "target": ("Occupancy Manager Target",),
+}
+_OTHERS = {
+    "L1 Eviction Rate": Meaning(Kind.RATE, Group.CACHE, "L1 evictions"),
+    "Buffer L1 Miss Rate": Meaning(Kind.RATE, Group.CACHE, "L1 misses"),
+    "MMU TLB Miss Rate": Meaning(Kind.RATE, Group.TRANSLATION, "TLB misses"),
+    "GPU Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "both"),
+    "GPU Read Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "read"),
+    "GPU Write Bandwidth": Meaning(Kind.BANDWIDTH, Group.MEMORY, "write"),
+}
+
+
+def meaning(counter: str) -> Meaning | None:
+    """Return what a counter is, by the name that the trace gives it; None if it is not known."""
+    return _MEANINGS.get(_plain(counter))
+
+
+def known_counters() -> tuple[str, ...]:
+    """Return the names of all counters that mean something here, in lower case."""
+    return tuple(_MEANINGS)
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _declared() -> dict[str, Meaning]:
+    table = dict(_OTHERS)
+    for group, units in _UNITS.items():
+        for names in units:
+            for name in names:
+                table[f"{name} Limiter"] = Meaning(Kind.LIMITER, group, names[0])
+                table[f"{name} Utilization"] = Meaning(Kind.UTILIZATION, group, names[0])
+    for stage, names in _OCCUPANCIES.items():
+        table |= {name: Meaning(Kind.OCCUPANCY, Group.THREADS, stage) for name in names}
+    return {_plain(name): one for name, one in table.items()}
+
+
+_MEANINGS = _declared()
+
+
+WAYS = (
+    "where this chip and Xcode reject that, choose Recording Options > GPU > Counter Set in "
+    "Instruments, save it as a template and pass its path with --template, or let "
+    "`tracekit templates make` make one."
+)
+HOW_TO_GET = (
+    "A stock Metal System Trace records none. `tracekit record --counters on` asks for them; "
+    + WAYS
+)
+LEAST_COVERED = 0.5
+"""Share of a sample that must lie in the target's work."""
+FEWEST = 10
+"""Samples without which a mean says nothing."""
+CONTENTION = 0.05
+"""Share of a sample in which other processes may have used the GPU."""
+LEAST_OWN = 0.5
+"""Share of the samples in the target's work that must be its own."""
+
+_MOST_PERCENT = 110.0  # readings slightly above 100 occur
+_SHOWN = 8
+_COLUMNS = ["start", "duration", "counter", "value", "percentage"]
+
+
+def counter_samples(
+    gpu_counters: pd.DataFrame | None,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> pd.DataFrame:
+    """Return the samples in the steady window that lie in the target's work.
+
+    Columns are start, duration, counter (a category), value, percentage, and `weight`: the ns of
+    the sample in which the target's work ran; 1 for a sample without length.
+
+    Raises:
+        Unavailable: The work ran on a CPU, there are no samples, or they are others' as well.
+    """
+    own = of_target(on_gpu(gpu_intervals), targets)
+    window = steady_window(phases, own)
+    assert window is not None
+    samples = _recorded(gpu_counters)
+    inside = (samples["start"] >= window.start) & (samples["start"] < window.end)
+    samples = samples[inside & np.isfinite(samples["value"])]
+    starts, ends = spans(samples)
+    lengths = np.maximum(ends - starts, 1)
+    weights = Coverage.of(*spans(own)).within(starts, starts + lengths)
+    chosen = weights >= LEAST_COVERED * lengths
+    if not chosen.any():
+        raise Unavailable(
+            f"none of the {len(samples):,} counter samples in {window.name} lies in work of the "
+            f"target: counters are sampled too rarely for work this short, or with gaps."
+        )
+    others = Coverage.of(*spans(gpu_intervals[~gpu_intervals["target"]]))
+    alone = chosen & (others.within(starts, starts + lengths) <= CONTENTION * lengths)
+    if alone.sum() < LEAST_OWN * chosen.sum():
+        raise Unavailable(
+            f"counters are device-wide, and other processes used the GPU in "
+            f"{percent(1 - alone.sum() / chosen.sum())} of the samples in the target's work. "
+            f"Close what else uses the GPU and record again."
+        )
+    return samples.assign(weight=weights)[alone]
+
+
+def counter_means(counter_samples: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each counter whose meaning is known and that has ten samples or more.
+
+    Columns are counter (as the trace calls it), kind, group, unit, samples, mean (as the trace
+    counts it, each sample weighted by the target's work in it) and share: the mean as a ratio;
+    null where it is no percentage. Values that cannot be percentages are left out, and so are
+    bandwidths of no stated unit: some chips count them in percent, others in GB/s.
+    """
+    codes = counter_samples["counter"].cat.codes.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    names = counter_samples["counter"].cat.categories
+    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    values = counter_samples["value"].to_numpy(dtype=np.float64)[order]
+    weights = counter_samples["weight"].to_numpy(dtype=np.float64)[order]
+    flags = counter_samples["percentage"].to_numpy(dtype=np.float64, na_value=np.nan)[order]
+    rows = [
+        _mean_of(str(name), values[here], weights[here], flags[here])
+        for name, here in zip(names, map(slice, bounds[:-1], bounds[1:]), strict=True)
+    ]
+    columns = ["counter", "kind", "group", "unit", "samples", "mean", "share"]
+    table = pd.DataFrame([row for row in rows if row], columns=columns)
+    if table.empty:
+        raise Unavailable(_why_none(counter_samples["counter"]))
+    return table
+
+
+def extremes(
+    counter_samples: pd.DataFrame, counter: str, *, lowest: bool = False
+) -> tuple[Evidence, ...]:
+    """Return the samples in which a counter was highest, or lowest, with its value as a note."""
+    own = counter_samples[counter_samples["counter"] == counter]
+    ordered = own.sort_values(["value", "start"], ascending=[lowest, True], kind="stable")[:_SHOWN]
+    starts, ends = spans(ordered)
+    ratio = bool(own["percentage"].fillna(value=True).all())  # only bandwidths are GB/s instead
+    return tuple(
+        Evidence(
+            "gpu_counters",
+            int(start),
+            int(end),
+            f"{counter} {percent(value / 100) if ratio else quantity(float(value), 'GB/s')}",
+        )
+        for start, end, value in zip(starts, ends, ordered["value"], strict=True)
+    )
+
+
+def _recorded(counters: pd.DataFrame | None) -> pd.DataFrame:
+    if counters is None or counters.empty:
+        raise Unavailable(f"the recording has no counter samples. {HOW_TO_GET}")
+    flags = counters["percentage"] if "percentage" in counters else pd.Series(pd.NA, counters.index)
+    named = counters["counter"].astype("category")
+    if list(named.cat.categories) == [RAY_TRACING]:
+        raise Unavailable(f"only {RAY_TRACING} was recorded, which is no compute. {HOW_TO_GET}")
+    values = counters["value"].to_numpy(dtype=np.float64, na_value=np.nan)
+    table = counters.assign(counter=named, value=values, percentage=flags.astype("boolean"))
+    return table.loc[named.notna(), _COLUMNS]
+
+
+def _why_none(counters: pd.Series) -> str:
+    """Say why no counter has a mean: too few samples, or none that is known."""
+    there = [(str(name), int(count)) for name, count in counters.value_counts().items()]
+    known = [(name, count) for name, count in there if meaning(name)]
+    if not known:
+        names = ", ".join(name for name, _ in there[:5])
+        return f"no counter that is known here was recorded, only: {names}. {HOW_TO_GET}"
+    name, count = known[0]
+    return (
+        f"counters have too few samples in the target's work ({name}, {count}); {FEWEST} of them "
+        f"with values that make sense are needed. Record steady work for longer, with --counters "
+        f"on; {WAYS}"
+    )
+
+
+def _mean_of(
+    name: str, values: NDArray[np.float64], weights: NDArray[np.float64], flags: NDArray[np.float64]
+) -> tuple[object, ...]:
+    means = meaning(name)
+    if means is None:
+        return ()
+    if means.kind is Kind.BANDWIDTH and np.isnan(flags).all():
+        return ()
+    ratio = not (flags == 0).any()  # where a trace does not state it, by the counter's meaning
+    fits = (values >= 0) & (values <= _MOST_PERCENT) if ratio else values >= 0
+    if fits.sum() < FEWEST:
+        return ()
+    mean = float(np.average(values[fits], weights=weights[fits]))
+    share = min(mean / 100, 1.0) if ratio else np.nan
+    return (name, means.kind, means.group, means.unit, int(fits.sum()), mean, share)
+
+
+_LOADS = (Kind.LIMITER, Kind.UTILIZATION)
+_MEMORY = (Group.MEMORY, Group.CACHE)
+_OWN = (Group.ARITHMETIC, *_MEMORY, Group.THREADS)
+OTHERS = tuple(group for group in Group if group not in _OWN)
+"""Groups whose limiters are neither arithmetic nor memory."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A counter and its mean, as a share of what its unit could do."""
+
+    counter: str
+    share: float
+    group: Group
+
+    @property
+    def words(self) -> str:
+        """The load in a sentence: "ALU Limiter was 81.0 %"."""
+        return f"{self.counter} was {percent(self.share)}"
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """The highest load of arithmetic, of memory with its caches, and of all other units.
+
+    None where no such counter was recorded. `recorded` names what was.
+    """
+
+    arithmetic: Load | None
+    memory: Load | None
+    other: Load | None
+    recorded: tuple[str, ...]
+
+    def both(self) -> tuple[Load, Load]:
+        """Return the loads of arithmetic and of memory; raise Unavailable without one of them."""
+        if self.arithmetic is None or self.memory is None:
+            lacking = "arithmetic" if self.arithmetic is None else "memory"
+            raise Unavailable(_lacks(f"limiter or utilization of {lacking}", self.recorded))
+        return self.arithmetic, self.memory
+
+    def dominated(self, margin: float) -> bool:
+        """Tell whether another unit than arithmetic and memory stands out by the margin."""
+        rivals = [one.share for one in (self.arithmetic, self.memory) if one is not None]
+        return self.other is not None and self.other.share >= max(rivals, default=0.0) + margin
+
+
+def pressure(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Pressure:
+    """Return how loaded the parts of the GPU are, from the means of counters."""
+    loads = [highest(counter_means, _LOADS, _MEMORY), bandwidth(counter_means, machine)]
+    return Pressure(
+        arithmetic=highest(counter_means, _LOADS, (Group.ARITHMETIC,)),
+        memory=max((one for one in loads if one), key=lambda one: one.share, default=None),
+        other=highest(counter_means, (Kind.LIMITER,), OTHERS),
+        recorded=tuple(counter_means["counter"]),
+    )
+
+
+def highest(
+    counter_means: pd.DataFrame, kinds: Collection[Kind], groups: Collection[Group]
+) -> Load | None:
+    """Return the counter with the highest share of these kinds and groups; None without any."""
+    asked = counter_means["kind"].isin(list(kinds)) & counter_means["group"].isin(list(groups))
+    found = counter_means[asked & counter_means["share"].notna()]
+    if found.empty:
+        return None
+    row = found.iloc[int(found["share"].to_numpy().argmax())]
+    return Load(str(row["counter"]), float(row["share"]), Group(row["group"]))
+
+
+def bandwidth(counter_means: pd.DataFrame, machine: pd.DataFrame) -> Load | None:
+    """Return what was read and written as a share of what the chip's memory delivers.
+
+    M1 counts percent. M3 and later count GB/s (one source says GiB/s, 7 % more), which needs the
+    chip's bandwidth. None where either is not known.
+    """
+    own = counter_means[counter_means["kind"] == Kind.BANDWIDTH]
+    both = own[own["unit"] == "both"]
+    rows = both if not both.empty else own
+    if rows.empty:
+        return None
+    name = " + ".join(rows["counter"])
+    if rows["share"].notna().all():
+        return Load(name, min(float(rows["share"].sum()), 1.0), Group.MEMORY)
+    try:
+        most = chip_of(machine).bandwidth.value
+    except Unavailable:
+        return None
+    share = None if most is None else float(rows["mean"].sum()) * 1e9 / most
+    return None if share is None else Load(name, min(share, 1.0), Group.MEMORY)
+
+
+def mean_of(counter_means: pd.DataFrame, kind: Kind, unit: str) -> "pd.Series":
+    """Return the row of one unit's counter; raise Unavailable where it was not recorded."""
+    found = counter_means[(counter_means["kind"] == kind) & (counter_means["unit"] == unit)]
+    if found.empty:
+        what = f"{kind} of {unit}" + (" in a stated unit" if kind is Kind.BANDWIDTH else "")
+        raise Unavailable(_lacks(what, tuple(counter_means["counter"])))
+    return found.iloc[0]
+
+
+def _lacks(what: str, recorded: tuple[str, ...]) -> str:
+    there = ", ".join(recorded[:5])
+    return f"no {what} was recorded, only: {there}. {HOW_TO_GET}"

@@ -1,1 +1,0 @@
-"""GPU counters: what they mean, their samples while the target ran, what they say is busy."""

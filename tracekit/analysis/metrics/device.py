@@ -1,0 +1,239 @@
+"""What the GPU did for the target, what its counters say, what disturbed it, what a token costs.
+
+Counters are device-wide; samples in which other processes used the GPU do not count.
+"""
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.counters import Group, Kind, highest, mean_of
+from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.intervals import Times, busy, clip, spans
+from tracekit.analysis.result import Better
+from tracekit.analysis.scope import (
+    of_target,
+    on_gpu,
+    own_rows,
+    require_seen,
+    steady_steps,
+    steady_tokens,
+    window_of_target,
+)
+from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
+
+
+@metric("ns")
+def gpu_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """Time in which at least one interval of the target ran: the union, not the sum."""
+    return busy(*_spans(gpu_intervals, targets))
+
+
+@metric("ns")
+def gpu_span(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """Time from the target's first interval to the end of its last."""
+    starts, ends = _spans(gpu_intervals, targets)
+    return int(ends.max() - starts.min())
+
+
+@metric("ratio", Better.LOWER)
+def gpu_idle_ratio(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+    """Share of `gpu_span` in which no interval of the target ran: 1 - gpu_busy / gpu_span."""
+    starts, ends = _spans(gpu_intervals, targets)
+    span = int(ends.max() - starts.min())
+    if span == 0:
+        raise Unavailable("the target's intervals have no length.")
+    return 1 - busy(starts, ends) / span
+
+
+@metric("count")
+def gpu_interval_count(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """Intervals of the target, on all channels."""
+    return len(of_target(on_gpu(gpu_intervals), targets))
+
+
+@metric("count")
+def encoder_count(encoders: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """Encoders that the target wrote."""
+    return len(of_target(encoders, targets))
+
+
+@metric("ns", Better.LOWER)
+def start_latency_p50(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+    """Median time from submission on the CPU to start on the GPU, of the target's intervals."""
+    return _start_latency(gpu_intervals, targets, 0.50)
+
+
+@metric("ns", Better.LOWER)
+def start_latency_p99(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> float:
+    """99th percentile of that time, linear between ranks."""
+    return _start_latency(gpu_intervals, targets, 0.99)
+
+
+def _spans(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> tuple[Times, Times]:
+    return spans(of_target(on_gpu(gpu_intervals), targets))
+
+
+def _start_latency(gpu_intervals: pd.DataFrame, targets: pd.DataFrame, share: float) -> float:
+    own = of_target(on_gpu(gpu_intervals), targets)
+    latencies = own["start_latency"].dropna()
+    if latencies.empty:
+        raise Unavailable("no interval of the target has a start latency.")
+    return float(latencies.astype("int64").quantile(share))
+
+
+@metric("ratio", Better.HIGHER)
+def compute_occupancy(counter_means: pd.DataFrame) -> float:
+    """Threads of compute kernels in flight, as a share of those that the GPU can hold."""
+    return _share(mean_of(counter_means, Kind.OCCUPANCY, "compute"))
+
+
+@metric("ratio")
+def alu_utilization(counter_means: pd.DataFrame) -> float:
+    """Share of the arithmetic units' capacity that did work, stalls left out."""
+    return _share(mean_of(counter_means, Kind.UTILIZATION, "ALU"))
+
+
+@metric("ratio")
+def top_limiter(counter_means: pd.DataFrame) -> float:
+    """Highest mean of all limiters: the time in which one unit worked or was stalled."""
+    load = highest(counter_means, (Kind.LIMITER,), tuple(Group))
+    if load is None:
+        raise Unavailable("no limiter was recorded.")
+    return load.share
+
+
+@metric("ratio")
+def gpu_read_bandwidth_share(counter_means: pd.DataFrame) -> float:
+    """Bandwidth of reads, where the chip counts it as a percentage (M1)."""
+    return _share(mean_of(counter_means, Kind.BANDWIDTH, "read"))
+
+
+@metric("ratio")
+def gpu_write_bandwidth_share(counter_means: pd.DataFrame) -> float:
+    """Bandwidth of writes, where the chip counts it as a percentage (M1)."""
+    return _share(mean_of(counter_means, Kind.BANDWIDTH, "write"))
+
+
+@metric("GB/s")
+def gpu_read_bandwidth(counter_means: pd.DataFrame) -> float:
+    """Bandwidth of reads, where the chip counts GB/s (M3 and later); one source says GiB/s."""
+    return _absolute(mean_of(counter_means, Kind.BANDWIDTH, "read"))
+
+
+@metric("GB/s")
+def gpu_write_bandwidth(counter_means: pd.DataFrame) -> float:
+    """Bandwidth of writes, where the chip counts GB/s (M3 and later); one source says GiB/s."""
+    return _absolute(mean_of(counter_means, Kind.BANDWIDTH, "write"))
+
+
+def _share(row: "pd.Series") -> float:
+    if pd.isna(row["share"]):
+        raise Unavailable(f"this chip does not count {row['counter']} in percent.")
+    return float(row["share"])
+
+
+def _absolute(row: "pd.Series") -> float:
+    if not pd.isna(row["share"]):
+        raise Unavailable(f"this chip counts {row['counter']} in percent.")
+    return float(row["mean"])
+
+
+COUNTER_METRICS = (
+    compute_occupancy,
+    alu_utilization,
+    top_limiter,
+    gpu_read_bandwidth,
+    gpu_write_bandwidth,
+    gpu_read_bandwidth_share,
+    gpu_write_bandwidth_share,
+)
+
+
+@metric("count", Better.LOWER)
+def steady_compiles(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    specializations: pd.DataFrame | None,
+) -> int:
+    """Pipelines that came to be in the steady window; a workload that is warm has none.
+
+    How often the shader compiler began to work for the target there, or how many pipelines the
+    workload first used there by its own count: the greater, as both tell of the same.
+    """
+    known = counted(gpu_intervals, targets, specializations)
+    if compiler_activity is None and known is None:
+        raise Unavailable(
+            "neither compiler activity (graphics-compiler-activity-intervals) was exported nor "
+            "did the workload count its pipelines."
+        )
+    window = window_of_target(gpu_intervals, targets, phases)
+    used = 0 if known is None else len(first_used_inside(known, window))
+    if compiler_activity is None:
+        return used
+    inside = activity_inside(compiler_activity, window)
+    service = of_the_service(inside)
+    if known is None and len(service) and own_rows(compiler_activity).empty:
+        raise Unavailable(
+            f"the shader compiler worked {len(service):,} times under its own name; whether it "
+            "did so for the target, the trace does not say."
+        )
+    return max(used, len(own_rows(inside)))
+
+
+@metric("ratio", Better.LOWER)
+def other_process_share(
+    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+) -> float:
+    """Share of the GPU's busy time in the steady window in which other processes' work ran.
+
+    Where their work and the target's ran side by side, it counts as theirs.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    own = clip(*spans(of_target(gpu_intervals, targets)), window.start, window.end)
+    theirs = gpu_intervals[~gpu_intervals["target"].astype(bool)]
+    others = clip(*spans(theirs), window.start, window.end)
+    together = busy(np.concatenate((own[0], others[0])), np.concatenate((own[1], others[1])))
+    if together == 0:
+        raise Unavailable(f"the GPU did nothing in {window.name}.")
+    return busy(*others) / together
+
+
+@metric("ns", Better.LOWER)
+def gpu_time_per_token(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame,
+) -> float:
+    """Time in which work of the target ran on the GPU in the steady window, over its tokens.
+
+    The union of its intervals, not their sum: work side by side counts once.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    tokens, own = steady_tokens(steps), of_target(gpu_intervals, targets)
+    require_seen(steady_steps(steps), own)
+    return busy(*clip(*spans(own), window.start, window.end)) / tokens
+
+
+@metric("count", Better.LOWER)
+def encoders_per_token(
+    encoders: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    steps: pd.DataFrame,
+) -> float:
+    """Encoders of the target that it began to write in the steady window, over its tokens.
+
+    An encoder may hold many dispatches; `intervals_per_token` counts what the device ran.
+    """
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    own = of_target(encoders, targets)
+    require_seen(steady_steps(steps), own)
+    begun = own["start"]
+    inside = int(((begun >= window.start) & (begun < window.end)).sum())
+    if inside == 0:
+        raise Unavailable(f"no encoder of the target begins in {window.name}.")
+    return inside / steady_tokens(steps)

@@ -1,0 +1,229 @@
+"""What the machine did: CPU, memory, clock, heat and power in the steady window."""
+
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.intervals import busy, clip, steady_window
+from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.machine import below_best, monitored
+from tracekit.analysis.metrics.steps import steady_steps
+from tracekit.analysis.result import Better
+from tracekit.analysis.scope import of_target, on_gpu, on_host, reference_time, window_of_target
+from tracekit.analysis.upkeep import allocations, levels, trend, wiring
+
+
+@metric("ns")
+def host_busy(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> int:
+    """Time in which work of the target was in flight on the CPU, by the host's clock."""
+    return busy(*bounds(of_target(on_host(gpu_intervals), targets)))
+
+
+@metric("ratio", Better.LOWER)
+def host_idle_ratio(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+) -> float:
+    """Share of the steady window in which no work was in flight, by the host's clock.
+
+    Time in which the worker timed its reference work is left out.
+    """
+    own = of_target(on_host(gpu_intervals), targets)
+    window = steady_window(phases, own)
+    if window is None or window.length == 0:
+        raise Unavailable("there is no steady window.")
+    length = window.length - reference_time(spans, window)
+    return 1 - busy(*clip(*bounds(own), window.start, window.end)) / length
+
+
+@metric("ratio", Better.LOWER)
+def reference_share(
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+) -> float:
+    """Share of the steady window in which reference work was timed, between steps.
+
+    It tells the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
+    share contains it.
+    """
+    own = of_target(on_host(gpu_intervals), targets)
+    window = steady_window(phases, own)
+    if window is None or window.length == 0:
+        raise Unavailable("there is no steady window.")
+    spent = reference_time(spans, window)
+    if spent == 0:
+        raise Unavailable("the worker did no reference work of its own.")
+    return spent / window.length
+
+
+@metric("cores")
+def host_cpu(process_samples: pd.DataFrame, phases: pd.DataFrame | None) -> float:
+    """Median of the cores that the target used in its steady phase, over all samples."""
+    inside = _steady(process_samples, phases)["cpu"].dropna()
+    if inside.empty:
+        raise Unavailable("no sample of the target lies in the steady window.")
+    return float(inside.median())
+
+
+@metric("bytes", Better.LOWER)
+def memory_peak(process_samples: pd.DataFrame) -> int:
+    """Most resident memory of the target in any sample; peaks between samples are not seen."""
+    memory = process_samples["memory"].dropna()
+    if memory.empty:
+        raise Unavailable("there is no sample of the target's memory.")
+    return int(memory.max())
+
+
+def _steady(samples: pd.DataFrame, phases: pd.DataFrame | None) -> pd.DataFrame:
+    if phases is None or not (phases["name"] == "steady").any():
+        return samples
+    window = steady_window(phases, phases)
+    assert window is not None
+    return samples[(samples["time"] >= window.start) & (samples["time"] < window.end)]
+
+
+_STEADY = "steady"
+
+
+@metric("bytes", Better.LOWER)
+def mlx_memory_peak(memory_profile: pd.DataFrame) -> int:
+    """Most memory that MLX's arrays took at any moment of the steady phase."""
+    return _level(memory_profile, "mlx_peak", _place(memory_profile, "mlx_peak"))
+
+
+@metric("bytes/step", Better.LOWER)
+def memory_growth(memory_profile: pd.DataFrame, steps: pd.DataFrame) -> float:
+    """Memory of MLX's arrays that each steady step left behind, from the first to the last."""
+    place = _place(memory_profile, "mlx_active")
+    if place == 0:
+        raise Unavailable("there is no note of memory from before the steady phase.")
+    before, after = (_level(memory_profile, "mlx_active", at) for at in (place - 1, place))
+    return (after - before) / len(steady_steps(steps))
+
+
+def _place(profile: pd.DataFrame, what: str) -> int:
+    """Return where, among the notes of one sort, that of the steady phase is."""
+    phases = _notes(profile, what)["phase"].tolist()
+    if _STEADY not in phases:
+        raise Unavailable("the workload's memory was not noted at the end of a steady phase.")
+    return phases.index(_STEADY)
+
+
+def _level(profile: pd.DataFrame, what: str, place: int) -> int:
+    note = _notes(profile, what).iloc[place]
+    if pd.isna(note["bytes"]):
+        raise Unavailable(f"{note['reason'] or 'no reason was noted'}.")
+    return int(note["bytes"])
+
+
+def _notes(profile: pd.DataFrame, what: str) -> pd.DataFrame:
+    return profile[profile["what"] == what].sort_values("time", kind="stable")
+
+
+@metric("Hz")
+def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Median clock of the GPU in the steady window, by the monitor beside the run."""
+    return float(_steady_of_telemetry(gauges, phases, "gpu_clock").median())
+
+
+@metric("Hz")
+def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Lowest clock of the GPU in the steady window: far below the median, it was throttled or idle.
+
+    A monitor is read twice a second; shorter drops may not be seen.
+    """
+    return float(_steady_of_telemetry(gauges, phases, "gpu_clock").min())
+
+
+@metric("W", Better.LOWER)
+def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
+    """Median power of the GPU in the steady window, by the monitor beside the run."""
+    return float(_steady_of_telemetry(gauges, phases, "gpu_power").median())
+
+
+@metric("level", Better.LOWER)
+def thermal_pressure_worst(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> int:
+    """Worst thermal pressure in the steady window.
+
+    0 nominal, 1 light, 2 moderate, 3 heavy, 4 trapping, 5 sleeping.
+    """
+    return int(_steady_of_telemetry(gauges, phases, "thermal_pressure").max())
+
+
+def _steady_of_telemetry(
+    gauges: pd.DataFrame | None, phases: pd.DataFrame | None, name: str
+) -> "pd.Series[float]":
+    """Return the readings of one name in the steady phase, or of all the run without phases."""
+    own = monitored(gauges, name)
+    window = None if phases is None else steady_window(phases, phases.iloc[:0])
+    if window is not None:
+        own = own[own["time"].between(window.start, window.end)]
+    if own.empty:
+        raise Unavailable(f"no reading of {name} lies in the steady window: it was too short.")
+    return own["value"].astype(float)
+
+
+@metric("ratio", Better.LOWER)
+def gpu_downclocked_ratio(
+    gpu_performance_states: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> float:
+    """Share of the steady time awake in which the GPU was below its best performance state."""
+    window = window_of_target(on_gpu(gpu_intervals), targets, phases)
+    return below_best(gpu_performance_states, window).share
+
+
+@metric("bytes/s", Better.LOWER)
+def gpu_memory_slope(
+    allocated_sizes: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> float:
+    """GPU memory that the target kept per second, by the lowest levels of the steady window.
+
+    The median slope, by Theil and Sen, of the lowest levels of eight equal parts of it.
+    """
+    window = window_of_target(gpu_intervals, targets, phases)
+    return trend(levels(allocated_sizes, None, targets), window).rate * 1e9
+
+
+@metric("bytes/s", Better.LOWER)
+def memory_slope(
+    process_samples: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> float:
+    """Resident memory that the target kept per second, by the same lowest levels."""
+    window = window_of_target(gpu_intervals, targets, phases)
+    return trend(levels(None, process_samples, targets), window).rate * 1e9
+
+
+@metric("allocations/step", Better.LOWER)
+def allocations_per_step(
+    resource_allocations: pd.DataFrame,
+    steps: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> float:
+    """Resources of Metal that the target allocated in the steady window, for each step."""
+    window = window_of_target(gpu_intervals, targets, phases)
+    return len(allocations(resource_allocations, window)) / len(steady_steps(steps))
+
+
+@metric("ns", Better.LOWER)
+def wire_time(
+    driver_events: pd.DataFrame,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    phases: pd.DataFrame | None,
+) -> int:
+    """Steady time in which the driver wired memory for the target."""
+    return busy(*wiring(driver_events, window_of_target(gpu_intervals, targets, phases)))

@@ -1,0 +1,361 @@
+"""The rhythm of the workload's steps: how even it is, which steps stand out, and why."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Coverage, Times, gaps, spans, union
+from tracekit.analysis.intervals import spans as bounds
+from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
+from tracekit.analysis.upkeep import WIRE
+from tracekit.workload.workload import COMPILE, IDLE, REFERENCE
+
+FEWEST = 16
+"""Fewer steps than this have no rhythm that could be judged."""
+
+LEAST_Z = 8.0
+"""How many robust standard deviations a spike is beyond its neighbours' median."""
+LEAST_EXCESS = 0.5
+"""How much longer than that median a spike is at least, as a share of it."""
+
+_SIGMA = 1.4826  # of a normal distribution, in medians of absolute deviations
+_NEIGHBOURS = 31
+_LEAST_SPREAD = 0.01  # of a typical step: no clock and no scheduler is steadier
+
+
+@dataclass(frozen=True, eq=False)
+class Beats:
+    """Steady steps of one variant, in order of their starts.
+
+    A beat ends where the next step starts, or the reference work that precedes it. A step that
+    none follows has no beat: in a loop that submits ahead the last one waits for all that is in
+    flight.
+    """
+
+    variant: str
+    starts: Times
+    ends: Times
+
+    @property
+    def times(self) -> Times:
+        """How long each beat took, in ns."""
+        return self.ends - self.starts
+
+    @property
+    def variation(self) -> float:
+        """How much one beat differs from the next: a robust coefficient of variation.
+
+        The median of the absolute differences of neighbours, scaled to a standard deviation of
+        normal noise (by 1.4826 / √2), over the median beat. A slow drift, such as that of a
+        growing context, adds nothing, and neither do single outliers.
+        """
+        typical = float(np.median(self.times))
+        apart = float(np.median(np.abs(np.diff(self.times))))
+        return _SIGMA * apart / np.sqrt(2) / typical
+
+    @property
+    def of_variant(self) -> str:
+        """Whose steps these are, for a sentence; nothing where all are alike."""
+        return f" of {self.variant}" if self.variant else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Spikes:
+    """The beats that stand out, and by how much each is longer than its neighbours; ns."""
+
+    chosen: NDArray[np.bool_]
+    excess: NDArray[np.float64]
+
+    @property
+    def share(self) -> float:
+        """The share of beats that stand out."""
+        return float(self.chosen.mean())
+
+
+def beats(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None = None
+) -> tuple[Beats, ...]:
+    """Return the rhythm of the steady steps, each variant apart.
+
+    Args:
+        steps: The table of that name.
+        requests: The same.
+        told: The table `spans`.
+
+    Raises:
+        Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
+    """
+    if of_a_server(steps, requests, told):
+        raise Unavailable(
+            "the steps are a server's, which differ with the requests that arrive; "
+            "the metric tick_spikes counts those that took too long."
+        )
+    steady = steady_steps(steps).sort_values("start", kind="stable")
+    starts = spans(steady)[0]
+    follows = _followed(steps, steady)
+    steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
+    ends = _until_reference(starts, ends, told)
+    variant = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
+    names = np.asarray(variant.astype(str), dtype=object)
+    found = tuple(
+        Beats(str(name), starts[names == name], ends[names == name]) for name in np.unique(names)
+    )
+    return tuple(_long_enough(found))
+
+
+def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which of the steady steps have another one right behind them."""
+    places = np.sort(spans(steps)[0]).searchsorted(spans(steady)[0])
+    return np.diff(places, append=-1) == 1
+
+
+def _until_reference(starts: Times, ends: Times, told: pd.DataFrame | None) -> Times:
+    """End beats where reference work begins in them: it is done just before the next step."""
+    begun = np.append(np.sort(reference_work(told)[0]), np.iinfo(np.int64).max)
+    return np.minimum(ends, begun[begun.searchsorted(starts)])
+
+
+def _long_enough(found: tuple[Beats, ...]) -> list[Beats]:
+    many = [one for one in found if one.starts.size >= FEWEST and np.median(one.times) > 0]
+    if not many:
+        most = max((one.starts.size for one in found), default=0)
+        raise Unavailable(
+            f"a rhythm takes {FEWEST} steady steps in a row, each with another one behind it; "
+            f"the longest row has {most:,}."
+        )
+    return many
+
+
+def spikes(one: Beats, least_z: float = LEAST_Z, least_excess: float = LEAST_EXCESS) -> Spikes:
+    """Find the beats that are far longer than their neighbours.
+
+    Args:
+        one: The beats of one variant.
+        least_z: As `LEAST_Z`.
+        least_excess: As `LEAST_EXCESS`.
+    """
+    around = pd.Series(one.times).rolling(_NEIGHBOURS, center=True, min_periods=1).median()
+    typical = around.to_numpy(dtype=np.float64)
+    excess = one.times - typical
+    spread = max(one.variation, _LEAST_SPREAD) * typical
+    return Spikes((excess > least_z * spread) & (excess > least_excess * typical), excess)
+
+
+LONGER_WORK = "the device worked longer for the target"
+WITHOUT_WORK = "the device had nothing of the target to do"
+COMPILED = "shaders were compiled"
+
+_Piece = tuple[str, Times, Times]
+
+
+def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
+    gpu_intervals: pd.DataFrame | None,
+    compiler_activity: pd.DataFrame | None,
+    driver_events: pd.DataFrame | None,
+    gpu_performance_states: pd.DataFrame | None,
+    thermal_states: pd.DataFrame | None,
+    spans: pd.DataFrame | None,
+) -> pd.DataFrame:
+    """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
+
+    Rows of one kind do not overlap. The most telling kind has rank 0: a compile says more than
+    a span that the workload told of, and that more than an idle device.
+    """
+    kinds = (
+        _compiles(compiler_activity, spans),
+        _others(gpu_intervals),
+        _memory(driver_events),
+        _states(thermal_states, "thermal state"),
+        _states(gpu_performance_states, "performance state"),
+        _told(spans),
+        _device(gpu_intervals),
+    )
+    frames = [
+        pd.DataFrame({"start": starts, "duration": ends - starts, "what": what, "rank": rank})
+        for rank, kind in enumerate(kinds)
+        for what, starts, ends in kind
+        if starts.size
+    ]
+    columns = {"start": "int64", "duration": "int64", "what": "object", "rank": "int64"}
+    if not frames:
+        return pd.DataFrame(columns=list(columns)).astype(columns)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _compiles(activity: pd.DataFrame | None, told: pd.DataFrame | None) -> Iterator[_Piece]:
+    rows = [] if activity is None else [activity[activity["target"]]]
+    if told is not None:
+        rows.append(told[told["name"] == COMPILE])
+    if rows:
+        yield COMPILED, *_joined(pd.concat([one[["start", "duration"]] for one in rows]))
+
+
+def _others(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
+    if intervals is not None:
+        yield "other processes used the GPU", *_joined(intervals[~intervals["target"]])
+
+
+def _memory(events: pd.DataFrame | None) -> Iterator[_Piece]:
+    if events is not None:
+        wired = events[events["target"] & (events["event"] == WIRE)]
+        yield "the driver wired memory", *_joined(wired)
+
+
+def _states(states: pd.DataFrame | None, what: str) -> Iterator[_Piece]:
+    if states is not None:
+        for state, rows in states.groupby("state", sort=True):
+            yield f"the {what} was {state}", *_joined(rows)
+
+
+def _told(told: pd.DataFrame | None) -> Iterator[_Piece]:
+    if told is not None:
+        for name, rows in told[~told["name"].isin([COMPILE, IDLE, REFERENCE])].groupby(
+            "name", sort=True
+        ):
+            yield f"the workload was in its span “{name}”", *_joined(rows)
+
+
+def _device(intervals: pd.DataFrame | None) -> Iterator[_Piece]:
+    if intervals is None or not intervals["target"].any():
+        return
+    starts, ends = _joined(intervals[intervals["target"]])
+    if starts.size:
+        idle = gaps(starts, ends, int(starts[0]), int(ends[-1]))
+        yield WITHOUT_WORK, *idle
+        yield LONGER_WORK, starts, ends
+
+
+def _joined(rows: pd.DataFrame) -> tuple[Times, Times]:
+    return union(*bounds(rows))
+
+
+UNEXPLAINED = ""
+
+_MOST = 0.5  # of a slow step's excess, for a happening to explain it
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """For each slow step, in order, what explains it; ns.
+
+    `excess` is how much longer than usual it took, `compiled` and `idle` how much of that was
+    time in compiles, and time in which the device had nothing of the target to do.
+    """
+
+    causes: tuple[str, ...]
+    excess: NDArray[np.float64]
+    compiled: NDArray[np.float64]
+    idle: NDArray[np.float64]
+
+    @property
+    def sentence(self) -> str:
+        """Say how many steps each cause explains, the commonest first; unexplained ones too."""
+        counts = Counter(self.causes)
+        unknown = counts.pop(UNEXPLAINED, 0)
+        if not counts:
+            return "Nothing that was recorded explains them."
+        if not unknown and len(counts) == 1:
+            them = "it" if len(self.causes) == 1 else "all of them"
+            return f"What explains {them}: {self.causes[0]}."
+        said = [f"{cause} ({number:,})" for cause, number in counts.most_common(4)]
+        rest = f"; {unknown:,} {'stays' if unknown == 1 else 'stay'} unexplained" if unknown else ""
+        return f"What explains them: {', '.join(said)}{rest}."
+
+    @property
+    def within(self) -> str:
+        """Name the rule that counts most of the time too: bubbles, where the device was idle."""
+        return "bubbles" if self.idle.sum() > _MOST * self.excess.sum() else ""
+
+
+def explain(
+    beats: Beats, slow: NDArray[np.bool_], excess: NDArray[np.float64], happenings: pd.DataFrame
+) -> Explanation:
+    """Find for each slow step the most telling happening that covers most of its excess.
+
+    A happening counts beyond its share in the other steps: what lies in all of them explains
+    nothing. That the device worked longer counts in time instead, and only if nothing else does.
+
+    Args:
+        beats: All steps of one variant.
+        slow: Which of them are to be explained.
+        excess: How much longer than usual each beat is, in ns.
+        happenings: The table of that name.
+    """
+    times, needed = beats.times[slow], _MOST * excess[slow]
+    causes = np.full(times.size, UNEXPLAINED, dtype=object)
+    compiled, idle = np.zeros(times.size), np.zeros(times.size)
+    for (_, what), rows in happenings.groupby(["rank", "what"], sort=True):
+        covered = Coverage.of(*spans(rows)).within(beats.starts, beats.ends)
+        usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
+        beyond = covered[slow] - usual * times
+        if what == LONGER_WORK:
+            beyond = covered[slow] - np.median(covered[~slow])
+        if what == COMPILED:
+            compiled = np.clip(beyond, 0, excess[slow])
+        if what == WITHOUT_WORK:
+            idle = np.clip(beyond, 0, excess[slow])
+        causes[(causes == UNEXPLAINED) & (beyond >= needed)] = what
+    return Explanation(tuple(causes), excess[slow], compiled, np.clip(idle - compiled, 0, None))
+
+
+_ENDS = (0.05, 0.95)  # quantiles: what lies beyond must not pull the modes apart on its own
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Two speeds: which steps are slow, what a fast and a slow one takes (ns), how often it turns.
+
+    `separation` is the distance of both over the wider one's robust standard deviation.
+    """
+
+    slow: NDArray[np.bool_]
+    fast_time: float
+    slow_time: float
+    changes: int
+    separation: float
+
+    @property
+    def minority(self) -> float:
+        """The share of the rarer of both."""
+        share = float(self.slow.mean())
+        return min(share, 1 - share)
+
+    @property
+    def excess(self) -> float:
+        """How much longer a slow step takes, as a share of a fast one."""
+        return self.slow_time / self.fast_time - 1
+
+
+def modes(times: Times) -> Modes:
+    """Split the steps in two where both halves are most alike in themselves.
+
+    The split is the one of least squares, as that of k-means for two clusters in one dimension,
+    found exactly over the sorted values.
+    """
+    capped = np.clip(times, *np.quantile(times, _ENDS))
+    slow = capped > _border(np.sort(capped).astype(np.float64))
+    if not slow.any():
+        middle = float(np.median(times))
+        return Modes(slow, middle, middle, 0, 0.0)
+    fast_time, slow_time = float(np.median(times[~slow])), float(np.median(times[slow]))
+    spread = max(_spread(times[~slow]), _spread(times[slow]), _LEAST_SPREAD * fast_time)
+    changes = int(np.count_nonzero(np.diff(slow)))
+    return Modes(slow, fast_time, slow_time, changes, (slow_time - fast_time) / spread)
+
+
+def _border(ordered: NDArray[np.float64]) -> float:
+    """Return the greatest value of the lower half."""
+    count = np.arange(1, ordered.size)
+    below = np.cumsum(ordered)[:-1]
+    above = ordered.sum() - below
+    between = below**2 / count + above**2 / (ordered.size - count)
+    return float(ordered[int(np.argmax(between))])
+
+
+def _spread(times: Times) -> float:
+    return _SIGMA * float(np.median(np.abs(times - np.median(times))))

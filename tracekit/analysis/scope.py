@@ -1,0 +1,176 @@
+"""Whose rows count, and which part of the run: the target, its steady steps, its steady window."""
+
+from weakref import finalize
+
+import numpy as np
+import pandas as pd
+
+from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, spans, steady_window
+from tracekit.base.recording import Provenance
+from tracekit.base.units import percent
+from tracekit.workload.workload import IDLE, REFERENCE
+
+_SHARED: dict[int, list[pd.DataFrame]] = {}
+
+UNKNOWN = (
+    "which process is the target is not known: no table of contents names it; "
+    "`tracekit import --target PID|NAME` says it."
+)
+
+
+ON_THE_CPU = (
+    "the work ran on the CPU; only a recording of xctrace, on a Mac, shows what a GPU does."
+)
+
+
+def targets_table(provenance: Provenance) -> pd.DataFrame:
+    """Return the table `targets`: one row for each process that is the target (pid, name)."""
+    return pd.DataFrame(
+        {
+            "pid": pd.array([one.pid for one in provenance.targets], dtype="Int64"),
+            "name": pd.array([one.name for one in provenance.targets], dtype="string"),
+        }
+    )
+
+
+def of_target(frame: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
+    """Return the target's rows; raise Unavailable, with the reason, where there are none."""
+    if frame.empty:
+        raise Unavailable("the table has no rows, of any process.")
+    if targets.empty:
+        raise Unavailable(UNKNOWN)
+    own = own_rows(frame)
+    if own.empty:
+        raise Unavailable(f"none of the {len(frame):,} rows belongs to {named(targets)}.")
+    return own
+
+
+def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that belong to the target; of a shared frame they are picked once."""
+    kept = _SHARED.get(id(frame))
+    if kept is None:
+        return frame[frame["target"].astype(bool)]
+    if not kept:
+        kept.append(frame[frame["target"].astype(bool)])
+    return kept[0].copy(deep=False)
+
+
+def share(frame: pd.DataFrame) -> pd.DataFrame:
+    """Note that nobody will change the frame, so that its target's rows are picked but once."""
+    if "target" in frame and id(frame) not in _SHARED:
+        _SHARED[id(frame)] = []
+        finalize(frame, _SHARED.pop, id(frame), None)
+    return frame
+
+
+def named(targets: pd.DataFrame) -> str:
+    """Return the target in words, such as "python3 (4711)"."""
+    rows = targets.itertuples(index=False)
+    return ", ".join(f"{row.name} ({row.pid})" if row.name else f"pid {row.pid}" for row in rows)
+
+
+def on_gpu(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame if its clock is a GPU's; raise Unavailable if a CPU did the work."""
+    if (frame["clock"] == "host").any():
+        raise Unavailable(ON_THE_CPU)
+    return frame
+
+
+def on_host(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame if its clock is the host's; raise Unavailable for a GPU's."""
+    if (frame["clock"] != "host").any():
+        raise Unavailable("the recording has GPU times; this number is for work on a CPU.")
+    return frame
+
+
+def reference_work(told: pd.DataFrame | None) -> tuple[Times, Times]:
+    """Return when reference work began and ended, by the table `spans`."""
+    if told is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return spans(told[told["name"] == REFERENCE])
+
+
+def reference_time(told: pd.DataFrame | None, window: Window) -> int:
+    """Return the nanoseconds of a window in which reference work was done."""
+    return busy(*clip(*reference_work(told), window.start, window.end))
+
+
+_UNSEEN = 0.05
+_PREFILL = "prefill"
+
+
+def steady_steps(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps of the steady phase; raise Unavailable where there are none.
+
+    A step that only waited for load is none.
+    """
+    steady = steps[steps["phase"] == "steady"]
+    if "variant" in steady:
+        steady = steady[steady["variant"].fillna("") != IDLE]
+    if steady.empty:
+        raise Unavailable("the workload made no step in its steady phase.")
+    return steady
+
+
+def variants(steps: pd.DataFrame) -> list[str]:
+    """Return which of several compared things the steps are, sorted; none where all are alike."""
+    if "variant" not in steps:
+        return []
+    return sorted(str(one) for one in steps["variant"].dropna().unique() if one)
+
+
+def steady_tokens(steps: pd.DataFrame) -> int:
+    """Return the tokens of the steady steps; raise Unavailable where there are none.
+
+    Steps of several variants, which are compared, count together: their time does too.
+    """
+    tokens = int(steady_steps(steps)["tokens"].fillna(0).sum())
+    if tokens == 0:
+        raise Unavailable("the workload produces no tokens.")
+    return tokens
+
+
+def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
+    """Raise Unavailable where device work of the target is missing in steady steps.
+
+    What the device did for the steps that were recorded must not be set against all of them.
+    """
+    unseen = Coverage.of(*spans(own)).within(*spans(steady)) == 0
+    if unseen.mean() > _UNSEEN:
+        raise Unavailable(
+            f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "
+            f"the capture does not show all of their work."
+        )
+
+
+def of_a_server(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None
+) -> bool:
+    """Tell whether a server made the steps: it has requests, prefills prompts, waits for load.
+
+    Args:
+        steps: The table of that name.
+        requests: The same.
+        told: The table `spans`.
+    """
+    if requests is not None and not requests.empty:
+        return True
+    if told is not None and (told["name"] == _PREFILL).any():
+        return True
+    return "variant" in steps and bool((steps["variant"] == IDLE).any())
+
+
+def window_of_target(
+    gpu_intervals: pd.DataFrame, targets: pd.DataFrame, phases: pd.DataFrame | None
+) -> Window:
+    """Return the steady window: by the workload's marks, else the span of the target's rows.
+
+    Raises:
+        Unavailable: The target is not known or has no rows, or the window has no length.
+    """
+    window = steady_window(phases, of_target(gpu_intervals, targets))
+    assert window is not None
+    if window.length == 0:
+        raise Unavailable(f"{window.name} has no length.")
+    return window
