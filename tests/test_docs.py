@@ -21,7 +21,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
 from tracekit.pipeline import needed_tables
-from tracekit.tables.derived.asked import asked
+from tracekit.tables.joins import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS
 

@@ -41,8 +41,7 @@ from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import first_sources, needed_schemas
 from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.several import own
+from tracekit.tables.toc.read import own, read_toc
 from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
 from tracekit.workload.workload import Workload
 

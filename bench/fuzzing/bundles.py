@@ -9,14 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from tracekit.base.errors import InputError
-from tracekit.tables.bundle.about.issues import issues_of
-from tracekit.tables.bundle.about.remarks import remarks_of
-from tracekit.tables.bundle.about.toc import toc_of
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.bundle_xml.table import write_table
+from tracekit.tables.bundle_xml.write import write_table
 from tracekit.tables.layout import Layout
 from tracekit.tables.toc.toc import Toc
 

@@ -19,12 +19,11 @@ from lxml import etree
 from fuzzing.export import Export, said
 from tracekit.base.errors import InputError
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.xml.fast import blocks
-from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast import tokens
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Node
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import Node, Symbols
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import Symbols
 
 Row = tuple[Any, ...]
 _UTF_16 = b"\xff\xfe"
@@ -54,12 +53,12 @@ def judge(path: Path) -> Verdict:
 @contextmanager
 def blocks_of(size: int) -> Generator[None]:
     """Let the fast reader read blocks of another size, so that small files have many."""
-    before = blocks._BLOCK  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    blocks._BLOCK = size  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    before = tokens._BLOCK  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    tokens._BLOCK = size  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     try:
         yield
     finally:
-        blocks._BLOCK = before  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        tokens._BLOCK = before  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def untruth(path: Path, export: Export) -> str:

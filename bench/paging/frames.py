@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.tables.derived.making import made
+from tracekit.tables.joins import made
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
 

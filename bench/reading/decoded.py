@@ -9,8 +9,8 @@ import pyarrow as pa
 from lxml import etree
 
 from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml.symbols import FRAMES as NUMBERED_FRAMES
-from tracekit.tables.xml.symbols import STACK_TYPES
+from tracekit.tables.xml.node import FRAMES as NUMBERED_FRAMES
+from tracekit.tables.xml.node import STACK_TYPES
 
 Element: TypeAlias = Any
 FRAMES = pa.schema([field for field in NUMBERED_FRAMES if field.name != "frame"])

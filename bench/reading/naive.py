@@ -17,7 +17,7 @@ from reading.decoded import (
     stack_array,
 )
 from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml.symbols import STACK_TYPES
+from tracekit.tables.xml.node import STACK_TYPES
 
 _CONVERSIONS: dict[Form, Callable[[str], Any]] = {
     Form.TEXT: str,

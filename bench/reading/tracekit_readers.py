@@ -13,9 +13,8 @@ from tracekit.cli import console
 from tracekit.cli import console as outcome
 from tracekit.cli.main import main
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import ColumnCells, Node, Reader
+from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Reader
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import STACK_TYPES
 
 # What a command imports when it runs belongs to the imports, not to the reading.
 _IMPORTED_BY_COMMANDS = (console, outcome, tables)

@@ -17,7 +17,7 @@ from tracekit.analysis.analyze import doubted
 from tracekit.base.recording import Recording
 from tracekit.run import Run
 from tracekit.tables.direct import Direct, note_direct
-from tracekit.tables.in_place import leave_in_place
+from tracekit.tables.tables import leave_in_place
 
 # The exporter had the names of functions; this bundle came without its document, which has them.
 NAMELESS = {"cpu_profile": ["leaf"]}

@@ -12,7 +12,7 @@ from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.flat import read_flat
 from tracekit.tables.layout import Layout
-from tracekit.tables.xml.symbols import Symbols
+from tracekit.tables.xml.node import Symbols
 
 
 def read_directly(bundle: Path) -> dict[str, pd.DataFrame]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables.xml.fast.irregular import IrregularError
 from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import ColumnCells, Node
 
 PROCESS = (

@@ -11,11 +11,10 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
-from tracekit.tables import stamp as stamps
-from tracekit.tables.cache import READER_VERSION, Cache
+from tracekit.tables import place as stamps
+from tracekit.tables.cache import READER_VERSION, Cache, Kept
 from tracekit.tables.convert import symbol_files
 from tracekit.tables.flat import Flat, read_flat
-from tracekit.tables.kept import Kept
 from tracekit.tables.place import Choice
 
 Export = Callable[..., Path]

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.files import replacing
+from tracekit.tables.convert import streaming
 from tracekit.tables.layout import Layout
-from tracekit.tables.stream import streaming
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 
 ROWS = {

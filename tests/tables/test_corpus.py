@@ -18,11 +18,10 @@ from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc.read import read_toc
-from tracekit.tables.xml.fast.irregular import IrregularError
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Reader
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import STACK_TYPES, Reader
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import STACK_TYPES
 
 pytestmark = pytest.mark.corpus
 

@@ -11,8 +11,7 @@ from tracekit.tables.drift import DamagedExportWarning, ExportWarning
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat, read_table
 from tracekit.tables.tables import Tables
-from tracekit.tables.xml.details import DetailReader, holds_details
-from tracekit.tables.xml.repair import original, repaired
+from tracekit.tables.xml.details import DetailReader, holds_details, original, repaired
 
 LIBRARY = '<binary id="1" name="lib" UUID="02C8-01" arch="arm64e" load-addr="0x1000" path="/lib"/>'
 ROWS = (

@@ -12,7 +12,7 @@ from tracekit.tables.direct import NOTE, Direct, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
-from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.pruned import to_put_away
 from tracekit.tables.raw import RawTables
 from tracekit.tables.tables import MissingTableError, Tables
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.evidence import ColumnEvidence
+from tracekit.tables.layout import ColumnEvidence
 from tracekit.tables.values import FORMS, Form, column, dtype_of, inferred, series
 
 TYPES = {

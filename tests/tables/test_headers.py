@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.headers import Header, _Scan, headers
+from tracekit.tables.exports import Header, _Scan, headers
 from tracekit.tables.xml.reader import ExactReader
 
 ROW = '<row><uint32 id="1">5</uint32></row>'

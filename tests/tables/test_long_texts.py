@@ -14,14 +14,13 @@ from bundle_writer import TIME, Col, Table, write_bundle
 from small_bundle import PYTHON, intervals
 from tracekit.analysis.work_names import families
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import Cache
+from tracekit.tables.cache import Cache, Kept
 from tracekit.tables.convert import convert
+from tracekit.tables.direct import Stored
 from tracekit.tables.flat import read_flat
-from tracekit.tables.kept import Kept
-from tracekit.tables.long_texts import AT_ONCE, LONG, MOST, long_bytes, portions
 from tracekit.tables.reading import ReaderName
-from tracekit.tables.stored import Stored
 from tracekit.tables.tables import Tables
+from tracekit.tables.values import AT_ONCE, LONG, MOST, long_bytes, portions
 
 Export = Callable[..., Path]
 SIZE, ROWS = 1_000_000, 100  # 100 MB, of which no more than a third is written out at once

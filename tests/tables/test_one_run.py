@@ -6,10 +6,10 @@ import pytest
 
 from tracekit.base.errors import InputError, UsageError
 from tracekit.base.recording import Process
+from tracekit.tables.direct import Listed
 from tracekit.tables.exports import ExportIndex
-from tracekit.tables.listed import Listed
-from tracekit.tables.one_run import meant, of_one_run
 from tracekit.tables.place import OPEN, Choice, Place
+from tracekit.tables.selection import meant, of_one_run
 from tracekit.tables.toc.toc import Toc, TocRun, TocTable
 
 FOLDER = Path("exports")

@@ -8,11 +8,9 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, Cache
-from tracekit.tables.exports import index
-from tracekit.tables.headers import Header
+from tracekit.tables.exports import NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.put_away import NOTE, PutAway, note_put_away, put_away
-from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.pruned import to_put_away
 from tracekit.tables.raw import MissingTableError, RawTables
 
 AT = "2026-11-22T02:30:00+00:00"

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.exports import identify
+from tracekit.tables.exports import identify, note_put_away
 from tracekit.tables.place import Choice
-from tracekit.tables.put_away import note_put_away
-from tracekit.tables.putting_away import to_put_away
+from tracekit.tables.pruned import to_put_away
 from tracekit.tables.raw import RawTables
 
 pytestmark = pytest.mark.corpus

@@ -10,7 +10,7 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.flat import read_flat
 from tracekit.tables.reading import read_pieces
-from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node
 
 PLAIN = (

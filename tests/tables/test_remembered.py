@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.tables import stamp as stamps
-from tracekit.tables.exports import Content, identify, index
-from tracekit.tables.headers import Header
-from tracekit.tables.remembered import remembered
+from tracekit.tables import place as stamps
+from tracekit.tables.exports import Content, Header, identify, index, remembered
 
 HOUR = 3600 * 10**9
 HEAD = (

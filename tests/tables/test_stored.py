@@ -10,14 +10,13 @@ import pytest
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables import stamp as stamps
+from tracekit.tables import place as stamps
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.cache import Cache
+from tracekit.tables.cache import Cache, Kept
 from tracekit.tables.convert import convert
+from tracekit.tables.direct import Stored, opened, shown, stored
 from tracekit.tables.exports import index
 from tracekit.tables.flat import read_table
-from tracekit.tables.kept import Kept
-from tracekit.tables.stored import Stored, opened, shown, stored
 
 HOUR = 3600 * 10**9
 

@@ -11,8 +11,8 @@ import pytest
 
 from tracekit.base.errors import RecordingError
 from tracekit.base.files import replacing
+from tracekit.tables.convert import streaming
 from tracekit.tables.flat import read_flat
-from tracekit.tables.stream import streaming
 from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
 from tracekit.tables.xml.reader import ExactReader

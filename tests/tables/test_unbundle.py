@@ -8,8 +8,8 @@ import pytest
 from bundle_writer import Encoder, Run, write_bundle, write_runs
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import RecordingError
+from tracekit.tables.convert import unbundle
 from tracekit.tables.tables import Tables
-from tracekit.tables.unbundle import unbundle
 
 TABLES = [ticks([2, 1]), intervals((0, 10, PYTHON), (40, 10, SERVER)), ticks([], {"frequency": 1})]
 

@@ -16,7 +16,7 @@ from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
 from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.recording import Provenance
-from tracekit.tables.bundle.cells.notes import uncompared
+from tracekit.tables.bundle.cells.encodings import uncompared
 from tracekit.tables.tables import Tables
 
 _COUNTERS = "gpu_counters"

@@ -25,8 +25,8 @@ from tracekit.analysis.scope import share, targets_table
 from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import Overhead, Provenance, Stage
 from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.derived.asked import asked
 from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark
+from tracekit.tables.joins import asked
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import Tables
 from tracekit.workload.workload import IDLE, OWN_REFERENCE, REFERENCE

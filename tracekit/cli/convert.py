@@ -80,7 +80,7 @@ def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: boo
     from tracekit.base.errors import InputError
     from tracekit.base.outputs import require_apart
     from tracekit.cli import console
-    from tracekit.tables.unbundle import unbundle
+    from tracekit.tables.convert import unbundle
 
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
@@ -140,8 +140,8 @@ def convert(
     What is read is never written to, and files that tracekit did not make stay unless --force is
     given.
     """
+    from tracekit.tables.direct import is_bundle, require_unpacked
     from tracekit.tables.place import Choice
-    from tracekit.tables.stored import is_bundle, require_unpacked
 
     require_unpacked(source)
     choice = Choice(run_number, table)

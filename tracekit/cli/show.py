@@ -41,8 +41,8 @@ def tables(
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
     from tracekit.cli import console
+    from tracekit.tables.direct import require_unpacked
     from tracekit.tables.place import Choice
-    from tracekit.tables.stored import require_unpacked
     from tracekit.tables.write import write_table
 
     require_unpacked(run)
@@ -65,8 +65,8 @@ def tables(
 
 def _tables_in(run: Path, only: "Choice") -> "Tables":
     from tracekit import pipeline
-    from tracekit.tables.in_place import tables_of_bundle
-    from tracekit.tables.stored import is_bundle
+    from tracekit.tables.direct import is_bundle
+    from tracekit.tables.tables import tables_of_bundle
 
     if is_bundle(run):
         return tables_of_bundle(run, only)

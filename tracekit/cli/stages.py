@@ -119,7 +119,7 @@ def export(
     from tracekit.base.errors import UsageError
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.tables.stored import is_bundle, require_unpacked
+    from tracekit.tables.direct import is_bundle, require_unpacked
 
     require_unpacked(source)
     if is_bundle(source):
@@ -143,7 +143,7 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
     from tracekit.cli import console
     from tracekit.cli import console as outcome
     from tracekit.tables.bundle.bundle import Bundle
-    from tracekit.tables.bundle_xml.whole import write_exports
+    from tracekit.tables.bundle_xml.write import write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])

@@ -13,7 +13,7 @@ import pandas as pd
 from tracekit.base.errors import InputError
 from tracekit.interop.tracks import Redact
 from tracekit.tables.tables import Tables
-from tracekit.tables.xml.symbols import Symbols
+from tracekit.tables.xml.node import Symbols
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Table, schema of its export, unit of its weights: the first that is there is taken.

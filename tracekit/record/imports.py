@@ -19,13 +19,11 @@ from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose, judged
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
-from tracekit.tables.direct import direct
+from tracekit.tables.direct import PACKED, SUFFIX, direct, is_bundle
 from tracekit.tables.exports import identify, index, refusal
-from tracekit.tables.in_place import leave_in_place, said_of_run
-from tracekit.tables.one_run import meant
 from tracekit.tables.place import Choice
-from tracekit.tables.stored import PACKED, SUFFIX, is_bundle
-from tracekit.tables.tables import Tables
+from tracekit.tables.selection import meant
+from tracekit.tables.tables import Tables, leave_in_place, said_of_run
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.plan import claimed, discard, kept_unless_misused

@@ -14,7 +14,7 @@ from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
 from tracekit.tables.direct import direct
-from tracekit.tables.put_away import NOTE
+from tracekit.tables.exports import NOTE
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import needed_schemas
 

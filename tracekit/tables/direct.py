@@ -1,12 +1,18 @@
 """Tables that are read directly from a bundle: the note about them, and which there are.
 
+`X.trace/corespace/run1/core/stores/indexed-store-77/bulkstore` stands for table 77 of run 1. A
+bundle that is open stays open while its files last: its texts and names serve all of its tables.
+
 `direct.json` beside the exports names the bundle. What stands beside it as XML wins.
 """
 
 import os
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 
@@ -14,14 +20,204 @@ import msgspec
 
 from tracekit.base.errors import InputError
 from tracekit.base.files import read_input
-from tracekit.base.recording import save
-from tracekit.tables.bundle.about.attributes import worded_attributes
+from tracekit.base.recording import Recording, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.container.store import Store
-from tracekit.tables.listed import Listed
-from tracekit.tables.place import Place, schema_at
-from tracekit.tables.stored import Stored
+from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.container.store import Store, run_folder, store_folder, table_list
+from tracekit.tables.bundle.errors import called
+from tracekit.tables.bundle.run_info import worded_attributes
+from tracekit.tables.place import Place, Stamp, described, schema_at, stamp
 from tracekit.tables.toc.toc import Toc
+
+SUFFIX, PACKED = ".trace", ".zip"
+RECORDS = "bulkstore"
+_PLACE = re.compile(rf"corespace/run(\d{{1,9}})/core/stores/indexed-store-(\d{{1,9}})/{RECORDS}")
+_DEPTH = 6
+_OWN = (RECORDS, "bulkstore_descriptor", "schema.xml", "spec.plist")
+_DOCUMENT = ("open.creq", "form.template")
+_UNIQUING = (
+    "strings",
+    "EngineeringTypes.etypes",
+    *(
+        f"{kind}/integeruniquer.{part}"
+        for kind in ("arrayUniquer", "typedArrayUniquer")
+        for part in ("data", "index")
+    ),
+)
+_SYMBOLS = "symbols/stores"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A table of a bundle: its run, and the number of its folder."""
+
+    bundle: Path
+    run: int
+    number: int
+
+    @property
+    def file(self) -> Path:
+        """The file that stands for it."""
+        return self.bundle / store_folder(self.run, self.number) / RECORDS
+
+    def open(self) -> tuple[BundleRun, Store]:
+        """Open its run, and read what the table is.
+
+        Raises:
+            InputError: The bundle, or what describes the table, is damaged or unknown.
+        """
+        bundle = opened(self.bundle)
+        run = next((one for one in bundle.runs if one.number == self.run), None)
+        if run is None:
+            raise bundle.files.damaged(run_folder(self.run), "is missing")
+        return run, run.store(self.number)
+
+    def stamp(self) -> Stamp:
+        """Return one stamp for all files that its rows are read from."""
+        found = dict(_stamps(self.bundle, self._names()))
+        told = repr(sorted((name, one) for name, one in found.items()))
+        return Stamp(
+            size=sum(one.size for one in found.values()),
+            modified=max((one.modified for one in found.values()), default=0),
+            changed=max((one.changed for one in found.values()), default=0),
+            inode=int.from_bytes(blake2b(told.encode(), digest_size=7).digest(), "big"),
+        )
+
+    def digest(self) -> str:
+        """Return what tells its content from any other; of symbols, names and sizes count.
+
+        Raises:
+            BundleError: A file cannot be read.
+        """
+        files = Files(self.bundle)
+        content = blake2b()
+        for name in self._names():
+            if files.exists(name):
+                content.update(f"{name} {files.size(name)}\n".encode())
+                _feed(files, name, content)
+        for name, size in _symbols(self.bundle):
+            content.update(f"{name} {size}\n".encode())
+        return content.hexdigest()[:32]
+
+    def _names(self) -> Iterator[str]:
+        folder = store_folder(self.run, self.number)
+        yield from (f"{folder}/{name}" for name in _OWN)
+        yield from _shared(self.run)
+
+
+def stored(path: Path) -> Stored | None:
+    """Return the table of a bundle that a path stands for; None for any other path."""
+    found = _PLACE.fullmatch("/".join(path.parts[-_DEPTH:]))
+    return Stored(path.parents[_DEPTH - 1], int(found[1]), int(found[2])) if found else None
+
+
+def shown(path: Path) -> str:
+    """Name a file of tables for a sentence: for a table in a bundle, bundle and number."""
+    one = stored(path)
+    return path.name if one is None else f"{called(one.bundle)} (store {one.number})"
+
+
+def file_shown(path: Path) -> str:
+    """Name the file that someone named: for a table in a bundle, that is the bundle."""
+    one = stored(path)
+    return path.name if one is None else called(one.bundle)
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether a path is a folder that calls itself a bundle, in letters of either case.
+
+    A folder with a `recording.json` is that of a run, whatever it is called.
+    """
+    named = path.suffix.lower() == SUFFIX and path.is_dir()
+    return named and not Recording(path).provenance_file.exists()
+
+
+def require_unpacked(path: Path) -> None:
+    """Raise InputError for a zip file: a bundle in it is read once it is unpacked."""
+    if path.suffix.lower() == PACKED and path.is_file():
+        raise InputError(
+            f"{path} is a zip file, and a bundle is read where it is unpacked.",
+            hint=f"`tracekit import {path}` unpacks the bundle in it into a run.",
+        )
+
+
+def opened(bundle: Path) -> Bundle:
+    """Open a bundle, or return the one that is open, as long as its files are the same.
+
+    Raises:
+        InputError: It is no bundle, damaged, or of a layout that is not known.
+    """
+    return _opened(bundle, tuple(_stamps(bundle, _described(bundle))))
+
+
+@lru_cache(maxsize=2)
+def _opened(bundle: Path, stamps: tuple[tuple[str, Stamp], ...]) -> Bundle:  # noqa: ARG001  a key
+    return Bundle(bundle)
+
+
+def _described(bundle: Path) -> Iterator[str]:
+    """Name the files that an open bundle was made of: all but the records."""
+    yield from _DOCUMENT
+    for run in _numbers(bundle / "corespace", "run"):
+        yield from _shared(run)
+        yield table_list(run)
+        for number in _numbers(bundle / run_folder(run) / "stores", "indexed-store-"):
+            yield from (f"{store_folder(run, number)}/{name}" for name in _OWN[1:])
+
+
+def _numbers(folder: Path, prefix: str) -> list[int]:
+    tails = (one.name.removeprefix(prefix) for one in folder.glob(f"{prefix}*"))
+    return sorted(int(tail) for tail in tails if tail.isdecimal() and tail.isascii())
+
+
+def _shared(run: int) -> Iterator[str]:
+    """Name what all tables of a run make use of."""
+    yield from _DOCUMENT
+    yield from (f"{run_folder(run)}/uniquing/{name}" for name in _UNIQUING)
+
+
+def _stamps(bundle: Path, names: Iterable[str]) -> Iterator[tuple[str, Stamp]]:
+    for name in names:
+        try:
+            yield name, stamp(bundle / name)
+        except OSError:
+            continue
+
+
+def _feed(files: Files, name: str, content: blake2b) -> None:
+    with files.open(name) as file:
+        try:
+            while block := file.read(_BLOCK):
+                content.update(block)
+        except OSError as error:
+            raise files.damaged(name, f"cannot be read ({error.strerror})") from error
+
+
+def _symbols(bundle: Path) -> list[tuple[str, int]]:
+    found = (bundle / _SYMBOLS).glob("*")
+    return sorted((one.name, one.lstat().st_size) for one in found)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A table that a file holds, and what tells it from others of its schema.
+
+    `unreadable` says why nothing can be known of its rows; empty where it can be read.
+    """
+
+    file: Path
+    schema: str
+    place: Place
+    attributes: Mapping[str, str]
+    rows: bool
+    unreadable: str = ""
+
+    def __str__(self) -> str:
+        """Name it for a sentence: a table of a bundle by its place alone."""
+        where = described(self.place, self.attributes)
+        return where if stored(self.file) is not None else f"{where} in {self.file.name}"
+
 
 NOTE = "direct.json"
 FORMAT = 1

@@ -1,30 +1,279 @@
-"""What a file of XML is, without reading all of its values; which tables a folder holds."""
+"""What a file of XML is, without reading all of it; which tables a folder holds or held.
+
+`pruned.json` beside the exports says what each file held; the Parquet files that were made of it
+are then all that there is of its tables. A file that is there again is read as ever.
+"""
 
 import logging
-from collections.abc import Container, Iterable, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import declares_document_type, hostile
-from tracekit.tables.bundle.about.toc import toc_of
+import msgspec
+from lxml import etree
+
+from tracekit.base.errors import InputError, RecordingError
+from tracekit.base.files import declares_document_type, hostile, open_input, read_input, unreadable
+from tracekit.base.recording import save
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.store import Unreadable
-from tracekit.tables.direct import covered, direct, tables_in
-from tracekit.tables.headers import Header, headers
-from tracekit.tables.listed import Listed
-from tracekit.tables.place import attributes_of, place_of, schema_at
-from tracekit.tables.put_away import put_away
-from tracekit.tables.remembered import remembered
-from tracekit.tables.stored import Stored, is_bundle, opened, stored
+from tracekit.tables.bundle.errors import called
+from tracekit.tables.bundle.run_info import toc_of
+from tracekit.tables.direct import (
+    Listed,
+    Stored,
+    covered,
+    direct,
+    is_bundle,
+    opened,
+    stored,
+    tables_in,
+)
+from tracekit.tables.place import Stamp, attributes_of, lasting, place_of, schema_at, stamp
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.xml.head import ROOT, TOC_ROOT, head, not_an_export, root
+from tracekit.tables.xml.details import detail_name
+from tracekit.tables.xml.source import ROOT, TOC_ROOT, head, not_an_export, root
 
+_BLOCK = 1 << 22
+_MOST_TABLES = 10_000
+_TAG = re.compile(rb"""<(node|schema)\b(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*/?>""")
+_ROW = re.compile(rb"<row\b")
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A table of a file: its schema, the xpath above it, whether a row follows.
+
+    `number` counts the tables of the file from 1. A table without a schema of its own has
+    `inherited` that of the table before it; "" where there is none.
+    """
+
+    schema: str
+    xpath: str
+    number: int
+    rows: bool = False
+    inherited: bool = False
+
+
+def headers(path: Path) -> list[Header]:
+    """Find the tables of an export; what their rows hold is not read.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    scan = _Scan()
+    try:
+        with open_input(path) as file:
+            while block := file.read(_BLOCK):
+                scan.feed(block)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return scan.found
+
+
+class _Scan:
+    """A scan, block by block; a tag that a block cuts is looked at with the next one."""
+
+    def __init__(self) -> None:
+        self.found: list[Header] = []
+        self._rest = b""
+        self._seen = 0  # bytes of the rest that belong to a tag already taken
+        self._schema = ""
+        self._bare = False
+
+    def feed(self, block: bytes) -> None:
+        text = self._rest + block
+        position = self._seen
+        for start in sorted({*_places(text, b"<node"), *_places(text, b"<schema")}):
+            if len(self.found) == _MOST_TABLES:
+                break  # the reader takes no more either
+            tag = _TAG.match(text, start) if start >= position else None
+            attributes = None if tag is None else _attributes(tag[0])
+            if tag is not None and attributes is not None:
+                self._look_for_row(text, position, start)
+                self._take(tag[1], attributes)
+                position = tag.end()
+        self._look_for_row(text, position, len(text))
+        cut = max(0, text.rfind(b"<"), len(text) - _BLOCK)
+        self._rest, self._seen = text[cut:], max(0, position - cut)
+
+    def _take(self, name: bytes, attributes: dict[str, str]) -> None:
+        if name == b"node":
+            xpath, number = attributes.get("xpath", ""), len(self.found) + 1
+            detail = detail_name(xpath)
+            self._bare = not detail
+            schema = detail or self._schema
+            self.found.append(Header(schema, xpath, number, inherited=self._bare))
+        elif self._bare:
+            self._schema = attributes.get("name", "")
+            last = self.found[-1]
+            self.found[-1] = Header(self._schema, last.xpath, last.number)
+            self._bare = False
+
+    def _look_for_row(self, text: bytes, start: int, end: int) -> None:
+        if not self.found or self.found[-1].rows:
+            return
+        if _ROW.search(text, start, end):
+            last = self.found[-1]
+            self.found[-1] = replace(last, rows=True)
+
+
+def _places(text: bytes, tag: bytes) -> Iterator[int]:
+    """Find literally, which is many times faster than an expression with alternatives."""
+    place = text.find(tag)
+    while place >= 0:
+        yield place
+        place = text.find(tag, place + 1)
+
+
+def _attributes(tag: bytes) -> dict[str, str] | None:
+    """Return the attributes of a tag by the rules of XML; None where it breaks them."""
+    alone = tag if tag.endswith(b"/>") else tag[:-1] + b"/>"
+    try:
+        element = etree.fromstring(alone.decode("utf-8", "replace"), _PARSER)
+    except etree.XMLSyntaxError:
+        return None
+    return {str(name): str(value) for name, value in element.attrib.items()}
+
+
+NOTE = "pruned.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PutAway:
+    """An export that was removed.
+
+    Attributes:
+        name: The file's name.
+        digest: The digest of its content, which the names of its kept tables hold.
+        reader: The version of the reader that made them.
+        size: How many bytes it had.
+        headers: The tables that it held.
+        at: When it was removed, ISO 8601.
+    """
+
+    name: str
+    digest: str
+    reader: int
+    size: int
+    headers: tuple[Header, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class _Note:
+    exports: tuple[PutAway, ...] = ()
+    format: int = FORMAT
+
+
+def put_away(folder: Path) -> dict[Path, PutAway]:
+    """Return the exports of a folder that were removed and are not there again, by their paths.
+
+    Raises:
+        InputError: The note about them cannot be read, or a newer tracekit wrote it.
+    """
+    noted = {folder / one.name: one for one in _read(folder).exports}
+    return {path: one for path, one in noted.items() if not path.exists()}
+
+
+def note_put_away(folder: Path, *exports: PutAway) -> None:
+    """Note exports that are to be removed next; a later note of a name takes the place of others.
+
+    Raises:
+        InputError: As `put_away`.
+        RecordingError: The note cannot be written.
+    """
+    noted = {one.name: one for one in (*_read(folder).exports, *exports)}
+    save(folder / NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
+
+
+def gone(path: Path, one: PutAway, why: str) -> InputError:
+    """Say that nothing can be read of an export that was removed."""
+    return InputError(
+        f"{path} was pruned on {one.at[:10]}, and {why}.",
+        hint="Nothing of this table is left but what result.json and the page say.",
+    )
+
+
+def _read(folder: Path) -> _Note:
+    note = folder / NOTE
+    try:
+        found = msgspec.json.decode(read_input(note), type=_Note)
+    except FileNotFoundError:
+        return _Note()
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{note} cannot be read: {error}") from error
+    if found.format > FORMAT:
+        raise InputError(
+            f"{note} has format {found.format}; this tracekit reads up to {FORMAT}.",
+            hint="Use the tracekit that wrote it, or a newer one.",
+        )
+    plain = (one for one in found.exports if Path(one.name).name == one.name)
+    return replace(found, exports=tuple(plain))
+
+
+_LARGE = 1 << 26
+_VERSION = 1
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class _Memory:
+    version: int
+    stamp: Stamp
+    found: msgspec.Raw
+
+
+def remembered(path: Path, folder: Path | None, look: Callable[[Path], _T], of: type[_T]) -> _T:
+    """Return what `look` finds in a file, from memory if the file is large and has not changed.
+
+    Args:
+        path: The file.
+        folder: Where to remember; None remembers nothing.
+        look: What looks at the file.
+        of: The type of what it finds.
+    """
+    try:
+        before = stamp(path)
+    except OSError:
+        return look(path)
+    if folder is None or before.size < _LARGE:
+        return look(path)
+    name = blake2b(str(path.resolve()).encode(), digest_size=8).hexdigest()
+    note = folder / f"{name}.scan"
+    known = _recall(note, before, of)
+    if known is not None:
+        return known
+    found = look(path)
+    lasts = lasting(before)
+    if lasts is not None:
+        _keep(note, _Memory(_VERSION, lasts, msgspec.Raw(msgspec.json.encode(found))))
+    return found
+
+
+def _recall(note: Path, before: Stamp, of: type[_T]) -> _T | None:
+    try:
+        memory = msgspec.json.decode(note.read_bytes(), type=_Memory)
+        if (memory.version, memory.stamp) == (_VERSION, before):
+            return msgspec.json.decode(memory.found, type=of)
+    except (OSError, msgspec.MsgspecError) as error:
+        _log.debug("%s: %s", note, error)
+    return None
+
+
+def _keep(note: Path, memory: _Memory) -> None:
+    try:
+        save(note, memory)
+    except RecordingError as error:
+        _log.debug("%s is not kept: %s", note, error)
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,15 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from tracekit.tables.direct import shown
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.exports import contents_beside
 from tracekit.tables.layout import Layout
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.reading import ReaderName, read_pieces
 from tracekit.tables.selection import Selection
-from tracekit.tables.stored import shown
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.xml.node import Node, Symbols, no_symbols
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,36 @@ without a word only if all others are empty.
 """
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tracekit.tables.toc.toc import Toc
+
+_YOUNG = 2_000_000_000  # ns; coarser than the clock of any file system in use
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What changes when a file does: size, times of change, and which file it is."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+def stamp(path: Path) -> Stamp:
+    """Return the stamp of a file."""
+    found = path.stat()
+    return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def lasting(one: Stamp) -> Stamp | None:
+    """Return the stamp, or None for a file so young that a change could leave no trace in it."""
+    return None if time.time_ns() - max(one.modified, one.changed) < _YOUNG else one
+
 
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 

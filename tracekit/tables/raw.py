@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tracekit.base.errors import InputError, TracekitError
-from tracekit.tables.cache import Cache
+from tracekit.tables.cache import Cache, Kept
+from tracekit.tables.direct import is_bundle
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.exports import ExportIndex, Listed, index, refusal
 from tracekit.tables.flat import Flat
-from tracekit.tables.kept import Kept
-from tracekit.tables.one_run import of_one_run
 from tracekit.tables.place import HOW_TO_CHOOSE, OPEN, Choice
-from tracekit.tables.stored import is_bundle
+from tracekit.tables.selection import of_one_run
 from tracekit.tables.toc.toc import Toc
 
 _LISTED = 5  # tables that a sentence names

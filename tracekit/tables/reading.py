@@ -13,16 +13,14 @@ from typing import Literal, Protocol
 from tracekit.base.errors import InputError
 from tracekit.base.files import open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import places_of
+from tracekit.tables.direct import Stored, places_of, stored
 from tracekit.tables.place import xpath_of
-from tracekit.tables.stored import Stored, stored
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.details import DetailReader, holds_details
-from tracekit.tables.xml.fast.irregular import IrregularError
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Node, Reader
+from tracekit.tables.xml.fast.tokens import IrregularError
+from tracekit.tables.xml.node import Node, Reader, Symbols
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import Symbols
 
 _END = b"</node></trace-query-result>"
 _TAIL = 1 << 12

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tracekit.tables.derived.asked import asked
+from tracekit.tables.joins import asked
 from tracekit.tables.schema import Schema
 from tracekit.tables.schemas import SCHEMAS
 

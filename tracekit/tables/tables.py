@@ -6,18 +6,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.tables.bundle.cells.notes import gathered
-from tracekit.tables.derived.asked import asked
-from tracekit.tables.derived.making import Made, first_with_rows, made
+from tracekit.base.errors import RecordingError
+from tracekit.tables.bundle.cells.encodings import gathered
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
+from tracekit.tables.direct import Direct, note_direct, opened
 from tracekit.tables.drift import Remark
-from tracekit.tables.exports import Listed
+from tracekit.tables.exports import Listed, index
+from tracekit.tables.joins import Made, asked, first_with_rows, made
 from tracekit.tables.normalize import normalize, read_by
 from tracekit.tables.place import OPEN, Choice
 from tracekit.tables.raw import MissingTableError, RawTables
 from tracekit.tables.schema import Schema, Source
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.selection import meant
 from tracekit.tables.sources import origins, unknown
-from tracekit.tables.xml.symbols import Symbols
+from tracekit.tables.xml.node import Symbols
 
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3  # noqa: PLR2004  # a version
 
@@ -200,3 +203,59 @@ def _schema(name: str) -> Schema:
 
 def _handed_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.copy(deep=not _COPY_ON_WRITE)
+
+
+def leave_in_place(bundle: Path, exports: Path) -> None:
+    """Write the table of contents of a bundle, and a note that its tables are read from it.
+
+    Args:
+        bundle: The bundle.
+        exports: The folder for exports; it is made. One beside the bundle names it without the
+            folder that both are in, so that this can be moved.
+
+    Raises:
+        InputError: It is no bundle, damaged, or of a layout that is not known.
+        RecordingError: The folder cannot be written.
+    """
+    opening = opened(bundle)
+    beside = bundle.parent == exports.parent
+    name = f"../{bundle.name}" if beside else str(bundle.resolve())
+    try:
+        exports.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(f"{exports} cannot be made: {error.strerror}.") from error
+    write_toc(opening, exports / "toc.xml")
+    note_direct(exports, Direct(name))
+
+
+def said_of_run(bundle: Path, number: int) -> tuple[str, ...]:
+    """Return what is to be known of a run of a bundle.
+
+    In sentences: what it lacks, what is not verified, and what Instruments noted of it.
+
+    Raises:
+        InputError: It is no bundle, damaged, or of a layout that is not known.
+    """
+    opening = opened(bundle)
+    issues = [
+        one for run in opening.runs if run.number == number for one in issues_of(opening, run)
+    ]
+    return (*remarks_of(opening, number), *issues)
+
+
+def tables_of_bundle(bundle: Path, only: Choice = OPEN) -> Tables:
+    """Return the normalized tables of a run of a bundle; no run is made of it, nothing is kept.
+
+    Args:
+        bundle: The bundle.
+        only: As in `Tables`.
+
+    Raises:
+        UsageError: There is no such run.
+        InputError: It is no bundle, damaged, or of a layout that is not known.
+    """
+    run, _ = meant(index(bundle), bundle, only.run)
+    target = None if run is None else run.target
+    targets = frozenset[int]() if target is None else frozenset([target.pid])
+    remarks = remarks_of(opened(bundle), None if run is None else run.number)
+    return Tables(bundle, targets, only=only, said=remarks)

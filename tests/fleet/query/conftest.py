@@ -11,7 +11,7 @@ from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance, Recording, save
 from tracekit.fleet.query.answers import plain
 from tracekit.fleet.query.ask import asked
-from tracekit.tables import stamp
+from tracekit.tables import place
 
 Rows = list[tuple[int, int, int, str]]
 HOUR = 3600 * 10**9
@@ -20,8 +20,8 @@ HOUR = 3600 * 10**9
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let it be an hour later, so that stamps of files last."""
-    now = stamp.time.time_ns
-    monkeypatch.setattr(stamp.time, "time_ns", lambda: now() + HOUR)
+    now = place.time.time_ns
+    monkeypatch.setattr(place.time, "time_ns", lambda: now() + HOUR)
 
 
 @pytest.fixture

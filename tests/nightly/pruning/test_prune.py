@@ -21,7 +21,7 @@ from tracekit.nightly.pruning.found import trash
 from tracekit.nightly.pruning.protection import Protection
 from tracekit.nightly.pruning.prune import Pruned, prune
 from tracekit.pipeline import analyze, report, tables_of
-from tracekit.tables.put_away import NOTE
+from tracekit.tables.exports import NOTE
 
 OLD = Limits(timedelta(days=30), newest=0)
 ALL = Limits(most=0, newest=0)

@@ -12,8 +12,8 @@ from table_of_types import TABLE
 from tracekit.base.errors import InputError
 from tracekit.record.direct_reading.compare import Compared, compare
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle_xml.whole import write_exports
-from tracekit.tables.stored import Stored
+from tracekit.tables.bundle_xml.write import write_exports
+from tracekit.tables.direct import Stored
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import Toc
 

@@ -11,8 +11,8 @@ from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.export import named_directly, rows_of_target
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
 from tracekit.record.xctrace.exporting import NO_ROWS
-from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.run_info import write_toc
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import TocRun
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tracekit.tables.bundle.called import called
+from tracekit.tables.bundle.errors import called
 
 
 def test_a_bundle_is_called_by_its_own_name_and_a_link_by_what_it_leads_to(tmp_path: Path) -> None:

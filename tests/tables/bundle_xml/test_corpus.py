@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import write_bundle
 from bundle_writer.from_exports import tables_of_exports
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle_xml.whole import Exported, write_exports
+from tracekit.tables.bundle_xml.write import Exported, write_exports
 
 pytestmark = pytest.mark.corpus
 FOLDER = "Oichkatzelesfrettschen+steinmarder/_history_8227983"

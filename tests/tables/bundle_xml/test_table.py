@@ -11,7 +11,7 @@ from table_of_types import COLUMNS, ROWS, TABLE
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle_xml.meanings import Meanings, UnwritableError
-from tracekit.tables.bundle_xml.table import inferred, write_table
+from tracekit.tables.bundle_xml.write import inferred, write_table
 
 START = Col("start", "Start", "XRStartTimeTypeID", TIME)
 

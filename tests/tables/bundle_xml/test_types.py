@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.tables.bundle.cells.encodings import Encoding, Evidence
 from tracekit.tables.bundle.container.requirements import Requirements
-from tracekit.tables.bundle_xml.types import Types
+from tracekit.tables.bundle_xml.meanings import Types
 
 
 @pytest.mark.parametrize("tag", ["fps/><row", "f ps", "1fps", "f\n"])

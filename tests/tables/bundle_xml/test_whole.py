@@ -10,7 +10,7 @@ from small_bundle import PYTHON, SERVER, intervals, ticks
 from table_of_types import TABLE
 from tracekit.base.errors import InputError, UsageError
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle_xml.whole import write_exports
+from tracekit.tables.bundle_xml.write import write_exports
 from tracekit.tables.flat import read_flat
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.xml.fast.reader import FastReader

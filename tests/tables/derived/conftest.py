@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tracekit.tables.derived.making import made
+from tracekit.tables.joins import made
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.derived import counters
+from tracekit.tables import derived
 
 Joined = Callable[..., tuple[pd.DataFrame, list[str]]]
 Values = Callable[[pd.DataFrame, str], list[Any]]
@@ -135,7 +135,7 @@ def test_no_samples_are_no_rows(joined: Joined) -> None:
 def test_what_would_be_too_wide_is_refused_in_words(
     joined: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counters, "_MOST_CELLS", 3)
+    monkeypatch.setattr(derived, "_MOST_CELLS", 3)
     rows = [row(5, "A", 1.0), row(6, "B", 2.0)]
     with pytest.raises(InputError, match="2 counters at 2 different times"):
         joined("gpu_counters_wide", gpu_counters=rows)

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.tables.derived.asked import Asked, asked
-from tracekit.tables.derived.joined import Joined, conformed
-from tracekit.tables.derived.making import first_with_rows, made
+from tracekit.tables.joins import Asked, Joined, asked, conformed, first_with_rows, made
 from tracekit.tables.schema import CLOCK, START, Column, Kind, Schema
 from tracekit.tables.tables import MissingTableError, Tables
 

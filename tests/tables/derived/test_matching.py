@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.tables.derived.matching import distinct, match
+from tracekit.tables.joins import distinct, match
 
 MOST = 2**64 - 2
 

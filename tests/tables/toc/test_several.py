@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance, Recording
-from tracekit.tables.toc.several import assumed, listed, own, required
+from tracekit.tables.toc.read import assumed, listed, own, required
 from tracekit.tables.toc.text import toc_text
 from tracekit.tables.toc.toc import Toc, TocRun
 

@@ -8,8 +8,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.base.recording import Process
-from tracekit.tables.toc.export_files import Wanted, wanted
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.read import Wanted, read_toc, wanted
 from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable, distinctions
 
 LAUNCHED = """<?xml version="1.0"?>

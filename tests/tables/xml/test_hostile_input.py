@@ -15,8 +15,8 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.exports import identify
 from tracekit.tables.flat import read_flat
-from tracekit.tables.xml.fast.irregular import IrregularError
 from tracekit.tables.xml.fast.reader import FastReader
+from tracekit.tables.xml.fast.tokens import IrregularError
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import ExactReader
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.xml.ids import UNKNOWN, Ids
+from tracekit.tables.xml.lookup import UNKNOWN, Ids
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import read_nodes
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tracekit.tables.xml.node import FRAMES, STACKS, Symbols
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import FRAMES, STACKS, Symbols
 
 Export = Callable[..., Path]
 App = dict[str, object]

@@ -20,7 +20,7 @@ from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import Row, judged, keep_tables
 from tracekit.fleet.batch.sources import Form, Source
 from tracekit.record.imports import choose_run, recordings_of
-from tracekit.tables.put_away import NOTE
+from tracekit.tables.exports import NOTE
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -20,7 +20,7 @@ from tracekit.base.errors import TracekitError, UsageError
 from tracekit.base.files import replacing
 from tracekit.base.recording import Recording, now
 from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.toc.several import own
+from tracekit.tables.toc.read import own
 
 _NS_PER_MS = 1e6
 

@@ -16,9 +16,9 @@ from tracekit.base.errors import (
 from tracekit.base.files import is_text, legible
 from tracekit.base.recording import Recording
 from tracekit.pipeline import import_
+from tracekit.tables.direct import is_bundle
 from tracekit.tables.exports import index
-from tracekit.tables.one_run import meant
-from tracekit.tables.stored import is_bundle
+from tracekit.tables.selection import meant
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = ".trace.zip"

@@ -37,9 +37,9 @@ from tracekit.pipeline import tables_of
 from tracekit.record.recorder import Progress, quiet
 from tracekit.tables.cache import READER_VERSION
 from tracekit.tables.direct import direct
+from tracekit.tables.place import lasting, stamp
 from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.sources import origins
-from tracekit.tables.stamp import lasting, stamp
 from tracekit.tables.tables import MissingTableError
 
 FORMAT = 1

@@ -2,7 +2,7 @@
 
 A bundle is given another name first, which is one step, and is then no bundle any more; what is
 left of it the next pruning removes. Exports, and a bundle that tables are read from, go once all of
-their tables are kept as Parquet and a note says what they held; see `tracekit.tables.put_away`.
+their tables are kept as Parquet and a note says what they held; see `tracekit.tables.exports`.
 """
 
 import os
@@ -16,8 +16,8 @@ from tracekit.nightly.pruning.decide import Removal
 from tracekit.nightly.pruning.found import Part, RunSeen, bundles, trash
 from tracekit.tables.direct import NOTE as DIRECT
 from tracekit.tables.direct import direct
-from tracekit.tables.put_away import PutAway, note_put_away
-from tracekit.tables.putting_away import stored_to_put_away, to_put_away
+from tracekit.tables.exports import PutAway, note_put_away
+from tracekit.tables.pruned import stored_to_put_away, to_put_away
 
 STAGE = "prune"
 

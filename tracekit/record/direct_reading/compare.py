@@ -19,15 +19,12 @@ from tracekit.base.recording import Recording, now
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.container.store import Store
-from tracekit.tables.direct import places_of
+from tracekit.tables.direct import Stored, places_of
 from tracekit.tables.layout import Layout
 from tracekit.tables.reading import read_pieces
-from tracekit.tables.stored import Stored
-from tracekit.tables.toc.export_files import wanted
-from tracekit.tables.toc.read import read_toc
+from tracekit.tables.toc.read import read_toc, wanted
 from tracekit.tables.toc.toc import Toc, TocRun
-from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.xml.node import Node, Symbols, no_symbols
 
 MOST_ROWS = 50_000
 

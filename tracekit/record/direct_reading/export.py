@@ -21,15 +21,13 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.outcome import target_has_rows, without_rows
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.tables.bundle.about.toc import write_toc
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.store import Store
 from tracekit.tables.bundle.errors import UnknownBundleError
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import NOTE, Direct, note_direct
-from tracekit.tables.stored import opened
-from tracekit.tables.toc.export_files import wanted
-from tracekit.tables.toc.several import own
+from tracekit.tables.bundle.run_info import write_toc
+from tracekit.tables.direct import NOTE, Direct, note_direct, opened
+from tracekit.tables.toc.read import own, wanted
 from tracekit.tables.toc.toc import TocRun
 
 

@@ -11,8 +11,7 @@ from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import Selection
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc.export_files import Wanted, wanted
-from tracekit.tables.toc.several import own
+from tracekit.tables.toc.read import Wanted, own, wanted
 from tracekit.tables.toc.toc import TocRun
 
 _KEY = "Counter Set: "

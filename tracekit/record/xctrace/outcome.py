@@ -16,7 +16,7 @@ from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, reco
 from tracekit.record.xctrace.progress import Account, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc.export_files import wanted
+from tracekit.tables.toc.read import wanted
 from tracekit.tables.toc.toc import TocRun
 from tracekit.workload.journal import WorkloadReport
 

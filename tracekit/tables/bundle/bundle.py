@@ -5,22 +5,23 @@ from functools import cached_property
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.tables.bundle.about.document import Document
-from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements
 from tracekit.tables.bundle.container.store import (
+    ListedStore,
     Store,
     Unreadable,
+    listed_stores,
     read_spec,
     read_store,
     run_folder,
     store_folder,
+    table_list,
 )
-from tracekit.tables.bundle.container.table_list import ListedStore, listed_stores, table_list
 from tracekit.tables.bundle.container.uniquer import Arrays
-from tracekit.tables.bundle.errors import WAY_OUT, BundleError, unknown
+from tracekit.tables.bundle.document import Document
+from tracekit.tables.bundle.errors import WAY_OUT, BundleError, called, unknown
 
 _LARGEST = 1 << 30
 _MOST_STORES = 10_000

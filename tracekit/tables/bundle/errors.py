@@ -1,9 +1,14 @@
-"""Why a bundle, or one of its tables, is not read."""
+"""Why a bundle, or one of its tables, is not read; what a bundle is called in a sentence."""
 
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.tables.bundle.called import called
+
+
+def called(bundle: Path) -> str:
+    """Name a bundle as its owner does: the link in a run's folder by what it leads to."""
+    return bundle.resolve().name if bundle.is_symlink() else bundle.name
+
 
 WAY_OUT = (
     "On the Mac, `xcrun xctrace export --input RECORDING.trace` writes its TOC and tables as XML; "

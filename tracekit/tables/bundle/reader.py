@@ -7,18 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import Raw
+from tracekit.tables.bundle.cells.cells import NUMERIC, Extent, Raw, extent_of, is_widened
 from tracekit.tables.bundle.cells.columns import Columns
-from tracekit.tables.bundle.cells.encodings import STACKS, Evidence
-from tracekit.tables.bundle.cells.notes import noted
-from tracekit.tables.bundle.cells.numeric import NUMERIC, Extent, extent_of, is_widened
+from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, noted
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.places import RunPlaces
+from tracekit.tables.bundle.stacks.images import RunPlaces
 from tracekit.tables.bundle.stacks.stacks import StackColumn, Stacks
-from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
-from tracekit.tables.xml.symbols import STACK_TYPES, Symbols
+from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
 
 _PIECE = 1 << 19
 _FEW = 3  # columns, of which a row may well be 0

@@ -1,6 +1,6 @@
 """`command_buffers`: the life of each command buffer, with the totals of its encoders."""
 
-from tracekit.tables.derived.command_buffers import lives
+from tracekit.tables.derived import lives
 from tracekit.tables.schema import (
     CLOCK,
     COMMAND_BUFFER,

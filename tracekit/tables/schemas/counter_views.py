@@ -1,6 +1,6 @@
 """Counters side by side, and summed up."""
 
-from tracekit.tables.derived.counters import counters_side_by_side, summarized_counters
+from tracekit.tables.derived import counters_side_by_side, summarized_counters
 from tracekit.tables.schema import CLOCK, Column, Kind, Schema, flag, integer, text
 
 _DEVICE = text("device", "", "name of the device")

@@ -1,6 +1,6 @@
 """`gpu_counters`: samples of the GPU's performance counters."""
 
-from tracekit.tables.derived.counters import named_counters
+from tracekit.tables.derived import named_counters
 from tracekit.tables.schema import CLOCK, DEVICE, DURATION, START, Column, Kind, Schema, gpu
 
 gpu_counters = Schema(

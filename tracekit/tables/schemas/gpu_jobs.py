@@ -1,6 +1,6 @@
 """`gpu_jobs`: work on the GPU, with who asked for it."""
 
-from tracekit.tables.derived.gpu_jobs import jobs
+from tracekit.tables.derived import jobs
 from tracekit.tables.schema import Schema, instant, span, text
 from tracekit.tables.schemas.gpu_intervals import gpu_intervals
 

@@ -1,6 +1,6 @@
 """`phases`: the stretches of the workload's life, on the trace's time."""
 
-from tracekit.tables.derived.signposts import phases_of_signposts
+from tracekit.tables.derived import phases_of_signposts
 from tracekit.tables.schema import CLOCK, DURATION, START, Column, Kind, Schema, host
 
 phases = Schema(

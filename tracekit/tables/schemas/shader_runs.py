@@ -1,6 +1,6 @@
 """Shaders as they ran: joined with the list of shaders."""
 
-from tracekit.tables.derived.shaders import pc_runs, runs
+from tracekit.tables.derived import pc_runs, runs
 from tracekit.tables.schema import Schema, bits, identifier, integer, text
 from tracekit.tables.schemas.shader_profiler import shader_pc_intervals, shader_profiler_intervals
 

@@ -1,6 +1,6 @@
 """What programs said of themselves: signposts and logs."""
 
-from tracekit.tables.derived.signposts import paired_signposts
+from tracekit.tables.derived import paired_signposts
 from tracekit.tables.schema import (
     CLOCK,
     DURATION,

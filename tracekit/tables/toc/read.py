@@ -1,18 +1,133 @@
-"""Read a table of contents, as `xctrace export --toc` writes it."""
+"""Read a table of contents, as `xctrace export --toc` writes it, and which of its runs is meant.
+
+Runs of one trace are recordings of their own: each has its target, its times and its tables. A
+pid that two runs name is two processes.
+"""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.errors import InputError
+from tracekit.base.errors import InputError, UsageError
 from tracekit.base.files import declares_document_type, hostile, open_input, unreadable
-from tracekit.base.recording import Process
-from tracekit.tables.toc.settings import settings
-from tracekit.tables.toc.toc import ExternalFormat, Toc, TocDetail, TocRun, TocTable
-from tracekit.tables.toc.unknown import unknown
+from tracekit.base.recording import Process, Recording
+from tracekit.tables.toc.toc import (
+    NAMES,
+    ExternalFormat,
+    Toc,
+    TocDetail,
+    TocRun,
+    TocTable,
+    settings,
+)
+
+_ANY = frozenset("*")
+_SUMMARY = """
+    start-date end-date duration end-reason instruments-version template-name recording-mode
+    time-limit
+"""
+_SETTING = {
+    "array": frozenset[str](),
+    "dictionary": frozenset[str](),
+    "key": frozenset({"name"}),
+    "value": frozenset[str](),
+    "options": frozenset[str](),
+    "option": frozenset({"key", "value"}),
+}
+_ATTRIBUTES: dict[str, frozenset[str]] = {
+    path: frozenset(attributes.split())
+    for path, attributes in {
+        "run": "number",
+        "run/info": "",
+        "run/info/target": "",
+        "run/info/target/device": "*",
+        "run/info/target/host-device": "*",
+        "run/info/target/process": (
+            "type name pid arguments return-exit-status termination-reason"
+        ),
+        "run/info/target/all-processes": "",
+        "run/info/target/environment": "",
+        "run/info/target/environment/item": "key value",
+        "run/info/environment": "",
+        "run/info/environment/item": "key value",
+        "run/info/summary": "",
+        **{f"run/info/summary/{name}": "" for name in _SUMMARY.split()},
+        **{f"run/info/summary/{name}": "" for name in NAMES},
+        **{f"run/info/summary/{name}/instrument": "name" for name in NAMES},
+        "run/processes": "",
+        "run/processes/process": "name pid path",
+        "run/data": "",
+        "run/data/table": "*",
+        "run/data/external-format": "format source-schema",
+        "run/tracks": "",
+        "run/tracks/track": "name",
+        "run/tracks/track/details": "",
+        "run/tracks/track/details/detail": "name kind",
+    }.items()
+}
+
+
+def unknown(element: Element, path: str) -> tuple[str, ...]:
+    """Return the paths of the elements and attributes below `element` that are not known.
+
+    What stands within an unknown element belongs to it and is not named besides.
+    """
+    return tuple(dict.fromkeys(_unknown(element, path)))
+
+
+def _unknown(element: Element, path: str) -> Iterator[str]:
+    known = _known(path)
+    if known is None:
+        yield path
+        return
+    if known != _ANY:
+        yield from (f"{path}/@{name}" for name in map(str, element.keys()) if name not in known)
+    for child in element:
+        yield from _unknown(child, f"{path}/{child.tag}")
+
+
+def _known(path: str) -> frozenset[str] | None:
+    above, within, inside = path.partition("/instrument/")
+    if within and above.rpartition("/")[2] in NAMES:
+        return _SETTING.get(inside.rpartition("/")[2])
+    return _ATTRIBUTES.get(path)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One table to export: `place` chooses among tables of one schema, None if it is alone.
+
+    `index` is its number in the TOC, as in the xpath of its export.
+    """
+
+    schema: str
+    place: int | None
+    file: str
+    index: int = field(default=0, compare=False)
+
+
+def wanted(run: TocRun, schemas: Iterable[str]) -> tuple[Wanted, ...]:
+    """Return the tables of `run` that have one of `schemas`, in the order of its TOC."""
+    schemas = frozenset(schemas)
+    listed = [table for table in run.tables if table.schema in schemas]
+    counts, seen = Counter(table.schema for table in listed), Counter[str]()
+    tables: list[Wanted] = []
+    for table in listed:
+        schema = table.schema
+        seen[schema] += 1
+        place = seen[schema]
+        suffix = "" if place == 1 else f"-{place}"
+        alone = counts[schema] == 1
+        file = f"{schema}{suffix}.xml"
+        tables.append(Wanted(schema, None if alone else place, file, table.index))
+    return tuple(tables)
+
 
 _LARGEST = 1 << 26
 _ROOT = "trace-toc"
@@ -159,3 +274,56 @@ def _seconds(path: Path, text: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         raise InputError(f"{path} has {text!r} where seconds belong.") from None
+
+
+_MOST = 20
+
+
+def required(runs: Sequence[TocRun], number: int | None, name: str) -> TocRun:
+    """Return the run of that number, the last one without a number.
+
+    Args:
+        runs: All runs of a trace, at least one.
+        number: The number that someone named.
+        name: What the trace is called, for a sentence.
+
+    Raises:
+        UsageError: There is no such run; the hint lists those there are.
+    """
+    found = runs[-1] if number is None else next((r for r in runs if r.number == number), None)
+    if found is None:
+        raise UsageError(f"{name} has no run {number}.", hint=f"It has {listed(runs)}.")
+    return found
+
+
+def assumed(runs: Sequence[TocRun], run: TocRun, name: str) -> tuple[str, ...]:
+    """Say which run is read if none was named, and which there are; nothing if there is but one."""
+    if len(runs) < 2:  # noqa: PLR2004  several
+        return ()
+    which = "the last one" if run.number == runs[-1].number else "the last one with tables"
+    there = f"{name} has {len(runs)} runs: {listed(runs)}."
+    return (f"{there} Run {run.number}, {which}, is read; --run chooses another.",)
+
+
+def own(recording: Recording) -> TocRun | None:
+    """Return the run that a recording is about, the last one where it does not say; or none.
+
+    Raises:
+        InputError: The table of contents cannot be read.
+    """
+    runs = read_toc(recording.toc_file).runs
+    known = recording.provenance().run if recording.provenance_file.exists() else None
+    return next((run for run in runs if run.number == known), runs[-1] if runs else None)
+
+
+def listed(runs: Sequence[TocRun]) -> str:
+    """Name runs by number, with their targets and times."""
+    more = [f"and {len(runs) - _MOST:,} more"] if len(runs) > _MOST else []
+    return "; ".join([*(_described(run) for run in islice(runs, _MOST)), *more])
+
+
+def _described(run: TocRun) -> str:
+    target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
+    seconds = "" if run.duration is None else f"{run.duration:.3f} s"
+    told = [one for one in (target, run.start_date, seconds) if one]
+    return f"run {run.number} ({', '.join(told)})" if told else f"run {run.number}"

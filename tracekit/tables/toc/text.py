@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.tables.toc.settings import NAMES, Dictionaries
-from tracekit.tables.toc.toc import Toc, TocDetail, TocRun
+from tracekit.tables.toc.toc import NAMES, Dictionaries, Toc, TocDetail, TocRun
 
 _DECLARATION = '<?xml version="1.0"?>\n\n'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -1,5 +1,10 @@
 """The reader of a track's details, such as the list of allocations.
 
+Instruments names the attributes of a track's details after columns that people see. A letter
+that no name may hold is written, on its way to the parser, as one from a plane that nobody
+uses; `original` writes it back. Only names are touched, and only in the tags of rows: a value
+keeps its `%`.
+
 Such an export has no header: the values of a row are its attributes, and no row needs to have
 them all. A row may hold a stack besides. So the file is read twice: for the names of its
 columns, and for its rows. The table is called by its place: "track[1]/detail[2]".
@@ -7,26 +12,158 @@ columns, and for its rows. The table is called by its place: "track[1]/detail[2]
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-
-# The classes of lxml's elements have no public name.
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.xml.definitions import Definitions
-from tracekit.tables.xml.detail_rows import Detail, details, rows_of_details
-from tracekit.tables.xml.gather import gather
-from tracekit.tables.xml.gathered import SENTINEL, Gathered
-from tracekit.tables.xml.head import head
-from tracekit.tables.xml.ids import Numbers
-from tracekit.tables.xml.malformed import BadRowError, MalformedError
-from tracekit.tables.xml.node import ColumnCells, ExportColumn, Node
-from tracekit.tables.xml.repair import original
-from tracekit.tables.xml.symbols import Symbols
+from tracekit.tables.xml.lookup import SENTINEL, Gathered, Numbers
+from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
+from tracekit.tables.xml.rows import gather
+from tracekit.tables.xml.source import BadRowError, MalformedError, batches, head
+
+_VALUE = rb"(?:\"[^\"<]*\"|'[^'<]*')"
+_ROW = re.compile(rb"<row(?:\s+[^\s=\"'<>]+\s*=\s*" + _VALUE + rb")+\s*/?>")
+_ATTRIBUTE = re.compile(rb"(\s)([^\s=\"'<>]+)(\s*=\s*" + _VALUE + rb")")
+_LEGAL = re.compile(rb"[A-Za-z_\x80-\xff][A-Za-z0-9_.\x80-\xff-]*+")
+_FOREIGN = re.compile(rb"[^A-Za-z0-9_.\x80-\xff-]|\A[0-9.-]")
+_SUSPECT = re.compile(
+    rb"(?<![^\s=\"'<>])(?!" + _LEGAL.pattern + rb"\s*+=)[^\s=\"'<>]++\s*+=\s*+[\"']"
+)
+_PLANE = 0xE0100
+_OURS = re.compile(f"[{chr(_PLANE)}-{chr(_PLANE + 0x7F)}]")
+_LONGEST_TAG = 1 << 20
+
+
+def repaired(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the blocks of a file with names in the tags of its rows that XML allows."""
+    rest = b""
+    for block in blocks:
+        text = rest + block
+        end = text.rfind(b"<")
+        if end < 0 or len(text) - end > _LONGEST_TAG:
+            end = len(text)
+        yield _repaired(text[:end])
+        rest = text[end:]
+    yield _repaired(rest)
+
+
+def original(name: str) -> str:
+    """Return the name as the file has it."""
+    return _OURS.sub(lambda found: chr(ord(found[0]) - _PLANE), name)
+
+
+def _repaired(text: bytes) -> bytes:
+    return _ROW.sub(_repaired_row, text) if _SUSPECT.search(text) else text
+
+
+def _repaired_row(row: re.Match[bytes]) -> bytes:
+    return _ATTRIBUTE.sub(_repaired_attribute, row[0])
+
+
+def _repaired_attribute(found: re.Match[bytes]) -> bytes:
+    if _LEGAL.fullmatch(found[2]):
+        return found[0]
+    name = _FOREIGN.sub(lambda letter: chr(_PLANE + letter[0][0]).encode(), found[2])
+    return found[1] + name + found[3]
+
+
+# The classes of lxml's elements have no public name.
+
+
+_MOST_DETAILS = 10_000
+_MOST_COLUMNS = 1000
+
+
+@dataclass
+class Detail:
+    """One detail of a file, and what its rows hold, in the order in which it first comes."""
+
+    number: int
+    xpath: str
+    attributes: dict[str, None] = field(default_factory=dict[str, None])
+    stacks: dict[str, None] = field(default_factory=dict[str, None])
+    others: dict[str, None] = field(default_factory=dict[str, None])
+
+    def look(self, rows: Sequence[Element]) -> None:
+        """Note what more rows hold."""
+        for row in rows:
+            own = len(row.attrib)
+            names = [] if own > _MOST_COLUMNS else list(map(str, row.attrib))
+            new = dict.fromkeys(name for name in names if name not in self.attributes)
+            if max(own, len(self.attributes) + len(new)) > _MOST_COLUMNS:
+                raise MalformedError(f"there are more than {_MOST_COLUMNS} columns")
+            self.attributes |= new
+            for child in row:
+                kind = self.stacks if child.tag in STACK_TYPES else self.others
+                kind[str(child.tag)] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of it."""
+        strange = [name for name in map(original, self.attributes) if name not in self.attributes]
+        told = {
+            "attributes whose names XML does not allow are read all the same": strange,
+            "elements that tracekit does not know are left out": self.others,
+        }
+        return tuple(f"{words}: {', '.join(names)}" for words, names in told.items() if names)
+
+
+def details(path: Path) -> tuple[list[Detail], str]:
+    """Find what the details of a file hold, up to its damage if it has any."""
+    details: list[Detail] = []
+    try:
+        for number, xpath, rows in rows_of_details(path):
+            if len(details) < number:
+                details.append(Detail(number, xpath))
+            if rows:
+                details[-1].look(rows)
+    except MalformedError as error:
+        return details, str(error)
+    return details, ""
+
+
+def rows_of_details(path: Path) -> Iterator[tuple[int, str, list[Element]]]:
+    """Yield rows as they come, with number and xpath of their detail, first of all no rows."""
+    number, node, xpath = 0, None, ""
+    for batch in batches(path, repaired):
+        rows: list[Element] = []
+        for element in batch:
+            try:
+                owner = _owner(element)
+            except MalformedError:
+                yield number, xpath, rows
+                raise
+            if owner is not None and owner is not node:
+                yield number, xpath, rows
+                number, node, xpath = number + 1, owner, owner.get("xpath", "")
+                if number > _MOST_DETAILS:
+                    raise MalformedError(f"there are more than {_MOST_DETAILS} details")
+                rows = []
+                yield number, xpath, rows
+            if element.tag == "row":
+                rows.append(element)
+        yield number, xpath, rows
+
+
+def _owner(element: Element) -> Element | None:
+    """Return the node of a row, or a node itself; None for the root."""
+    parent = element.getparent()
+    if parent is None:
+        return None
+    node = parent if element.tag == "row" else element
+    above = node.getparent()
+    if node.tag != "node" or above is None or above.getparent() is not None:
+        raise MalformedError(f"a <{element.tag}> stands where none belongs among details")
+    return node
+
+
+# The classes of lxml's elements have no public name.
+
 
 _WORD = "attribute"
 _NAMELESS = "details"

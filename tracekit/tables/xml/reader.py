@@ -17,12 +17,10 @@ from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.xml.builder import NodeBuilder
 from tracekit.tables.xml.definitions import Definitions
-from tracekit.tables.xml.malformed import MalformedError
-from tracekit.tables.xml.node import ExportColumn, Header, Node, joined
-from tracekit.tables.xml.source import batches
-from tracekit.tables.xml.symbols import Symbols
+from tracekit.tables.xml.node import ExportColumn, Header, Node, Symbols, joined
+from tracekit.tables.xml.rows import NodeBuilder
+from tracekit.tables.xml.source import MalformedError, batches
 
 _MOST_TABLES = 10_000
 _MOST_COLUMNS = 20_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.tables.bundle.about.attributes import worded_attributes
+from tracekit.tables.bundle.run_info import worded_attributes
 
 
 @pytest.mark.parametrize(

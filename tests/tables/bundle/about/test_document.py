@@ -9,9 +9,9 @@ import pytest
 
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import bundle_of
-from tracekit.tables.bundle.about.document import Document, entries
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.files import Files
+from tracekit.tables.bundle.document import Document, entries
 
 UID = plistlib.UID
 # A run list of one run, 3, as NSKeyedArchiver lays it out.

@@ -8,8 +8,8 @@ import pytest
 
 from bundle_writer import Issue, write_bundle
 from documented_bundle import TICK
-from tracekit.tables.bundle.about.issues import issues_of
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.run_info import issues_of
 
 NAME = "Trace1.run/RunIssues.storedata"
 MAPPING = Issue("Data stream: Time Mapping")

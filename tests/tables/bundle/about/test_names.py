@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bundle_writer import Col, Process, Table, Thread, ThreadName
 from bundle_writer.keyed import Archived, by_number
 from documented_bundle import DEVICE, TICK, bundle_of, core, process, thread
-from tracekit.tables.bundle.about.names import Names, names_of, short_name
+from tracekit.tables.bundle.names import Names, names_of, short_name
 
 TIME = Col("time", "Time", "XRRecordedEventTimestampTypeID", "XRTraceRelativeTimestampFieldID")
 PROCESS_INFO = [

@@ -8,8 +8,8 @@ import pytest
 
 from bundle_writer import TIME, Col, Table, write_bundle
 from tracekit.base.recording import Process as Target
-from tracekit.tables.bundle.about.run_info import RunInfo, run_info
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.run_info import RunInfo, run_info
 from tracekit.tables.toc.toc import TocRun
 
 SAMPLED = Col("update-time", "Time", "XRSampleTimestampTypeID", TIME)

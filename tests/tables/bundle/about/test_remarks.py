@@ -6,8 +6,8 @@ import pytest
 
 from bundle_writer import RunInfo, write_bundle
 from documented_bundle import TICK
-from tracekit.tables.bundle.about.remarks import remarks_of
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.run_info import remarks_of
 
 
 def written(folder: Path, version: str) -> Path:

@@ -8,10 +8,9 @@ import pytest
 from bundle_writer import TIME, Col, Issue, Run, RunInfo, Table, write_bundle, write_runs
 from tracekit.base.errors import InputError, RecordingError
 from tracekit.base.recording import Process
-from tracekit.tables.bundle.about.issues import issues_of
-from tracekit.tables.bundle.about.toc import listed, toc_of, write_toc
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
+from tracekit.tables.bundle.run_info import issues_of, listed, toc_of, write_toc
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import TocTable
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from tracekit.tables.bundle.about.issues import issues_of
-from tracekit.tables.bundle.about.names import names_of
-from tracekit.tables.bundle.about.remarks import remarks_of
-from tracekit.tables.bundle.about.toc import toc_of, write_toc
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.names import names_of
+from tracekit.tables.bundle.run_info import issues_of, remarks_of, toc_of, write_toc
 from tracekit.tables.toc.read import read_toc
 from tracekit.tables.toc.toc import Toc, TocTable
 

@@ -9,7 +9,7 @@ from bundle_writer import Encoder, write_bundle
 from bundle_writer.values import Process, Thread
 from small_bundle import PYTHON, SERVER, ticks
 from tracekit.tables.bundle.bundle import Bundle
-from tracekit.tables.bundle.cells.identities import Identities
+from tracekit.tables.bundle.cells.labels import Identities
 from tracekit.tables.bundle.errors import DamagedCellError
 
 ALL = (1 << 64) - 1

@@ -1,5 +1,4 @@
-from tracekit.tables.bundle.cells.encodings import Evidence
-from tracekit.tables.bundle.cells.notes import gathered, noted, without_bundle
+from tracekit.tables.bundle.cells.encodings import Evidence, gathered, noted, without_bundle
 
 INFERRED = "read by an encoding that was never compared with an export"
 UNKNOWN = "left empty, because how the type is stored is not known"

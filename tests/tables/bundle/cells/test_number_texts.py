@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.cells.number_texts import (
+from tracekit.tables.bundle.cells.wording import (
     Numbers,
     durations,
     grouped,

@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracekit.tables.bundle.cells.cells import TEXTS
+from tracekit.tables.bundle.cells.cells import TEXTS, Extent, empty, extent_of, numbers
 from tracekit.tables.bundle.cells.encodings import engineering_type
-from tracekit.tables.bundle.cells.numeric import Extent, empty, extent_of, numbers
 from tracekit.tables.bundle.container.requirements import Requirements
 
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1

@@ -12,8 +12,8 @@ from bundle_writer import TIME, Col, Label, Part, Table, write_bundle
 from direct_reading import read_directly, read_exported
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.cells.wording import worded
-from tracekit.tables.bundle_xml.fmt import FMT
-from tracekit.tables.bundle_xml.whole import write_exports
+from tracekit.tables.bundle_xml.meanings import FMT
+from tracekit.tables.bundle_xml.write import write_exports
 
 NUMBERS = sorted(FMT.keys() - {"private"})
 WORDS = [

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.container.keyed import ArchiveError, plist
-from tracekit.tables.bundle.container.plist_room import has_room
+from tracekit.tables.bundle.container.keyed import ArchiveError, has_room, plist
 
 LEAVES = st.one_of(
     st.text(max_size=300), st.binary(max_size=300), st.integers(-(2**63), 2**64 - 1),

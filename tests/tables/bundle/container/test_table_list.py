@@ -8,7 +8,7 @@ import pytest
 
 from bundle_writer.keyed import Archived, archive, by_number
 from tracekit.tables.bundle.container.files import Files
-from tracekit.tables.bundle.container.table_list import ListedStore, listed_stores, table_list
+from tracekit.tables.bundle.container.store import ListedStore, listed_stores, table_list
 from tracekit.tables.bundle.errors import BundleError
 
 

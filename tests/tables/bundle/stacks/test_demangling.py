@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.bundle.stacks.demangling import readable
+from tracekit.tables.bundle.stacks.symbols import readable
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tracekit.tables.bundle.stacks.frames import (
     in_order,
     names_at,
 )
-from tracekit.tables.xml.symbols import FRAMES
+from tracekit.tables.xml.node import FRAMES
 
 DYLD = Binary("dyld", "044CD67E-3A0A-3CA4-8BB3-A9687D5328FE", "arm64e", 0x1000, "/usr/lib/dyld")
 Numbers = NDArray[np.int64]

@@ -10,7 +10,7 @@ import pytest
 from bundle_writer.keyed import by_number
 from bundle_writer.symbols import Image, signature
 from documented_bundle import DEVICE, SYMBOL_STORES, bundle_of
-from tracekit.tables.bundle.stacks.loaded import KERNEL, Loaded
+from tracekit.tables.bundle.stacks.images import KERNEL, Loaded
 
 SIGNATURE = "com.apple.xray.symbolstore.signature"
 CACHES = "com.apple.xray.symbolstore.sharedcache.signatures"
@@ -130,7 +130,7 @@ def test_lists_in_other_places_are_none(tmp_path: Path, stores: Any) -> None:
 def test_more_binaries_than_a_recording_can_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.loaded._MOST_IMAGES", 1)
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.images._MOST_IMAGES_LOADED", 1)
     found = loaded(tmp_path, {1: {f"{DEVICE}.{pid}": {SIGNATURE: SIGNED} for pid in (1, 2)}})
     assert (paths(found, 1), paths(found, 2)) == (["/usr/local/bin/app"], [])
     assert found.remarks == (

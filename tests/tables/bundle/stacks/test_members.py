@@ -5,8 +5,8 @@ import pytest
 
 from tracekit.tables.bundle.container.uniquer import Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
-from tracekit.tables.bundle.stacks.members import Members, bare
-from tracekit.tables.xml.symbols import STACKS
+from tracekit.tables.bundle.stacks.frames import Members, bare
+from tracekit.tables.xml.node import STACKS
 
 
 def stacks(*members: list[int]) -> Ragged:
@@ -40,7 +40,7 @@ def test_stacks_are_added_behind_those_before() -> None:
 
 
 def test_more_frames_than_any_recording_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.members._MOST", 3)
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.frames._MOST", 3)
     members = Members()
     members.add(of(2), np.array([True]), [(of(0), stacks([1, 2]))])
     with pytest.raises(DamagedCellError, match="more frames than are read of one table"):

@@ -12,7 +12,7 @@ from tracekit.tables.bundle.cells.encodings import Encoding
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.frames import NoPlaces
 from tracekit.tables.bundle.stacks.stacks import StackCells, StackColumn, Stacks
-from tracekit.tables.xml.symbols import FRAMES, STACKS
+from tracekit.tables.xml.node import FRAMES, STACKS
 
 BACKTRACE, CALLSTACK = Encoding.BACKTRACE, Encoding.CALLSTACK
 TAGGED, SYMBOL = Encoding.TAGGED_BACKTRACE, Encoding.TEXT_SYMBOL
@@ -172,7 +172,7 @@ def test_many_more_values_than_are_handled_at_once(stored: StoredArrays) -> None
 def test_the_same_array_repeated_beyond_all_memory_is_refused(
     stored: StoredArrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracekit.tables.bundle.stacks.members._MOST", 10_000)
+    monkeypatch.setattr("tracekit.tables.bundle.stacks.frames._MOST", 10_000)
     chunk = stored.chunk(*range(1000))
     ids = [stored.id(chunk, stored.chunk(number)) for number in range(10)]
     stacks = Stacks(stored.read(), NoPlaces())

@@ -12,13 +12,11 @@ import pytest
 from bundle_writer import tables_of_exports, write_bundle
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.stacks.demangling import readable
-from tracekit.tables.bundle.stacks.places import RunPlaces
-from tracekit.tables.bundle.stacks.symbols_archive import SymbolsArchive
+from tracekit.tables.bundle.stacks.images import RunPlaces
+from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, readable
 from tracekit.tables.xml.fast.reader import FastReader
-from tracekit.tables.xml.node import Reader, joined
+from tracekit.tables.xml.node import Reader, Symbols, joined
 from tracekit.tables.xml.reader import ExactReader
-from tracekit.tables.xml.symbols import Symbols
 
 pytestmark = pytest.mark.corpus
 

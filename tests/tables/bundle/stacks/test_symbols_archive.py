@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bundle_writer.symbols import Image, Symbol
 from bundle_writer.symbols import symbols_archive as written
-from tracekit.tables.bundle.stacks.symbols_archive import SymbolsArchive, SymbolsArchiveError
+from tracekit.tables.bundle.stacks.symbols import SymbolsArchive, SymbolsArchiveError
 
 DYLD = "044CD67E-3A0A-3CA4-8BB3-A9687D5328FE"
 POOL = b"HEAD\0_main\0main\0__ZN5dyld44APIs4loadEv\0"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.tables.xml.fast.blocks import Block, block
+from tracekit.tables.xml.fast.tokens import Block, block
 
 
 @pytest.fixture

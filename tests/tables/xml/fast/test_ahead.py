@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracekit.tables.xml.fast import ahead as module
-from tracekit.tables.xml.fast.ahead import ahead
+from tracekit.tables.xml.fast import reader as module
+from tracekit.tables.xml.fast.reader import ahead
 
 
 @pytest.fixture(params=[1, 2])

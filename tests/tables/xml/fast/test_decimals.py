@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.xml.fast.blocks import Block, block
-from tracekit.tables.xml.fast.decimals import ids, naturals
-from tracekit.tables.xml.fast.irregular import IrregularError
+from tracekit.tables.xml.fast.numbers import ids, naturals
+from tracekit.tables.xml.fast.tokens import Block, IrregularError, block
 
 PADDING = b"." * 16
 

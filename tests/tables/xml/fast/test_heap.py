@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.tables.xml.fast.heap import Growing, TextHeap
+from tracekit.tables.xml.fast.definitions import Growing, TextHeap
 
 
 def test_an_array_keeps_what_it_has_while_it_grows() -> None:

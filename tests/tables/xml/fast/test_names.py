@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from tracekit.tables.values import FORMS
-from tracekit.tables.xml.fast.blocks import Block
-from tracekit.tables.xml.fast.irregular import IrregularError
-from tracekit.tables.xml.fast.names import Vocabulary
+from tracekit.tables.xml.fast.tokens import Block, IrregularError, Vocabulary
 
 MakeBlock = Callable[[bytes], Block]
 NAMES = ("pid", "tid", "metal-object-label", "metal-object-labels", "metal-encoder-id", "exactly8")

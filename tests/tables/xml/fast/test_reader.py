@@ -8,7 +8,7 @@ import pytest
 
 from plain_tables import PROCESS, cells, column, whole
 from tracekit.base.errors import InputError
-from tracekit.tables.xml.fast import blocks, reader
+from tracekit.tables.xml.fast import reader, tokens
 from tracekit.tables.xml.reader import ExactReader
 
 # a row of XML is read more easily on one line
@@ -167,7 +167,7 @@ def test_types_that_are_not_known_stay_texts(export: Export) -> None:
 
 
 def test_a_table_of_many_blocks_and_pieces(export: Export, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK", 1 << 8)
+    monkeypatch.setattr(tokens, "_BLOCK", 1 << 8)
     monkeypatch.setattr(reader, "_ROWS_IN_A_PIECE", 10)
     rows = [f'<row><uint32 id="{k}" fmt="{k}">{k * k}</uint32></row>' for k in range(1, 120)]
     rows.append('<row><uint32 ref="3"/></row>')

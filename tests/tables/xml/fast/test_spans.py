@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracekit.tables.xml.fast.blocks import Block
-from tracekit.tables.xml.fast.irregular import IrregularError
 from tracekit.tables.xml.fast.numbers import numbers
-from tracekit.tables.xml.fast.spans import Spans, check_entities
+from tracekit.tables.xml.fast.tokens import Block, IrregularError, Spans, check_entities
 
 MakeBlock = Callable[[bytes], Block]
 BEFORE = b"." * 16

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plain_tables import INNER_STACK, whole
-from tracekit.tables.xml.fast import blocks
+from tracekit.tables.xml.fast import tokens
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.reader import ExactReader
 
@@ -117,7 +117,7 @@ def test_a_stack_that_wraps_another_is_that_stack_and_has_its_own_words(export: 
 def test_a_block_may_wrap_nothing_but_stacks_of_other_blocks(
     export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK", 1 << 7)
+    monkeypatch.setattr(tokens, "_BLOCK", 1 << 7)
     rows = [
         f'<row><tagged-backtrace id="1" fmt="w1">{INNER_STACK.format(2, 3, "f")}</tagged-backtrace></row>'
     ]

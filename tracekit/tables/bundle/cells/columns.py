@@ -9,20 +9,25 @@ from functools import cached_property
 import pyarrow as pa
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import Distinct, Raw, distinct, nulls_of
+from tracekit.tables.bundle.cells.cells import (
+    NUMERIC,
+    Distinct,
+    Extent,
+    Raw,
+    distinct,
+    empty,
+    nulls_of,
+    numbers,
+)
 from tracekit.tables.bundle.cells.encodings import (
     Encoding,
     EngineeringType,
     Evidence,
     engineering_type,
 )
-from tracekit.tables.bundle.cells.identities import Identities
-from tracekit.tables.bundle.cells.labels import Labels
-from tracekit.tables.bundle.cells.numeric import NUMERIC, Extent, empty, numbers
-from tracekit.tables.bundle.cells.values import Values
+from tracekit.tables.bundle.cells.labels import Identities, Labels, Values
 from tracekit.tables.bundle.container.store import StoreColumn
-from tracekit.tables.xml.node import ColumnCells, ExportColumn
-from tracekit.tables.xml.symbols import STACK_TYPES
+from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn
 
 _NARROW, _WIDE = 4, 8
 _WIDE_ONES = {Encoding.DECIMAL, Encoding.THREAD_NAME, Encoding.LOCATION, Encoding.RATIO}

@@ -1,29 +1,252 @@
-"""Labels: texts made of typed parts, which stand in an array of types and values.
+"""Values as texts: processes and threads, plain values, labels made of typed parts.
+
+Layout: docs/explanation/trace-bundles.md.
+
+Layout: docs/explanation/trace-bundles.md.
 
 Most rows of a table of the GPU have a label of their own, so labels are made a column of parts at
 a time: those with the same sequence of types together. Layout: docs/explanation/trace-bundles.md.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.cells.cells import blocks
+from tracekit.tables.bundle.cells.cells import Flags, blocks, signed
 from tracekit.tables.bundle.cells.encodings import (
+    ALL_32,
     ALL_64,
     Encoding,
     EngineeringType,
     engineering_type,
 )
-from tracekit.tables.bundle.cells.number_texts import joined, reordered
-from tracekit.tables.bundle.cells.values import Values
-from tracekit.tables.bundle.cells.wording import NOTHING
+from tracekit.tables.bundle.cells.wording import (
+    NOTHING,
+    PRIVATE,
+    decimal,
+    hexadecimal,
+    joined,
+    plain,
+    reordered,
+    uuids,
+    worded,
+)
 from tracekit.tables.bundle.container.uniquer import Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
+from tracekit.tables.bundle.names import UNKNOWN, Names, names_of
+
+_LISTED = 5
+_PARTS = 2  # of a process: pid, session; of a thread: tid, process
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Processes: their texts, null where their pids are not `known`."""
+
+    texts: pa.Array
+    pids: Numbers
+    known: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """Threads: their texts and tids, and the processes that they are of."""
+
+    texts: pa.Array
+    tids: Numbers
+    known: Flags
+    pids: Numbers
+    owned: Flags
+
+
+class Identities:
+    """The processes and threads of a run, by the numbers of their arrays."""
+
+    def __init__(self, run: BundleRun) -> None:
+        """Take the run; names are looked up when the first is needed."""
+        self._run = run
+        self._arrays = run.arrays
+        self._unnamed: dict[str, set[int]] = {"processes": set(), "threads": set()}
+
+    def processes(self, ids: Numbers) -> Processes:
+        """Return processes.
+
+        Raises:
+            BundleError: The arrays are damaged.
+            DamagedCellError: There is no such array, or it is that of no process.
+        """
+        pids, known = _numbers(self._pairs(ids)[:, 0])
+        pairs = zip(pids.tolist(), known.tolist(), strict=True)
+        names = names_of(self._run) if ids.size else Names()
+        texts = [names.process_with_pid(pid) if there else None for pid, there in pairs]
+        self._unnamed["processes"] |= set(pids[known].tolist()) - names.processes.keys()
+        return Processes(pa.array(texts, pa.string()), pids, known)
+
+    def threads(self, ids: Numbers) -> Threads:
+        """Return threads; raise what `processes` raises."""
+        pairs = self._pairs(ids)
+        tids, known = _numbers(pairs[:, 0])
+        owners, owned = _numbers(pairs[:, 1])
+        pids = np.zeros(ids.size, np.int64)
+        pids[owned], alive = _numbers(self._pairs(owners[owned])[:, 0])
+        owned[owned] = alive
+        found = zip(tids.tolist(), pids.tolist(), (known & owned).tolist(), strict=True)
+        names = names_of(self._run) if ids.size else Names()
+        texts = [names.thread_with_tid(tid, pid) if there else None for tid, pid, there in found]
+        self._unnamed["threads"] |= set(tids[known].tolist()) - names.threads.keys()
+        self._unnamed["processes"] |= set(pids[owned].tolist()) - names.processes.keys()
+        return Threads(pa.array(texts, pa.string()), tids, known, pids, owned)
+
+    def cores(self, numbers: list[int]) -> pa.Array:
+        """Return the names of cores, such as "CPU 6 (P Core)"; raise BundleError if damaged."""
+        return pa.array(map(names_of(self._run).core, numbers), pa.string())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How many processes and threads have been asked for that nothing in the bundle names."""
+        return tuple(
+            f"{len(found):,} {what} that rows name have no name in the bundle, and are called "
+            f"{UNKNOWN}: {_listed(found)}"
+            for what, found in self._unnamed.items()
+            if found
+        )
+
+    def _pairs(self, ids: Numbers) -> NDArray[np.uint64]:
+        found = self._arrays.take(ids)
+        if found.lengths.size and not (found.lengths == _PARTS).all():
+            raise DamagedCellError("names an array that is no process or thread")
+        return found.values.reshape(-1, _PARTS)
+
+
+def _listed(numbers: set[int]) -> str:
+    first = ", ".join(map(str, sorted(numbers)[:_LISTED]))
+    return first if len(numbers) <= _LISTED else f"{first}, …"
+
+
+def _numbers(stored: NDArray[np.uint64]) -> tuple[Numbers, Flags]:
+    known = stored != ALL_64
+    return np.where(known, stored, 0).astype(np.int64), known
+
+
+Stored = NDArray[np.uint64]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(ALL_32)
+_HALVES = 2
+
+
+class Values:
+    """Turns stored numbers into texts. None of them may be null."""
+
+    def __init__(self, run: BundleRun, texts: pa.Array, identities: Identities) -> None:
+        """Take the run, its texts, its processes and threads."""
+        self._arrays = run.arrays
+        self._texts = texts
+        self._identities = identities
+
+    def worded(self, kind: EngineeringType, stored: Stored) -> pa.Array:
+        """Return texts for people; null where nothing is known of a value.
+
+        Raises:
+            BundleError: The arrays are damaged.
+            DamagedCellError: There is no such text or array, or it is not what it must be.
+        """
+        if kind.tag == "private":
+            return pa.repeat(PRIVATE, stored.size)
+        match kind.encoding:
+            case Encoding.INTEGER if kind.tag == "core":
+                return self._identities.cores(stored.tolist())
+            case Encoding.INTEGER:
+                return worded(kind.tag, stored)
+            case Encoding.RATIO:
+                return joined([plain(stored >> _HALF), plain(stored & _LOW)], "/")
+            case Encoding.DECIMAL:
+                return pa.array(map(decimal, signed(stored.copy()).tolist()), pa.string())
+            case _:
+                return self._named(kind, stored)
+
+    def _named(self, kind: EngineeringType, stored: Stored) -> pa.Array:
+        """Return the texts of values that name others: each is looked up once."""
+        coded = pa.array(stored).dictionary_encode()
+        found = coded.dictionary.to_numpy()
+        match kind.encoding:
+            case Encoding.STRING:
+                texts = self.strings(found)
+            case Encoding.PROCESS:
+                texts = self._identities.processes(_ids(found)).texts
+            case Encoding.THREAD:
+                texts = self._identities.threads(_ids(found)).texts
+            case Encoding.UUID:
+                texts = self.uuids(_ids(found))
+            case Encoding.LOCATION:
+                texts = self.locations(found)
+            case Encoding.THREAD_NAME:
+                texts = self.thread_names(found)
+            case Encoding.NUMBERS:
+                texts = self.numbers(_ids(found))
+            case _:
+                texts = pa.nulls(found.size, pa.string())
+        return texts.take(coded.indices)
+
+    def strings(self, stored: Stored | Numbers) -> pa.Array:
+        """Return the texts of these numbers; raise DamagedCellError if there is no such text."""
+        if stored.size and int(stored.max()) >= len(self._texts):
+            raise DamagedCellError("names a text that the bundle does not hold")
+        return self._texts.take(pa.array(stored))
+
+    def uuids(self, ids: Numbers) -> pa.Array:
+        """Return UUIDs as texts; raise what `worded` raises."""
+        halves = self._arrays.take(ids)
+        if not (halves.lengths == _HALVES).all():
+            raise DamagedCellError("names an array that is no UUID")
+        return uuids(halves.values)
+
+    def locations(self, stored: Stored) -> pa.Array:
+        """Return places in binaries, such as "UUID + 0x201e64"; raise what `worded` raises."""
+        images = (stored >> _HALF).astype(np.int64)
+        return joined([self.uuids(images), hexadecimal(stored & _LOW)], " + ")
+
+    def numbers(self, ids: Numbers) -> pa.Array:
+        """Return arrays of numbers, with a space between them; raise what `worded` raises."""
+        found = self._arrays.take(ids)
+        lists = pa.ListArray.from_arrays(
+            pa.array(found.offsets, pa.int32()), pa.array(found.values).cast(pa.string())
+        )
+        return pc.call_function("binary_join", [lists, pa.scalar(" ")])
+
+    def thread_names(self, stored: Stored) -> pa.Array:
+        """Return names of threads with their tids, either of which may be missing.
+
+        Where both are, the text is empty. What `worded` raises is raised.
+        """
+        names, threads = stored >> _HALF, stored & _LOW
+        texts = joined([_where(names, self.strings), _where(threads, self._tids)], "  ")
+        nothing = pa.array(stored == ALL_64)
+        return pc.call_function("if_else", [nothing, pa.scalar(""), texts])
+
+    def _tids(self, stored: Stored) -> pa.Array:
+        tids = self._identities.threads(stored.astype(np.int64)).tids
+        return hexadecimal(tids.astype(np.uint64))
+
+
+def _where(halves: Stored, texts: Callable[[Stored], pa.Array]) -> pa.Array:
+    """Return the texts of halves; that of all ones is empty."""
+    known = halves != _LOW
+    found = texts(halves[known])
+    places = np.where(known, np.cumsum(known) - 1, len(found))
+    return pa.concat_arrays([found, pa.array([""])]).take(pa.array(places))
+
+
+def _ids(stored: Stored) -> Numbers:
+    if stored.size and int(stored.max()) > _LOW:
+        raise DamagedCellError("names an array that the bundle does not hold")
+    return stored.astype(np.int64)
+
 
 _DEEPEST = 8
 _LONGEST = 1 << 12  # parts of one label

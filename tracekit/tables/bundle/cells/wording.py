@@ -1,26 +1,148 @@
 """A value in the words that an export has for people, by the tag of its type.
 
+Labels are texts that people read: their numbers are worded as Instruments words them in English.
+Durations of a minute and more have never been seen in a label; they stay seconds here.
+
 Layout: docs/explanation/trace-bundles.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tracekit.tables.bundle.cells.encodings import UNITS
-from tracekit.tables.bundle.cells.number_texts import (
-    Numbers,
-    durations,
-    grouped,
-    hexadecimal,
-    joined,
-    moments,
-    plain,
-    sizes,
+
+Numbers = NDArray[np.uint64]
+
+_PAIRS = np.array([f"{byte:02x}".encode() for byte in range(256)]).view(np.uint16)
+_NIBBLES = 16
+_POWERS = np.array([16**power for power in range(1, _NIBBLES)], np.uint64)
+_DIGITS, _GROUP = 20, 3
+_ZERO, _COMMA = ord("0"), ord(",")
+UNITS_OF_TIME = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
+UNITS_OF_SIZE = tuple(
+    (unit, 1 << 10 * step) for step, unit in enumerate(("Bytes", "KiB", "MiB", "GiB", "TiB"))
 )
+_HUNDREDTHS = pa.array([f"{number:02d}" for number in range(100)])
+_THOUSANDTHS = pa.array([f"{number:03d}" for number in range(1000)])
+
+
+def plain(numbers: Numbers) -> pa.Array:
+    """Return decimal digits, such as "2370013267"."""
+    return pa.array(numbers).cast(pa.string())
+
+
+def hexadecimal(numbers: Numbers, prefix: bytes = b"0x") -> pa.Array:
+    """Return lower-case hexadecimal digits behind a prefix, such as "0x8d438853"."""
+    pairs = _PAIRS.take(numbers.astype(">u8").view(np.uint8))
+    letters = np.empty((numbers.size, len(prefix) + _NIBBLES), np.uint8)
+    letters[:, : len(prefix)] = np.frombuffer(prefix, np.uint8)
+    letters[:, len(prefix) :] = pairs.view(np.uint8).reshape(-1, _NIBBLES)
+    digits = np.searchsorted(_POWERS, numbers, side="right")
+    first = len(prefix) + _NIBBLES - 1 - digits
+    if first.size and (first == first[0]).all():
+        kept = np.r_[: len(prefix), first[0] : letters.shape[1]]
+        return _texts(letters[:, kept], None)
+    places = np.arange(letters.shape[1])
+    return _texts(letters, (places >= first[:, None]) | (places < len(prefix)))
+
+
+def grouped(numbers: Numbers) -> pa.Array:
+    """Return digits in groups of three, such as "2,370,013,267"."""
+    places = _DIGITS + (_DIGITS - 1) // _GROUP
+    letters = np.full((numbers.size, places), _COMMA, np.uint8)
+    digits = np.zeros((numbers.size, places), np.uint8)
+    left, column = numbers, places
+    for place in range(_DIGITS):
+        column -= 2 if place and place % _GROUP == 0 else 1
+        left, digits[:, column] = left // 10, left % 10
+        letters[:, column] = digits[:, column] + _ZERO
+    return _texts(letters, _from_first(digits))
+
+
+def durations(nanoseconds: Numbers) -> pa.Array:
+    """Return durations such as "583 ns" and "1.12 µs": two places, those of the nearest float."""
+    return _in_units(nanoseconds, UNITS_OF_TIME)
+
+
+def sizes(amounts: Numbers) -> pa.Array:
+    """Return amounts of bytes such as "0 Bytes" and "16.00 KiB"."""
+    return _in_units(amounts, UNITS_OF_SIZE)
+
+
+def moments(nanoseconds: Numbers) -> pa.Array:
+    """Return moments of a recording such as "00:00.420.244": minutes to microseconds."""
+    micros = nanoseconds // 1000
+    minutes = micros // 60_000_000
+    parts = [
+        pc.call_function("utf8_lpad", [plain(minutes)], pc.PadOptions(2, "0")),
+        ":",
+        _HUNDREDTHS.take(pa.array(micros // 1_000_000 % 60)),
+        ".",
+        _THOUSANDTHS.take(pa.array(micros // 1000 % 1000)),
+        ".",
+        _THOUSANDTHS.take(pa.array(micros % 1000)),
+    ]
+    return joined(parts, "")
+
+
+def joined(parts: Sequence[pa.Array | str], between: str) -> pa.Array:
+    """Join texts, cell by cell; a `str` stands in each cell."""
+    scalars = [pa.scalar(part) if isinstance(part, str) else part for part in parts]
+    return pc.call_function("binary_join_element_wise", [*scalars, pa.scalar(between)])
+
+
+def reordered(parts: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
+    """Put texts back to the places that they were taken from, which are given beside them."""
+    if len(parts) == 1:
+        return parts[0][1]
+    places = np.concatenate([place for place, _ in parts])
+    order = np.empty(places.size, np.int64)
+    order[places] = np.arange(places.size)
+    return pa.concat_arrays([texts for _, texts in parts]).take(pa.array(order))
+
+
+def _in_units(numbers: Numbers, units: Sequence[tuple[str, int]]) -> pa.Array:
+    limits = np.array([size for _, size in units[1:]], np.uint64)
+    which = np.searchsorted(limits, numbers, side="right")
+    parts: list[tuple[NDArray[np.int64], pa.Array]] = []
+    for place, (unit, size) in enumerate(units):
+        chosen = np.flatnonzero(which == place)
+        if chosen.size or not (parts or place < len(units) - 1):
+            texts = plain(numbers[chosen]) if size == 1 else _rounded(numbers[chosen], size)
+            parts.append((chosen, joined([texts, unit], " ")))
+    return reordered(parts)
+
+
+def _rounded(numbers: Numbers, size: int) -> pa.Array:
+    whole, rest = numbers // size, numbers % size * 100
+    hundredths, twice = whole * 100 + rest // size, rest % size * 2
+    hundredths += twice > size
+    for tie in np.flatnonzero(twice == size).tolist():  # Instruments rounds the nearest float
+        hundredths[tie] = int(f"{int(numbers[tie]) / size:.2f}".replace(".", ""))
+    return joined([plain(hundredths // 100), _HUNDREDTHS.take(pa.array(hundredths % 100))], ".")
+
+
+def _from_first(digits: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which places are shown: those from the first digit that is not zero, and the last."""
+    shown = np.logical_or.accumulate(digits != 0, axis=1)
+    shown[:, -1] = True
+    return shown
+
+
+def _texts(letters: NDArray[np.uint8], shown: NDArray[np.bool_] | None) -> pa.Array:
+    """Return each row's letters, all or those that are shown, as one text."""
+    rows, width = letters.shape
+    ends = np.arange(1, rows + 1) * width if shown is None else np.cumsum(shown.sum(axis=1))
+    offsets = np.concatenate(([0], ends)).astype(np.int32)
+    content = np.ascontiguousarray(letters) if shown is None else letters[shown]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), rows, buffers)
+
 
 NOTHING = "n/a"
 PRIVATE = "<private>"

@@ -15,10 +15,17 @@ from tracekit.tables.bundle.cells.encodings import ALL_32, Encoding
 from tracekit.tables.bundle.container.uniquer import Arrays, Numbers, Ragged
 from tracekit.tables.bundle.errors import DamagedCellError
 from tracekit.tables.bundle.stacks.addresses import backtraces, callstacks, text_symbols, untagged
-from tracekit.tables.bundle.stacks.frames import BareFrames, Frames, Places, Sightings, names_at
-from tracekit.tables.bundle.stacks.members import Members, bare
-from tracekit.tables.xml.fast.heap import Growing
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.bundle.stacks.frames import (
+    BareFrames,
+    Frames,
+    Members,
+    Places,
+    Sightings,
+    bare,
+    names_at,
+)
+from tracekit.tables.xml.fast.definitions import Growing
+from tracekit.tables.xml.node import Symbols, no_symbols
 
 _KINDS = (
     Encoding.CALLSTACK,

@@ -1,20 +1,121 @@
 """What an export has defined so far, in arrays indexed by id."""
 
 from collections.abc import Collection
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.values import FORMS, Form
-from tracekit.tables.xml.fast.blocks import Block
+from tracekit.tables.values import AT_ONCE, FORMS, LONG, Form, refused
 from tracekit.tables.xml.fast.elements import Elements
-from tracekit.tables.xml.fast.heap import Growing, TextHeap
-from tracekit.tables.xml.fast.irregular import demand
-from tracekit.tables.xml.fast.names import Vocabulary
 from tracekit.tables.xml.fast.numbers import numbers
-from tracekit.tables.xml.fast.spans import Spans
-from tracekit.tables.xml.symbols import STACK_TYPES
+from tracekit.tables.xml.fast.tokens import Block, Positions, Spans, Vocabulary, demand
+from tracekit.tables.xml.node import STACK_TYPES
+
+MOST_PLAIN = 1 << 30  # bytes of long texts that stand one behind the other
+_Number = TypeVar("_Number", bound=np.generic)
+_FIRST = 1 << 12
+
+
+class Growing(Generic[_Number]):
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: type[_Number], most: int = 0) -> None:
+        """Begin without elements.
+
+        Args:
+            dtype: What the elements are.
+            most: How many there can be at most, where that is known. Memory is then reserved
+                for all of them; the system gives it when it is first written to.
+        """
+        self.size = 0
+        self._array: NDArray[_Number] = _reserved(dtype, most)
+
+    @property
+    def array(self) -> NDArray[_Number]:
+        """The elements; they stay where they are only until the next ones come."""
+        return self._array[: self.size]
+
+    def extend(self, numbers: NDArray[_Number]) -> None:
+        """Add numbers at the end."""
+        end = self.size + numbers.size
+        if end > self._array.size:
+            # Nothing else may hold this memory: callers keep no view beyond the next call.
+            self._array.resize(max(end, self._array.size * 9 // 8 + _FIRST), refcheck=False)
+        self._array[self.size : end] = numbers
+        self.size = end
+
+
+def _reserved(dtype: type[_Number], most: int) -> NDArray[_Number]:
+    try:
+        return np.empty(max(most, _FIRST), dtype)
+    except MemoryError:
+        return np.empty(_FIRST, dtype)
+
+
+class TextHeap:
+    """Texts by number, in the order in which they came."""
+
+    def __init__(self, most_bytes: int = 0, most_texts: int = 0) -> None:
+        """Begin without texts; the limits are those of `Growing`."""
+        self._bytes = Growing(np.uint8, most_bytes)
+        self._offsets = Growing(np.int64, most_texts + 1)
+        self._offsets.extend(np.zeros(1, np.int64))
+        self._longest = 0
+
+    def __len__(self) -> int:
+        """Count the texts."""
+        return self._offsets.size - 1
+
+    def extend(self, texts: pa.Array) -> None:
+        """Add texts (a string array without nulls) at the end."""
+        offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+        first, last = int(offsets[0]), int(offsets[-1])
+        content = texts.buffers()[2]
+        if content is not None and last > first:
+            beginning = self._bytes.size
+            self._bytes.extend(np.frombuffer(content, np.uint8)[first:last])
+        else:
+            beginning = self._bytes.size
+        self._offsets.extend(offsets[1:].astype(np.int64) + (beginning - first))
+        self._longest = max(self._longest, int(np.diff(offsets).max(initial=0)))
+
+    def take(self, numbers: pa.Array) -> pa.Array:
+        """Return the texts with these numbers, null where a number is.
+
+        Raises:
+            InputError: Long ones are repeated so often that they are too much to hold.
+        """
+        if self._long(numbers) > MOST_PLAIN:
+            raise refused("The export")
+        return self._take(numbers)
+
+    def cells(self, numbers: pa.Array) -> pa.Array:
+        """Return the texts with these numbers, each once in a dictionary where that is needed.
+
+        Raises:
+            InputError: They are too much to hold even so.
+        """
+        if self._long(numbers) <= AT_ONCE:
+            return self._take(numbers)
+        coded = numbers.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(coded.indices, self.take(coded.dictionary))
+
+    def _take(self, numbers: pa.Array) -> pa.Array:
+        heap = pa.LargeStringArray.from_buffers(
+            len(self), pa.py_buffer(self._offsets.array), pa.py_buffer(self._bytes.array)
+        )
+        return heap.take(numbers).cast(pa.string())
+
+    def _long(self, numbers: pa.Array) -> int:
+        """Count the bytes of the long texts among those with these numbers."""
+        if self._longest <= LONG:
+            return 0
+        offsets, known = self._offsets.array, numbers.drop_null().to_numpy()
+        sizes = offsets.take(known + 1) - offsets.take(known)
+        return int(sizes[sizes > LONG].sum())
+
 
 _FMT = np.uint64(int.from_bytes(b' fmt="', "little"))
 _FMT_MASK = np.uint64(0xFFFF_FFFF_FFFF)
@@ -112,3 +213,70 @@ class Definitions:
             values[some] = np.arange(some.size) + len(self.texts)
             self.texts.extend(spans.texts(some))
         return values
+
+
+Ids = NDArray[np.int64]
+
+
+class Identities:
+    """Processes with their pids; threads with their tids and pids."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Begin with none."""
+        self._process, self._thread = vocabulary.code("process"), vocabulary.code("thread")
+        self._pid, self._tid = vocabulary.code("pid"), vocabulary.code("tid")
+        self._processes, self._pids = Growing(np.int64), Growing(np.int64)
+        self._threads, self._tids = Growing(np.int64), Growing(np.int64)
+        self._owners = Growing(np.int64)
+
+    def add(self, elements: Elements, definitions: Definitions) -> None:
+        """Add those that a block defines, after its other definitions.
+
+        Raises:
+            IrregularError: A process does not begin with its pid, or a thread with its tid and
+                its process.
+        """
+        codes, ids, tokens = elements.codes, elements.ids, elements.tokens
+        defined = codes.take(elements.definitions)
+        processes = elements.definitions[defined == self._process]
+        threads = elements.definitions[defined == self._thread]
+        if processes.size:
+            pids = self._parts(elements, processes, processes + 1, self._pid)
+            self._processes.extend(ids.take(processes))
+            self._pids.extend(definitions.values.array.take(pids))
+        if threads.size:
+            tids = self._parts(elements, threads, threads + 1, self._tid)
+            second = threads + 2 + tokens.leaf.take(threads + 1)
+            owners = self._parts(elements, threads, second, self._process)
+            self._threads.extend(ids.take(threads))
+            self._tids.extend(definitions.values.array.take(tids))
+            self._owners.extend(self.pids(owners))
+
+    def pids(self, processes: Ids) -> Ids:
+        """Return the pids of processes by their ids; 0 for the id 0."""
+        return _looked_up(self._processes.array, self._pids.array, processes)
+
+    def tids(self, threads: Ids) -> Ids:
+        """Return the tids of threads by their ids; 0 for the id 0."""
+        return _looked_up(self._threads.array, self._tids.array, threads)
+
+    def owners(self, threads: Ids) -> Ids:
+        """Return the pids of threads by their ids; 0 for the id 0."""
+        return _looked_up(self._threads.array, self._owners.array, threads)
+
+    def _parts(self, elements: Elements, parents: Positions, places: Positions, code: int) -> Ids:
+        places = np.minimum(places, elements.codes.size - 1)
+        inside = elements.tokens.levels.take(places) == elements.tokens.levels.take(parents) + 1
+        right = (elements.codes.take(places) == code) & ~elements.tokens.closing.take(places)
+        ids = elements.ids.take(places)
+        demand((inside & right & (ids > 0)).all(), "a process or a thread of other parts")
+        return ids
+
+
+def _looked_up(keys: Ids, numbers: Ids, wanted: Ids) -> Ids:
+    if not keys.size:
+        return np.zeros(wanted.size, np.int64)
+    places = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    found = keys.take(places) == wanted
+    demand((found | (wanted == 0)).all(), "a process or a thread without its parts")
+    return np.where(found, numbers.take(places), 0)

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tables.xml.fast.blocks import Block
-from tracekit.tables.xml.fast.decimals import ids as parsed
-from tracekit.tables.xml.fast.irregular import demand
-from tracekit.tables.xml.fast.names import Codes, Vocabulary
-from tracekit.tables.xml.fast.tokens import Positions, Tokens
+from tracekit.tables.xml.fast.numbers import ids as parsed
+from tracekit.tables.xml.fast.tokens import Block, Codes, Positions, Tokens, Vocabulary, demand
 
 ROW = "row"
 SENTINEL = "sentinel"

@@ -7,18 +7,23 @@ not the one expected, the reader gives up: it never guesses.
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
+import pyarrow as pa
+from lxml import etree
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
+from numpy.typing import NDArray
 
 from tracekit.base.files import open_input, unreadable
-from tracekit.tables.values import FORMS
-from tracekit.tables.xml.fast.ahead import ahead
-from tracekit.tables.xml.fast.blocks import Block, blocks
-from tracekit.tables.xml.fast.columns import ColumnBuilder
-from tracekit.tables.xml.fast.definitions import Definitions
+from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml.fast.definitions import NUMERIC, Definitions, Identities
 from tracekit.tables.xml.fast.elements import (
     ROW,
     SENTINEL,
@@ -29,16 +34,198 @@ from tracekit.tables.xml.fast.elements import (
     count,
     prepare,
 )
-from tracekit.tables.xml.fast.identities import Identities
-from tracekit.tables.xml.fast.irregular import demand
-from tracekit.tables.xml.fast.names import Vocabulary
-from tracekit.tables.xml.fast.opening import Opening, read_opening
-from tracekit.tables.xml.fast.repeats import check_repeats
-from tracekit.tables.xml.fast.spans import check_entities
 from tracekit.tables.xml.fast.stacks import Stacks
-from tracekit.tables.xml.fast.tokens import Tokens, check_characters, tokenize
-from tracekit.tables.xml.node import Node
-from tracekit.tables.xml.symbols import Symbols, no_symbols
+from tracekit.tables.xml.fast.tokens import (
+    DEEPEST,
+    Block,
+    IrregularError,
+    Positions,
+    Tokens,
+    Vocabulary,
+    blocks,
+    check_characters,
+    check_entities,
+    demand,
+    tokenize,
+)
+from tracekit.tables.xml.node import (
+    STACK_TYPES,
+    ColumnCells,
+    ExportColumn,
+    Header,
+    Node,
+    Symbols,
+    no_symbols,
+)
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_MOST_WAITING = 2
+
+
+def ahead(work: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """Yield the results of `work` in order, those of the next items begun already.
+
+    numpy and Arrow let other threads run while they work on long arrays. On a machine with one
+    core nothing is done ahead. An exception of `work` is raised where its result would come.
+    """
+    if _cores() == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(1, "tracekit-ahead") as pool:
+        waiting: deque[Future[_Result]] = deque()
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > _MOST_WAITING:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _cores() -> int:
+    """Count the cores that this process may use; macOS does not say which those are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_repeats(elements: Elements, definitions: Definitions) -> None:
+    """Raise IrregularError for a repeat of another type, or of an element that is still open."""
+    places = elements.references
+    codes = elements.codes.take(places)
+    targets = elements.ids.take(places)
+    demand((definitions.codes.array.take(targets) == codes).all(), "a repeat of another type")
+    tokens = elements.tokens
+    compounds = np.flatnonzero(tokens.opening & ~tokens.leaf & (tokens.levels > 0))
+    open_types = np.zeros((DEEPEST + 2, definitions.width), np.bool_)
+    open_types[tokens.levels.take(compounds) + 1, elements.codes.take(compounds)] = True
+    np.logical_or.accumulate(open_types, axis=0, out=open_types)
+    at = tokens.levels.take(places).astype(np.intp) * definitions.width + codes
+    suspicious = places[open_types.ravel().take(at)]
+    if suspicious.size:
+        _check_ancestors(elements, suspicious)
+
+
+def _check_ancestors(elements: Elements, places: Positions) -> None:
+    tokens = elements.tokens
+    levels = tokens.levels.take(places)
+    for level in range(1, int(levels.max())):
+        opening = np.flatnonzero(tokens.opening & (tokens.levels == level))
+        deeper = places[levels > level]
+        ancestors = opening.take(np.searchsorted(opening, deeper) - 1)
+        same = elements.ids.take(ancestors) == elements.ids.take(deeper)
+        demand(not same.any(), "a repeat of what is not defined yet")
+
+
+_DTYPES = {pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
+
+Ids = NDArray[np.int64]
+_NONE = np.zeros(0, np.int64)
+
+
+class ColumnBuilder:
+    """One column while its table is read."""
+
+    def __init__(self, column: ExportColumn) -> None:
+        """Begin without cells."""
+        self._column = column
+        self._type = NUMERIC.get(FORMS.get(column.engineering_type, Form.TEXT))
+        self._ids: list[Ids] = []
+
+    def add(self, ids: Ids) -> None:
+        """Add cells by the ids of their values, 0 for null."""
+        self._ids.append(ids)
+
+    def build(
+        self, definitions: Definitions, identities: Identities, stacks: Stacks
+    ) -> ColumnCells:
+        """Return the cells added since the last time."""
+        ids = np.concatenate([_NONE, *self._ids])
+        self._ids.clear()
+        known = ids == 0
+        nulls = known if known.any() else None
+        values = definitions.values.array.take(ids)
+        kind = self._column.engineering_type
+        if kind in STACK_TYPES:
+            texts, numbers = stacks.cells(ids, nulls, definitions)
+            return ColumnCells(self._column, _chunk(texts), stacks=_chunk(numbers))
+        if self._type is not None:
+            numbers = pa.array(values.view(_DTYPES[self._type]), mask=nulls)
+            return ColumnCells(self._column, _chunk(numbers))
+        texts = definitions.texts.cells(pa.array(values, mask=nulls))
+        if kind == "process":
+            pids = pa.array(identities.pids(ids), mask=nulls)
+            return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids))
+        if kind == "thread":
+            pids = pa.array(identities.owners(ids), mask=nulls)
+            tids = pa.array(identities.tids(ids), mask=nulls)
+            return ColumnCells(self._column, _chunk(texts), pids=_chunk(pids), tids=_chunk(tids))
+        return ColumnCells(self._column, _chunk(texts))
+
+
+def _chunk(array: pa.Array) -> pa.ChunkedArray:
+    return pa.chunked_array([array])
+
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 20
+_HEADER_END = b"</schema>"
+_CLOSING = b"</node></trace-query-result>"
+_UNTYPED = {"any", "row", "sentinel", "source", "frame", "binary"}
+_COLUMN_PARTS = ["mnemonic", "name", "engineering-type"]
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
+_BEGINNING = re.compile(
+    rb"""\A<\?xml version="1\.0"\?>\n<trace-query-result>\n<node xpath='[^'<&\x00-\x1f]*'>"""
+    rb"""<schema [^<>]*>(?:<col>[^!?]*</col>)*</schema>\Z""",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The header of the only table, and the xpath that its node names."""
+
+    header: Header
+    xpath: str
+
+
+def read_opening(file: BinaryIO) -> Opening:
+    """Read up to the first row.
+
+    Raises:
+        IrregularError: The file does not begin as xctrace begins a table with a header.
+    """
+    beginning = b""
+    while (end := beginning.find(_HEADER_END)) < 0:
+        chunk = file.read(_CHUNK)
+        demand(chunk and len(beginning) < _LONGEST, "no header")
+        beginning += chunk
+    end += len(_HEADER_END)
+    demand(_BEGINNING.match(beginning[:end]), "another beginning")
+    try:
+        root = etree.fromstring(beginning[:end] + _CLOSING, _PARSER)
+    except etree.XMLSyntaxError as error:
+        raise IrregularError("a header that is no XML") from error
+    node = root[0]
+    file.seek(end + beginning.startswith(b"\n", end))
+    return Opening(_header(node[0]), node.get("xpath", ""))
+
+
+def _header(schema: Element) -> Header:
+    columns = tuple(_column(column) for column in schema)
+    name = schema.get("name", "")
+    demand(name and columns, "a header that is not complete")
+    demand(not {one.engineering_type for one in columns} & _UNTYPED, "a column of any type")
+    return Header(name, columns)
+
+
+def _column(column: Element) -> ExportColumn:
+    demand([part.tag for part in column] == _COLUMN_PARTS, "a column of other parts")
+    demand(not any(len(part) for part in column), "a column of other parts")
+    mnemonic, name, engineering_type = (part.text or "" for part in column)
+    demand(mnemonic and engineering_type, "a column without a type")
+    return ExportColumn(mnemonic, name, engineering_type)
+
 
 _ROWS_IN_A_PIECE = 1 << 16
 _QUOTE = ord('"')

@@ -1,18 +1,100 @@
-"""The tags of a block: where they stand, and how deep.
+"""A file of rows as blocks of whole rows, their tags, their names and their texts.
 
 The tags come from the positions of `<` and `>` alone. That is enough for well-formed XML
 without comments, CDATA and raw `>`: in all else the two do not alternate, or a tag has no
 name of the vocabulary, and the reader gives up.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracekit.tables.xml.fast.blocks import Block
-from tracekit.tables.xml.fast.irregular import IrregularError, demand
+
+class IrregularError(Exception):
+    """A byte is not the one that a plain table has there; the exact reader has to read it."""
+
+
+def demand(condition: object, otherwise: str) -> None:
+    """Give up where a condition does not hold; `otherwise` says what was met instead."""
+    if not condition:
+        raise IrregularError(otherwise)
+
+
+_BLOCK = 1 << 21
+_LONGEST_BLOCK = 1 << 23
+_BEYOND = 64
+_AMPERSAND = ord("&")
+_ROW_END = b"</row>\n"
+_ENDS = (b"</node></trace-query-result>\n", b"</node></trace-query-result>")
+
+Octets = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some whole rows: `size` bytes, with zeros behind them.
+
+    `words[p]` is the little-endian number of the eight bytes that begin at `p`.
+    """
+
+    octets: Octets
+    words: Words
+    size: int
+
+    @cached_property
+    def ampersands(self) -> NDArray[np.int64]:
+        """Where references to entities begin."""
+        return np.flatnonzero(self.octets == _AMPERSAND)
+
+
+def blocks(file: BinaryIO) -> Iterator[Block]:
+    """Yield the rows of a table, two megabytes at a time.
+
+    Args:
+        file: The export, read up to its first row.
+
+    Raises:
+        IrregularError: A row is very long, or the table does not end as xctrace ends it.
+    """
+    rest, more = b"", True
+    while more:
+        content = bytearray(len(rest) + _BLOCK + _BEYOND)
+        content[: len(rest)] = rest
+        with memoryview(content) as view:
+            count = _filled(file, view[len(rest) : -_BEYOND])
+        more, length = count > 0, len(rest) + count
+        size = content.rfind(_ROW_END, 0, length) + len(_ROW_END)
+        if size < len(_ROW_END):
+            size = 0
+        rest = bytes(content[size:length])
+        demand(len(rest) < _LONGEST_BLOCK, "a row is longer than a block")
+        if size:
+            yield block(content, size)
+    demand(rest in _ENDS, "the table does not end as xctrace ends it")
+
+
+def block(content: bytearray, size: int) -> Block:
+    """Return the first `size` bytes as a block; some zeros take the place of what comes next."""
+    content[size : size + _BEYOND] = bytes(_BEYOND)
+    octets = np.frombuffer(content, np.uint8)
+    words = np.ndarray((size + _BEYOND - 8,), "<u8", content, strides=(1,))
+    return Block(octets[:size], words, size)
+
+
+def _filled(file: BinaryIO, view: memoryview) -> int:
+    """Read until the view is full or the file ends; return how much was read."""
+    count = 0
+    while more := file.readinto(view[count:]):  # pyright: ignore[reportAttributeAccessIssue]
+        count += more
+    return count
+
 
 _LESS, _GREATER, _SLASH, _NEWLINE = b"<>/\n"
 _ANGLE = np.uint8(0xFD)  # `<` and `>` differ in one bit
@@ -93,3 +175,143 @@ def check_characters(block: Block) -> None:
     if (block.octets == _PRIVATE).any():
         content = block.octets.tobytes()
         demand(not any(one in content for one in _NONCHARACTERS), "what is no character of XML")
+
+
+_NAME_END = b" />"
+_LONGEST = 128
+_WORD = 8
+_UNKNOWN = -1
+
+Codes = NDArray[np.int16]
+
+
+class Vocabulary:
+    """The names that a table may use, by code: a name's place in the list."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Take the names; each has its code once, in the order given."""
+        encoded = [name.encode() for name in dict.fromkeys(names)]
+        self._codes = {name: code for code, name in enumerate(encoded)}
+        self.lengths = np.array([len(name) for name in encoded], np.int64)
+        width = -(-max(map(len, encoded)) // _WORD) * _WORD
+        table = np.frombuffer(b"".join(name.ljust(width, b"\0") for name in encoded), "<u8")
+        mask = b"".join((b"\xff" * len(name)).ljust(width, b"\0") for name in encoded)
+        self._words = table.reshape(len(encoded), -1).T.copy()
+        self._masks = np.frombuffer(mask, "<u8").reshape(len(encoded), -1).T.copy()
+
+    def code(self, name: str) -> int:
+        """Return the code of a name that is in the vocabulary."""
+        return self._codes[name.encode()]
+
+    def codes(self, names: Iterable[str]) -> Flags:
+        """Return, for every code, whether its name is one of `names`."""
+        chosen = np.zeros(self.lengths.size, np.bool_)
+        chosen[[self._codes[name.encode()] for name in names if name.encode() in self._codes]] = (
+            True
+        )
+        return chosen
+
+    def match(self, block: Block, places: Positions, codes: Codes) -> Flags:
+        """Tell whether, at each place, the bytes are those of the name that has the code there.
+
+        `places` may have more dimensions than `codes`, which is then the same for every row.
+        """
+        matches = (block.words[places] & self._masks[0].take(codes)) == self._words[0].take(codes)
+        lengths = self.lengths.take(codes)
+        for word in range(1, len(self._words)):
+            longer = np.flatnonzero(lengths > _WORD * word)
+            if not longer.size:
+                break
+            some = codes.take(longer)
+            found = block.words[places[..., longer] + _WORD * word] & self._masks[word].take(some)
+            matches[..., longer] &= found == self._words[word].take(some)
+        return matches
+
+    def identify(self, block: Block, places: Positions) -> Codes:
+        """Return the codes of the names at some places.
+
+        Raises:
+            IrregularError: A name is not in the vocabulary.
+        """
+        codes = np.full(places.size, _UNKNOWN, np.int16)
+        beginnings = block.words[places]
+        left = np.arange(places.size)
+        while left.size:
+            code = self._code_at(block, int(places[left[0]]))
+            alike = (beginnings.take(left) & self._masks[0][code]) == self._words[0][code]
+            found = left[alike]
+            found = found[self._is(block, places.take(found), code)]
+            codes[found] = code
+            left = left[codes.take(left) == _UNKNOWN]
+        return codes
+
+    def _is(self, block: Block, places: Positions, code: int) -> Flags:
+        """Tell where a name ends as it should, and goes on as it should behind its first word."""
+        length = int(self.lengths[code])
+        after = block.octets.take(places + length)
+        matches = (after == _NAME_END[0]) | (after == _NAME_END[1]) | (after == _NAME_END[2])
+        for word in range(1, -(-length // _WORD)):
+            found = block.words[places + _WORD * word] & self._masks[word][code]
+            matches &= found == self._words[word][code]
+        return matches
+
+    def _code_at(self, block: Block, place: int) -> int:
+        text = block.octets[place : place + _LONGEST].tobytes()
+        length = min((at for at in map(text.find, (b" ", b"/", b">")) if at >= 0), default=0)
+        code = self._codes.get(text[:length])
+        if code is None:
+            raise IrregularError(f"<{text[:length].decode(errors='replace')}> in a row")
+        return code
+
+
+# The ampersand comes last, so that "&amp;lt;" becomes "&lt;" and no more.
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
+
+
+class Spans:
+    """Pieces of a block that do not overlap, in order."""
+
+    def __init__(self, block: Block, starts: Positions, ends: Positions) -> None:
+        """Take the pieces from each start up to its end."""
+        self.block = block
+        self._escapes = block.ampersands
+        self._starts, self._ends = starts, ends
+        # The boundaries cut the block into pieces and what lies between them, without a copy.
+        boundaries = np.empty(2 * starts.size, np.int32)
+        boundaries[0::2], boundaries[1::2] = starts, ends
+        self._pieces = pa.StringArray.from_buffers(
+            max(2 * starts.size - 1, 0), pa.py_buffer(boundaries), pa.py_buffer(block.octets)
+        )
+
+    def bounds(self, chosen: Positions) -> tuple[Positions, Positions]:
+        """Return where the chosen pieces begin and end."""
+        return self._starts.take(chosen), self._ends.take(chosen)
+
+    def texts(self, chosen: Positions) -> pa.Array:
+        """Return the chosen pieces, with their entities replaced."""
+        texts = self._pieces.take(pa.array(2 * chosen))
+        escaped = self._escaped().take(chosen) if self._escapes.size else np.zeros(0, np.bool_)
+        return _unescaped(texts, escaped) if escaped.any() else texts
+
+    def _escaped(self) -> NDArray[np.bool_]:
+        first = np.searchsorted(self._escapes, self._starts)
+        return np.searchsorted(self._escapes, self._ends) > first
+
+
+def _unescaped(texts: pa.Array, escaped: NDArray[np.bool_]) -> pa.Array:
+    changed = texts.take(pa.array(np.flatnonzero(escaped)))
+    for entity, character in _ENTITIES:
+        changed = pc.call_function(
+            "replace_substring", [changed], pc.ReplaceSubstringOptions(entity, character)
+        )
+    return pc.call_function("replace_with_mask", [texts, pa.array(escaped), changed])
+
+
+def check_entities(block: Block) -> None:
+    """Raise IrregularError where an ampersand begins something else than a known entity."""
+    words = block.words[block.ampersands]
+    known = np.zeros(words.size, np.bool_)
+    for entity, _ in _ENTITIES:
+        mask = np.uint64((1 << 8 * len(entity)) - 1)
+        known |= (words & mask) == np.uint64(int.from_bytes(entity.encode(), "little"))
+    demand(known.all(), "an entity that xctrace does not write")

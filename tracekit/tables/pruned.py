@@ -5,14 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracekit.base.errors import InputError
-from tracekit.tables.cache import READER_VERSION, Cache
-from tracekit.tables.exports import ExportIndex, Listed, index
-from tracekit.tables.headers import Header
-from tracekit.tables.kept import Kept, digest
+from tracekit.tables.cache import READER_VERSION, Cache, Kept, digest
+from tracekit.tables.direct import stored
+from tracekit.tables.exports import ExportIndex, Header, Listed, PutAway, index
 from tracekit.tables.place import Choice, xpath_of
-from tracekit.tables.put_away import PutAway
 from tracekit.tables.raw import kept_as
-from tracekit.tables.stored import stored
 
 
 def to_put_away(exports: Path, cache: Path, at: str) -> tuple[list[PutAway], dict[Path, str]]:

@@ -10,12 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tracekit.tables.bundle.about.document import NAME, RunDocument, by_number, entries
-from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.cells.encodings import ALL_32
 from tracekit.tables.bundle.container.keyed import ArchiveError
 from tracekit.tables.bundle.container.records import read_records
-from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle.document import NAME, RunDocument, by_number, entries
+from tracekit.tables.bundle.errors import BundleError, called
 
 if TYPE_CHECKING:
     from tracekit.tables.bundle.bundle import BundleRun

@@ -1,11 +1,68 @@
-"""Finding for each row of one table the one row of another that has the same key."""
+"""Joins of tables that never repeat a row, and say what they could not match."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from tracekit.base.errors import InputError
+from tracekit.tables.normalize import dtype_of
+from tracekit.tables.schema import Kind, Schema
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The names of tables: those without which there is no join, and those that add to it."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+
+
+def asked(join: Callable[..., Any]) -> Asked:
+    """Read from its signature what a join asks for."""
+    parameters = inspect.signature(join, eval_str=True).parameters
+    optional = {name for name, one in parameters.items() if type(None) in get_args(one.annotation)}
+    return Asked(
+        tuple(name for name in parameters if name not in optional),
+        tuple(name for name in parameters if name in optional),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The columns of a table that was made of others, and what is to be said about it."""
+
+    columns: Mapping[str, pd.Series]
+    warnings: tuple[str, ...] = ()
+
+
+def conformed(joined: Joined, schema: Schema) -> pd.DataFrame:
+    """Return the table with the schema's columns, in order and with their dtypes.
+
+    Further columns are kept behind them where the schema says that there are `more`.
+    """
+    rows = max((len(one) for one in joined.columns.values()), default=0)
+    index = pd.RangeIndex(rows)
+    columns: dict[str, pd.Series] = {}
+    for column in schema.columns:
+        dtype = pd.api.types.pandas_dtype(
+            "int64" if column.kind is Kind.TIME else dtype_of(column.kind)
+        )
+        values = joined.columns.get(column.name)
+        columns[column.name] = (
+            pd.Series(pd.NA, index=index, dtype=dtype)
+            if values is None
+            else (values if values.dtype == "string" else values.astype(dtype)).set_axis(index)
+        )
+    if schema.more:
+        names = [name for name in joined.columns if name not in columns]
+        columns |= {name: joined.columns[name].set_axis(index) for name in names}
+    return pd.DataFrame(columns, index=index)
+
 
 Places = NDArray[np.intp]
 
@@ -96,3 +153,51 @@ def _numbers(
         parts = [values.to_numpy(dtype="uint64", na_value=0) for values in (one, other)]
         return np.concatenate(parts), known
     return pd.factorize(pd.concat([one, other], ignore_index=True))[0].astype(np.int64), known
+
+
+Made = tuple[pd.DataFrame, list[str]]
+
+
+def first_with_rows(name: str, ways: Sequence[Callable[[], Made]]) -> Made:
+    """Return what the first of some ways to a table gives that gives rows.
+
+    Where none does, the first that can be read counts. What cannot be read is an error only if
+    no other way is left.
+    """
+    found: pd.DataFrame | None = None
+    warnings: list[str] = []
+    for place, way in enumerate(ways, 1):
+        try:
+            table, said = way()
+        except InputError as error:
+            if place == len(ways) and found is None:
+                raise
+            warnings.append(f"{name}: {error.message}")
+            continue
+        warnings += said
+        if len(table):
+            return table, warnings
+        found = table if found is None else found
+    assert found is not None, "there is at least one way"
+    return found, warnings
+
+
+def made(schema: Schema, join: Callable[..., Any], tables: Mapping[str, pd.DataFrame]) -> Made:
+    """Return the table that `join` makes, and what is to be said about it.
+
+    Raises:
+        KeyError: A table is missing without which there is no join.
+    """
+    names, warnings = asked(join), list[str]()
+    arguments: dict[str, pd.DataFrame | None] = {name: tables[name] for name in names.required}
+    for name in names.optional:
+        try:
+            arguments[name] = tables.get(name)
+        except InputError as error:
+            arguments[name] = None
+            warnings.append(f"{schema.name} does without {name}: {error.message}")
+    joined: Joined = join(**arguments)
+    return conformed(joined, schema), [
+        *warnings,
+        *(f"{schema.name}: {warning}" for warning in joined.warnings),
+    ]

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
 
-from tracekit.tables.bundle.called import called
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, Value
-from tracekit.tables.bundle.errors import BundleError
+from tracekit.tables.bundle.errors import BundleError, called
 
 NAME = "form.template"
 _LARGEST = 1 << 26

@@ -1,0 +1,488 @@
+"""How a run of a bundle went: device, target, times, settings, issues; its table of contents.
+
+Layout: docs/explanation/trace-bundles.md. They stand in a small database. It is opened to be read
+only, and as one that does not change, so that nothing is written beside it; a query that takes too
+long is given up. How grave an issue is, the database does not say in a way that is known.
+
+Layout: docs/explanation/trace-bundles.md. A flag is 0 or 1; the members of a list stand behind one
+another, in quotes unless they are of plain letters and digits, and so do a few single texts.
+
+Layout: docs/explanation/trace-bundles.md. The parameters of the run's analysis name the target's
+pid and the version of macOS, and the table time-info says when the recording began.
+
+Layout: docs/explanation/trace-bundles.md. The document of the bundle knows it all; without it,
+the parameters of the run's analysis and two of its tables know a little.
+
+Layout: docs/explanation/trace-bundles.md. Tables stand in the order of the numbers of their stores;
+the order of `xctrace` is not stored in a bundle, so tables are known by schema and attributes.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from tracekit.base.recording import Process, write_whole
+from tracekit.tables.bundle.bundle import Bundle, BundleRun
+from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, odd_tags
+from tracekit.tables.bundle.container.keyed import Archive, ArchiveError
+from tracekit.tables.bundle.container.records import read_records
+from tracekit.tables.bundle.container.requirements import NAME as REQUIREMENTS
+from tracekit.tables.bundle.container.store import Store, Unreadable, run_folder
+from tracekit.tables.bundle.document import NAME, Document, RunDocument, by_number, entries
+from tracekit.tables.bundle.errors import BundleError, called
+from tracekit.tables.bundle.names import UNKNOWN, ProcessNames, names_of, process_names, short_name
+from tracekit.tables.toc.text import toc_text
+from tracekit.tables.toc.toc import Dictionaries, Toc, TocRun, TocTable, setting_lines
+
+_LARGEST = 1 << 26
+_STEPS = 2_000_000  # of the database's machine: far less than a second
+_LONGEST = 1 << 16
+_MOST_ISSUES = 20
+_MOST_LETTERS = 200
+_HEALTHY = (2, "Data stream: Time Mapping")
+_PAGE = "PRAGMA page_size"
+_WHOLE = "PRAGMA quick_check(1)"
+_TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'ZISSUE'"
+_ISSUES = """
+    SELECT ZTYPE, ZMESSAGE, total(ZCOUNT) FROM ZISSUE WHERE typeof(ZMESSAGE) = 'text'
+    GROUP BY ZTYPE, ZMESSAGE ORDER BY min(ZRELATIVETIMESTAMP), min(Z_PK) LIMIT ?
+"""
+
+
+def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
+    """Return a sentence for each kind of issue that was noted of a run.
+
+    That the database is not there, or is damaged, is told in a sentence, too.
+    """
+    name = f"Trace{run.number}.run/RunIssues.storedata"
+    try:
+        bundle.files.open(name).close()
+        if bundle.files.size(name) > _LARGEST:
+            raise bundle.files.damaged(name, f"is larger than {_LARGEST:,} bytes")
+        return tuple(_read((bundle.path / name).resolve()))
+    except BundleError as error:
+        why = error.message
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError):
+        why = f"{name} is no database that can be read."
+    return (f"What Instruments noted of run {run.number} is not available: {why}",)
+
+
+def _read(path: Path) -> Iterator[str]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        database.set_progress_handler(lambda: 1, _STEPS)
+        database.execute("PRAGMA trusted_schema = OFF")
+        [page] = database.execute(_PAGE).fetchone()
+        # Of a last page that is cut, the rest would be read as zeroes.
+        if path.stat().st_size % page or database.execute(_WHOLE).fetchone() != ("ok",):
+            raise sqlite3.DatabaseError
+        if database.execute(_TABLE).fetchone()[0] != 1:
+            raise sqlite3.DatabaseError
+        issues = database.execute(_ISSUES, (_MOST_ISSUES + 1,)).fetchall()
+    for kind, message, count in issues[:_MOST_ISSUES]:
+        yield _sentence(kind, message, max(1, int(count)))
+    if len(issues) > _MOST_ISSUES:
+        yield f"Instruments noted more than {_MOST_ISSUES} kinds of issues; the rest is left out."
+
+
+def _sentence(kind: int, message: str, count: int) -> str:
+    times = "once" if count == 1 else f"{count:,} times"
+    plain = " ".join(message.split())
+    text = plain if len(plain) <= _MOST_LETTERS else plain[: _MOST_LETTERS - 1] + "…"
+    if (kind, message) == _HEALTHY:
+        return f'Instruments noted {times} "{text}", as in nearly every trace that is whole.'
+    return f'Instruments noted {times} "{text}"; how grave that is, the bundle does not tell.'
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9]+", re.ASCII)
+_QUOTED = frozenset({"subsystem", "category", "pmi-event"})
+
+
+def worded_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Return attributes as the table of contents words them; null ones are left out."""
+    return {key: _text(key, value) for key, value in attributes.items() if value is not None}
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_member, value))
+    if isinstance(value, bool):
+        return str(int(value))
+    return _member(value) if key in _QUOTED else str(value)
+
+
+def _member(value: Any) -> str:
+    text = str(int(value)) if isinstance(value, bool) else str(value)
+    return text if _PLAIN.fullmatch(text) else f'"{text}"'
+
+
+_LARGEST_PARAMETERS = 1 << 24
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def without_document(run: BundleRun) -> TocRun:
+    """Return what is known of a run, without its tables; the rest is empty.
+
+    Raises:
+        BundleError: A file that says so is damaged.
+    """
+    name = f"{run_folder(run.number)}/core-config/exposedTableInfo.plist"
+    try:
+        archive = Archive(run.files.read(name, _LARGEST_PARAMETERS))
+        found = archive.mapping(archive.root)
+        system = archive.integer(archive.part(found.get("bindingParameters"), "osx-version"))
+        pid = archive.integer(archive.part(found.get("modelingParameters"), "target-pid"))
+    except ArchiveError as error:
+        raise run.files.damaged(name, str(error)) from error
+    return TocRun(
+        number=run.number,
+        device={"os-version": _version(system)} if system is not None else {},
+        target=_process(run, pid) if pid is not None else None,
+        start_date=_start(run),
+    )
+
+
+def _version(number: int) -> str:
+    """Return 26.3.1 for 260301."""
+    major, minor, patch = number // 10_000, number // 100 % 100, number % 100
+    return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
+
+
+def _process(run: BundleRun, pid: int) -> Process:
+    name = names_of(run).process(pid)
+    return Process(pid, "" if name == UNKNOWN else name)
+
+
+def _start(run: BundleRun) -> str:
+    """Return when the recording began, in UTC: its own zone is not known."""
+    for store in run.stores:
+        fields = [one.field for one in store.columns if one.mnemonic == "trace-start-time"]
+        if store.schema != "time-info" or not fields or not store.rows:
+            continue
+        stored = int(read_records(run.files, store, fields)[0][0])
+        if BIAS <= stored < ALL_64:
+            milliseconds = round((stored - BIAS) / 10**6)
+            moment = _EPOCH + timedelta(milliseconds=milliseconds)
+            return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return ""
+
+
+_SYMBOL_STORES = "com.apple.xray.symbolstoremanager.symbolstores"
+_OF_PROCESS = re.compile(r"\.([0-9]{1,9})\Z", re.ASCII)
+_ZONE = 5  # of the values of `mach_time_info`
+_TYPES = {1: "launched", 2: "attached"}
+_ALL_PROCESSES = 0
+_LATEST = 1 << 62  # seconds: less than what is no number, or endless
+_SIGNALS = range(1, 32)
+_DEVICE = {
+    "uuid": "_targetUUID",
+    "model": "_targetModel",
+    "name": "_targetName",
+    "os-version": "_targetOperatingSystem",
+    "platform": "_targetPlatform",
+}
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """How a run went, without its tables; `settings` as the bundle keeps them, by instrument.
+
+    `remarks` are sentences on what is not available.
+    """
+
+    run: TocRun
+    settings: Mapping[str, Dictionaries] = field(default_factory=dict[str, Dictionaries])
+    remarks: tuple[str, ...] = ()
+
+
+def run_info(run: BundleRun) -> RunInfo:
+    """Return how a run went; what is not known is empty, and told in a remark."""
+    document, why = run.document.run(run.number), run.document.why_not(run.number)
+    if document is not None:
+        try:
+            return _documented(run, document)
+        except ArchiveError as error:
+            why = f"the document of {called(run.files.bundle)} {error}"
+    less = (
+        f"Device, template, settings, duration and end of run {run.number} are not available, "
+        f"because {why}."
+    )
+    try:
+        return RunInfo(without_document(run), {}, (less,))
+    except BundleError as error:
+        return RunInfo(TocRun(run.number), {}, (less, error.message))
+
+
+class _Info:
+    """The values of `runInfo`, each by its name."""
+
+    def __init__(self, document: RunDocument) -> None:
+        self.archive = document.archive
+        self.node = document.get("runInfo")
+        if not isinstance(self.node, Mapping):
+            raise ArchiveError("does not say how the run went")
+
+    def text(self, name: str) -> str:
+        return self.archive.text(self.archive.part(self.node, name))
+
+    def number(self, name: str) -> int | None:
+        return self.archive.integer(self.archive.part(self.node, name))
+
+    def seconds(self, name: str) -> float | None:
+        found = self.archive.plain(self.archive.part(self.node, name))
+        known = isinstance(found, int | float) and abs(found) < _LATEST
+        return float(found) if known else None
+
+    def dictionary(self, name: str) -> dict[Any, Any]:
+        found = self.archive.part(self.node, name)
+        return {} if found is None else entries(self.archive, found)
+
+
+def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
+    info = _Info(document)
+    names = process_names(document)
+    zone = _zone(document, info.text("_targetUUID"))
+    settings = _settings(info)
+    processes = [_listed(pid, names.get(pid)) for pid in _pids(run.document, run.number)]
+    duration = info.seconds("_rawDuration")
+    status, reason, unsure = _end(info)
+    target, unnamed = _target(run, info)
+    told = TocRun(
+        number=run.number,
+        device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
+        target=target,
+        target_type=_TYPES.get(info.number("targetType") or 0, ""),
+        all_processes=info.number("targetType") == _ALL_PROCESSES,
+        arguments=_arguments(info),
+        exit_status=status,
+        termination_reason=reason,
+        environment=tuple(str(key) for key in info.dictionary("_environment")),
+        start_date=_date(info.seconds("_rawStartTime"), zone),
+        end_date=_date(info.seconds("_rawEndTime"), zone),
+        duration=None if duration is None else round(duration, 6),
+        end_reason=info.text("_endReason"),
+        instruments_version=info.text("_instrumentVersion"),
+        template=info.text("_templateName"),
+        recording_mode=info.text("_recordingMode"),
+        time_limit=info.text("_timeLimit"),
+        settings={name: setting_lines(kept) for name, kept in settings.items()},
+        processes=tuple(process for process, _ in processes),
+        paths={process.pid: path for process, path in processes if path},
+    )
+    return RunInfo(told, settings, (*unnamed, *unsure, *_missing(run, told)))
+
+
+def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
+    """Return the target, and a remark where the document has its kind and not its pid."""
+    pid, kind = info.number("_targetProcessPid"), info.number("targetType")
+    if pid is not None and kind != _ALL_PROCESSES:
+        return Process(pid, info.text("_targetProcessName")), ()
+    if kind not in _TYPES:
+        return None, ()
+    less = (
+        f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)} says that "
+        f"the target was {_TYPES[kind]}, and not its pid"
+    )
+    try:
+        target = without_document(run).target
+    except BundleError as error:
+        target, less = None, f"{less}; {error.message.removesuffix('.')}"
+    if target is None:
+        return None, (f"{less}: which rows are the target's is not known.",)
+    return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
+
+
+def _missing(run: BundleRun, told: TocRun) -> tuple[str, ...]:
+    """Return a remark on what every document says of a run and this one does not."""
+    said = {
+        "the system": told.device.get("os-version"),
+        "the kind of target": told.target_type or told.all_processes,
+        "the start": told.start_date,
+        "the duration": told.duration is not None,
+    }
+    lacking = [name for name, there in said.items() if not there]
+    where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
+    return (f"{where} does not say {', '.join(lacking)}.",) if lacking else ()
+
+
+def _arguments(info: _Info) -> str:
+    found = info.archive.part(info.node, "_arguments")
+    if isinstance(found, Mapping) and "NS.objects" in found:
+        return " ".join(str(info.archive.plain(one)) for one in info.archive.sequence(found))
+    return info.text("_arguments")
+
+
+def _end(info: _Info) -> tuple[str, str, tuple[str, ...]]:
+    """Return exit status and reason of the target's end; a signal's number may be a status too."""
+    status = info.number("_targetExitStatus")
+    if status is None or info.number("targetType") == _ALL_PROCESSES:
+        return "", "", ()
+    if status >= 0 and status not in _SIGNALS:
+        return str(status), f"exit({status})", ()
+    unsure = (
+        f"Why the target ended is not available: {status} may be its exit status or a signal, and "
+        f"how a bundle tells them apart is not known."
+    )
+    return str(status), "", (unsure,)
+
+
+def _zone(document: RunDocument, device: str) -> tzinfo:
+    archive, clocks = document.archive, document.get("mach_time_info")
+    by_device = {} if clocks is None else entries(archive, clocks)
+    clock = by_device.get(device, next(iter(by_device.values()), None))
+    values = [] if clock is None else archive.sequence(clock)
+    named = values[_ZONE] if len(values) > _ZONE else None
+    name = archive.part(named, "NS.name") or archive.plain(named)  # a zone, or what it is called
+    try:
+        return ZoneInfo(name) if isinstance(name, str) else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def _date(seconds: float | None, zone: tzinfo) -> str:
+    """Return a moment in ISO 8601 with milliseconds; empty for none that a calendar has."""
+    if seconds is None:
+        return ""
+    try:
+        moment = (_EPOCH + timedelta(milliseconds=round(seconds * 1000))).astimezone(zone)
+    except (OverflowError, ValueError):
+        return ""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _settings(info: _Info) -> dict[str, list[dict[str, str | list[str]]]]:
+    archive = info.archive
+    return {
+        str(name): [dict(_setting(archive, archive.mapping(one))) for one in archive.sequence(kept)]
+        for name, kept in info.dictionary("_recordingSettings").items()
+    }
+
+
+def _setting(
+    archive: Archive, dictionary: Mapping[Any, Any]
+) -> Iterator[tuple[str, str | list[str]]]:
+    for name, node in dictionary.items():
+        value = archive.plain(node)
+        if isinstance(value, Mapping) and "NS.objects" in value and "NS.keys" not in value:
+            texts = (archive.plain(one) for one in archive.sequence(value))
+            yield str(name), [str(one) for one in texts if isinstance(one, str | int | float)]
+        elif isinstance(value, str | int | float):
+            yield str(name), str(value)
+
+
+def _pids(document: Document, number: int) -> list[int]:
+    """Return the processes whose binaries the document lists, as the TOC does."""
+    archive = document.archive
+    if archive is None:
+        return []
+    try:
+        stores = by_number(entries(archive, archive.top(_SYMBOL_STORES))).get(number)
+        keys = [] if stores is None else list(entries(archive, stores))
+    except ArchiveError:
+        return []
+    return sorted(int(found[1]) for key in keys if (found := _OF_PROCESS.search(str(key))))
+
+
+def _listed(pid: int, names: ProcessNames | None) -> tuple[Process, str]:
+    """Return a process as the TOC lists it, and its path."""
+    if names is None:
+        return Process(pid), ""
+    if "/" in names.execname:
+        return Process(pid, short_name(names.execname)), names.execname
+    return Process(pid, names.display or names.execname), short_name(names.execname)
+
+
+def listed(run: BundleRun) -> tuple[Store | Unreadable, ...]:
+    """Return the tables that the TOC names, the first being its `table[1]`.
+
+    Raises:
+        BundleError: The run has no folder of stores.
+    """
+    return tuple(table for table in run.tables if table.schema)
+
+
+def toc_of(bundle: Bundle) -> Toc:
+    """Return what a bundle holds; what only its document knows is empty where that is missing.
+
+    Raises:
+        BundleError: A run has no folder of stores.
+    """
+    return Toc(tuple(_with_tables(run, run_info(run)) for run in bundle.runs))
+
+
+def write_toc(bundle: Bundle, path: Path) -> None:
+    """Write what a bundle holds as `xctrace export --toc` would, names and arguments included.
+
+    Raises:
+        BundleError: A run has no folder of stores.
+        RecordingError: The file cannot be written.
+    """
+    told = [(run, run_info(run)) for run in bundle.runs]
+    toc = Toc(tuple(_with_tables(run, info) for run, info in told))
+    settings = {run.number: info.settings for run, info in told}
+    write_whole(path, toc_text(toc, settings).encode())
+
+
+def _with_tables(run: BundleRun, info: RunInfo) -> TocRun:
+    tables = (
+        TocTable(place, table.schema, worded_attributes(table.attributes))
+        for place, table in enumerate(listed(run), start=1)
+    )
+    return replace(info.run, tables=tuple(tables))
+
+
+VERIFIED_BUILDS = ("17A5295f", "17C529")
+_BUILD = re.compile(r"\(([0-9A-Za-z]{1,20})\)", re.ASCII)
+
+
+def remarks_of(bundle: Bundle, number: int | None = None) -> tuple[str, ...]:
+    """Return sentences on what is missing, unreadable or not verified, each once.
+
+    Args:
+        bundle: The bundle.
+        number: The run that they are about; None for all runs.
+
+    Raises:
+        BundleError: A run has no folder of stores.
+    """
+    runs = (run for run in bundle.runs if number in {None, run.number})
+    said = (one for run in runs for one in _of_run(run))
+    return tuple(dict.fromkeys((*bundle.missing, *_tags(bundle), *said)))
+
+
+def _of_run(run: BundleRun) -> Iterator[str]:
+    info = run_info(run)
+    yield from _build(run, info.run.instruments_version)
+    yield from info.remarks
+    yield from names_of(run).remarks
+    yield from run.unchecked
+    yield from (one.left_out for one in run.tables if isinstance(one, Unreadable))
+
+
+def _tags(bundle: Bundle) -> Iterator[str]:
+    for type_id, (tag, known) in odd_tags(bundle.required).items():
+        yield (
+            f"{REQUIREMENTS} of {called(bundle.path)} calls {type_id} {tag}, which is {known} in "
+            "all bundles that are known; its columns may be of other types than in an export."
+        )
+
+
+def _build(run: BundleRun, version: str) -> Iterator[str]:
+    bundle, found = called(run.files.bundle), _BUILD.search(version)
+    verified = " and ".join(VERIFIED_BUILDS)
+    if found is None:
+        yield (
+            f"Which build of Instruments made {bundle} is not known; reading bundles was verified "
+            f"for {verified}."
+        )
+    elif found[1] not in VERIFIED_BUILDS:
+        yield (
+            f"Reading {bundle} is not verified for this build of Instruments, {found[1]}; it was "
+            f"for {verified}."
+        )

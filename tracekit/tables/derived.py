@@ -1,0 +1,388 @@
+"""Tables made of other tables: command buffers, GPU jobs, shader runs, counters, signposts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tracekit.base.errors import InputError
+from tracekit.tables.joins import Joined, Match, distinct, match
+
+_KEY = "command_buffer"
+_OWNER = ("process", "pid", "target")
+
+
+def lives(
+    *,
+    gpu_intervals: pd.DataFrame,
+    encoders: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+    command_buffer_errors: pd.DataFrame | None,
+    object_labels: pd.DataFrame | None,
+) -> Joined:
+    """Bring together what each table says of a command buffer, and sum up its encoders."""
+    owned = [one for one in (gpu_intervals, commits, submissions, encoders) if one is not None]
+    named = [*owned, *(one for one in (completions, command_buffer_errors) if one is not None)]
+    ids = pd.concat([one[_KEY] for one in named], ignore_index=True).dropna()
+    table = pd.DataFrame({_KEY: ids.drop_duplicates(ignore_index=True)})
+    table, said = _owned(table, owned), list[str]()
+    for source, name, columns in (
+        (commits, "commits", {"committed": "committed", "frame": "frame"}),
+        (submissions, "submissions", {"start": "submitted"}),
+        (completions, "completions", {"time": "completed"}),
+        (command_buffer_errors, "command_buffer_errors", {"error": "error"}),
+        (encoders, "encoders", {"command_buffer_label": "label"}),
+        (object_labels, "object_labels", {"object": _KEY, "label": "label"}),
+    ):
+        if source is not None:
+            more = source[[*{_KEY, *columns} & set(source.columns)]].rename(columns=columns)
+            table, words = _added(table, more, name)
+            said += words
+    table = _summed(table, gpu_intervals, encoders)
+    first = table[[one for one in ("submitted", "committed", "gpu_start") if one in table]]
+    order = first.min(axis="columns").sort_values(kind="stable").index
+    table = table.loc[order].reset_index(drop=True)
+    return Joined({str(name): table[name] for name in table} | _spans(table), tuple(said))
+
+
+def _owned(table: pd.DataFrame, owned: list[pd.DataFrame]) -> pd.DataFrame:
+    columns = [_KEY, *_OWNER, "clock"]
+    named = [one.loc[one["pid"].notna() & one[_KEY].notna(), columns] for one in owned]
+    firsts = [one.drop_duplicates(_KEY) for one in named]
+    everyone = pd.concat(firsts, ignore_index=True).drop_duplicates(_KEY, ignore_index=True)
+    at = match([table[_KEY]], [everyone[_KEY]])
+    table = table.assign(**{name: at.take(everyone[name]) for name in (*_OWNER, "clock")})
+    return table.assign(target=table["target"].fillna(value=False).astype(bool))
+
+
+def _added(
+    table: pd.DataFrame, more: pd.DataFrame, name: str
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    names = [str(column) for column in more if column != _KEY]
+    rows = distinct(more, [_KEY], names)
+    at = match([table[_KEY]], [rows[_KEY]])
+    for column in names:
+        found = at.take(rows[column])
+        table[column] = (
+            table[column].where(table[column].notna(), found) if column in table else found
+        )
+    return table, at.doubts("command buffers", name)
+
+
+def _summed(
+    table: pd.DataFrame, gpu_intervals: pd.DataFrame, encoders: pd.DataFrame | None
+) -> pd.DataFrame:
+    work = gpu_intervals.assign(end=gpu_intervals["start"] + gpu_intervals["duration"])
+    sums = work.groupby(_KEY).agg(
+        gpu_start=("start", "min"), gpu_end=("end", "max"), gpu_intervals=("start", "size")
+    )
+    table = table.join(sums.astype("Int64"), on=_KEY)
+    table["gpu_time"] = _total(table, work)
+    if encoders is not None:
+        written = encoders.groupby(_KEY).agg(encoders=("start", "size"))
+        table = table.join(written.astype("Int64"), on=_KEY)
+        table["encoder_time"] = _total(table, encoders)
+    return table
+
+
+def _total(table: pd.DataFrame, work: pd.DataFrame) -> pd.Series:
+    totals = work.groupby(_KEY)["duration"].sum(min_count=1)
+    return table[_KEY].map(totals.astype("Int64")).astype("Int64")
+
+
+def _spans(table: pd.DataFrame) -> dict[str, pd.Series]:
+    spans: dict[str, pd.Series] = {}
+    if "committed" in table:
+        spans["commit_to_start"] = table["gpu_start"] - table["committed"]
+        if "completed" in table:
+            spans["commit_to_complete"] = table["completed"] - table["committed"]
+    return spans
+
+
+_MOST_CELLS = 100_000_000
+
+
+def named_counters(
+    gpu_counter_values: pd.DataFrame, gpu_counter_infos: pd.DataFrame, gpus: pd.DataFrame | None
+) -> Joined:
+    """Give raw samples the names of their counters, by counter and device.
+
+    A sample of a device that is not stated takes the name by its counter alone where only one
+    device has counters.
+    """
+    samples = gpu_counter_values
+    infos = distinct(gpu_counter_infos, ["counter", "accelerator"], ["name", "type"])
+    devices = infos["accelerator"].dropna().unique()
+    device = samples["accelerator"]
+    known = infos
+    if len(devices) == 1:
+        device = device.fillna(devices[0])
+        known = infos.assign(accelerator=infos["accelerator"].fillna(devices[0]))
+    named = match([samples["counter"], device], [known["counter"], known["accelerator"]])
+    types = named.take(infos["type"])
+    unnamed = named.asked - named.found - named.ambiguous
+    warnings = named.said("counter samples", "gpu_counter_infos")
+    if unnamed and named.found:
+        warnings += (f"{unnamed:,} counter samples have an id that no name is known of",)
+    columns = {
+        "start": samples["time"],
+        "counter": named.take(infos["name"]),
+        "value": samples["value"],
+        "percentage": _percentage(types),
+        "clock": samples["clock"],
+    }
+    if gpus is not None:
+        listed = distinct(gpus, ["accelerator"], ["device"])
+        columns["device"] = match([device], [listed["accelerator"]]).take(listed["device"])
+    return Joined(columns, warnings)
+
+
+def counters_side_by_side(gpu_counters: pd.DataFrame) -> Joined:
+    """Lay the counters that were sampled together side by side, a column for each name."""
+    named = gpu_counters[gpu_counters["counter"].notna() & gpu_counters["value"].notna()]
+    several = named.duplicated(["device", "start", "counter"], keep=False)
+    single = named[~several]
+    rows = single.groupby(["start", "device"], sort=True, dropna=False)
+    row = rows.ngroup().to_numpy()
+    names = list(dict.fromkeys(single["counter"]))
+    count = int(row.max(initial=-1)) + 1
+    if count * len(names) > _MOST_CELLS:
+        raise InputError(
+            f"{len(names)} counters at {count:,} different times are too many side by side.",
+            hint="Use gpu_counters, which has a row for each sample.",
+        )
+    first = single.groupby(row, sort=True)
+    columns: dict[str, pd.Series] = {
+        name: first[name].first() for name in ("start", "device", "clock")
+    }
+    for name, samples in single.groupby("counter", sort=False):
+        places = row[single["counter"].to_numpy() == name]
+        column = pd.Series(pd.NA, index=range(count), dtype="Float64")
+        column.iloc[places] = samples["value"].to_numpy()
+        columns[_free(str(name), columns)] = column
+    doubled = int(several.sum())
+    warnings = (
+        (f"{doubled:,} samples share their counter and their time, and are left out",)
+        if doubled
+        else ()
+    )
+    return Joined(columns, warnings)
+
+
+def summarized_counters(
+    gpu_counters: pd.DataFrame, gpu_counter_infos: pd.DataFrame | None
+) -> Joined:
+    """Sum up each counter of each device, and say what it is."""
+    groups = gpu_counters.groupby(["counter", "device"], sort=False, dropna=False)
+    table = groups.agg(
+        samples=("value", "count"),
+        mean=("value", "mean"),
+        least=("value", "min"),
+        most=("value", "max"),
+        percentage=("percentage", "min"),
+        mixed=("percentage", "max"),
+    ).reset_index()
+    alike = (table["percentage"] == table["mixed"]).fillna(value=False)
+    table["percentage"] = table["percentage"].where(alike)
+    units = pd.Series(pd.NA, index=table.index, dtype="string")
+    units[table["percentage"].fillna(value=False).astype(bool)] = "percent"
+    columns = {name: table[name] for name in table if name != "mixed"} | {"unit": units}
+    warnings: tuple[str, ...] = ()
+    if gpu_counter_infos is not None:
+        infos = distinct(gpu_counter_infos, ["name"], ["description"])
+        described = match([table["counter"]], [infos["name"]])
+        columns["description"] = described.take(infos["description"])
+        warnings = described.said("counters", "gpu_counter_infos")
+    return Joined({str(name): column for name, column in columns.items()}, warnings)
+
+
+def _percentage(types: pd.Series) -> pd.Series:
+    known = types.isin(["Percentage", "Value"])
+    return (types == "Percentage").astype("boolean").where(known)
+
+
+def _free(name: str, taken: dict[str, pd.Series]) -> str:
+    return name if name not in taken else _free(f"{name} (counter)", taken)
+
+
+_ROWS = "GPU intervals"
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Columns that were found in other tables, and what did not match."""
+
+    columns: dict[str, pd.Series]
+    warnings: tuple[str, ...] = ()
+
+    def __or__(self, other: "_Found") -> "_Found":
+        return _Found(self.columns | other.columns, self.warnings + other.warnings)
+
+
+def jobs(
+    *,
+    gpu_intervals: pd.DataFrame,
+    encoders: pd.DataFrame | None,
+    object_labels: pd.DataFrame | None,
+    commits: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+) -> Joined:
+    """Find for each piece of work its encoder, its command buffer, and their times."""
+    own = gpu_intervals
+    found = _moments(own["command_buffer"], commits, submissions, completions)
+    found |= _labels(own, encoders, object_labels)
+    committed, completed = found.columns.get("committed"), found.columns.get("completed")
+    columns = {str(name): own[name] for name in own} | found.columns
+    if committed is not None and completed is not None:
+        columns["commit_to_complete"] = completed - committed
+    columns["latency"], said = _latency(own, found)
+    return Joined(columns, found.warnings + said)
+
+
+def _moments(
+    buffers: pd.Series,
+    commits: pd.DataFrame | None,
+    submissions: pd.DataFrame | None,
+    completions: pd.DataFrame | None,
+) -> _Found:
+    found = _Found({})
+    for table, name, theirs, ours in (
+        (commits, "commits", "committed", "committed"),
+        (submissions, "submissions", "start", "submitted"),
+        (completions, "completions", "time", "completed"),
+    ):
+        if table is not None:
+            moments = distinct(table, ["command_buffer"], [theirs])
+            at = match([buffers], [moments["command_buffer"]])
+            found |= _Found({ours: at.take(moments[theirs])}, at.said(_ROWS, name))
+    return found
+
+
+def _labels(
+    own: pd.DataFrame, encoders: pd.DataFrame | None, object_labels: pd.DataFrame | None
+) -> _Found:
+    found = _Found({})
+    if encoders is not None:
+        keys = ["command_buffer", "encoder"]
+        theirs = distinct(encoders, keys, ["label", "command_buffer_label", "event"])
+        at = match([own[key] for key in keys], [theirs[key] for key in keys])
+        words = {
+            "encoder_label": at.take(theirs["label"]),
+            "command_buffer_label": at.take(theirs["command_buffer_label"]),
+            "encoder_kind": at.take(theirs["event"]),
+        }
+        found = _Found(words, at.said(_ROWS, "encoders"))
+    if object_labels is None:
+        return found
+    labels = distinct(object_labels, ["object"], ["label"])
+    for key in ("encoder", "command_buffer"):
+        at = match([own[key]], [labels["object"]])
+        found |= _filled(found, f"{key}_label", at, labels["label"])
+    return found
+
+
+def _filled(found: _Found, name: str, at: Match, labels: pd.Series) -> _Found:
+    known, others = found.columns.get(name), at.take(labels)
+    if known is not None:
+        others = known.where(known.notna(), others)
+    return _Found({name: others}, at.doubts(_ROWS, "object_labels"))
+
+
+def _latency(own: pd.DataFrame, found: _Found) -> tuple[pd.Series, tuple[str, ...]]:
+    """Take what the trace states; else count from the commit, else from the submission."""
+    latency, said = own["start_latency"].astype("Int64"), list[str]()
+    for name, words in (("committed", "commit"), ("submitted", "start of the submission")):
+        if name in found.columns:
+            counted = own["start"] - found.columns[name]
+            filled = int((latency.isna() & counted.notna()).sum())
+            latency = latency.where(latency.notna(), counted)
+            if filled:
+                said.append(f"the latency of {filled:,} {_ROWS} is counted from the {words}")
+    return latency, tuple(said)
+
+
+_KEY_SHADERS = ["name", "pipeline", "kind", "pid"]
+
+
+def runs(shader_profiler_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
+    """Find for each stretch of a shader which of the listed shaders it is."""
+    own = shader_profiler_intervals
+    listed = distinct(shaders, _KEY_SHADERS, ["shader", "pc_start", "pc_end"])
+    at = match([own[key] for key in _KEY_SHADERS], [listed[key] for key in _KEY_SHADERS])
+    found = {name: at.take(listed[name]) for name in ("shader", "pc_start", "pc_end")}
+    columns = {str(name): own[name] for name in own}
+    return Joined(columns | found, at.said("stretches of shaders", "shaders"))
+
+
+def pc_runs(shader_pc_intervals: pd.DataFrame, shaders: pd.DataFrame) -> Joined:
+    """Find for each stretch at one instruction the one shader whose code it is in."""
+    own, names = shader_pc_intervals, ["shader", "name", "label", "pipeline", "kind", "pid"]
+    place = ["pc_start", "pc_end"]
+    code = distinct(shaders, place, names).dropna(subset=place)
+    code = code.sort_values("pc_start", kind="stable", ignore_index=True)
+    at = _within(own["pc"], code["pc_start"], code["pc_end"])
+    columns = {str(name): own[name] for name in own}
+    found = {name: at.take(code[name]) for name in names}
+    return Joined(columns | found, at.said("instructions", "shaders"))
+
+
+def _within(points: pd.Series, begins: pd.Series, ends: pd.Series) -> Match:
+    """Match points with the only range [begin, end) that holds them; begins are ordered."""
+    known = points.notna().to_numpy()
+    pcs, where = np.unique(points.to_numpy(dtype="uint64", na_value=0), return_inverse=True)
+    starts, stops = begins.to_numpy(dtype="uint64"), ends.to_numpy(dtype="uint64")
+    begun = np.searchsorted(starts, pcs, side="right")
+    count = begun - np.searchsorted(np.sort(stops), pcs, side="right")
+    places = np.full(len(pcs), -1, dtype=np.intp)
+    for one in np.flatnonzero(count == 1):
+        places[one] = np.flatnonzero(stops[: begun[one]] > pcs[one])[-1]
+    return Match(
+        places=np.where(known, places[where], -1),
+        asked=int(known.sum()),
+        ambiguous=int((count[where] > 1)[known].sum()),
+        there=len(begins),
+    )
+
+
+PHASES = ("tracekit", "phases")
+_KEY_SIGNPOSTS = ["pid", "subsystem", "category", "name", "identifier"]
+
+
+def paired_signposts(signposts: pd.DataFrame) -> Joined:
+    """Make an interval of each begin and the end that comes next under the same key.
+
+    A begin that another begin follows, and an end without a begin, make none and are counted:
+    which of them belong together cannot be known.
+    """
+    marks = signposts[signposts["event"].isin(["Begin", "End"])]
+    key = marks.groupby(_KEY_SIGNPOSTS, sort=False, dropna=False).ngroup().to_numpy()
+    order = np.lexsort((marks["time"].to_numpy(), key))
+    key, marks = key[order], marks.iloc[order]
+    begins = (marks["event"] == "Begin").to_numpy(dtype=bool)
+    follows = np.zeros(len(marks), dtype=bool)
+    follows[:-1] = begins[:-1] & ~begins[1:] & (key[:-1] == key[1:])
+    first = np.flatnonzero(follows)
+    first = first[np.argsort(marks["time"].to_numpy()[first], kind="stable")]
+    begin = marks.iloc[first].reset_index(drop=True)
+    end = marks.iloc[first + 1].reset_index(drop=True)
+    kept = {name: begin[name] for name in (*_KEY_SIGNPOSTS, "process", "target", "tid", "clock")}
+    times = {"start": begin["time"], "duration": end["time"] - begin["time"]}
+    messages = {"begin_message": begin["message"], "end_message": end["message"]}
+    single = len(marks) - 2 * len(first)
+    warnings = (f"{single:,} signposts have no counterpart and are left out",) if single else ()
+    return Joined({**times, **kept, **messages}, warnings)
+
+
+def phases_of_signposts(signpost_intervals: pd.DataFrame) -> Joined:
+    """Take the target's signposts of the subsystem and category that are agreed for phases."""
+    subsystem, category = PHASES
+    own = signpost_intervals[
+        signpost_intervals["target"]
+        & (signpost_intervals["subsystem"] == subsystem).fillna(value=False)
+        & (signpost_intervals["category"] == category).fillna(value=False)
+        & signpost_intervals["duration"].notna()
+    ].reset_index(drop=True)
+    return Joined({name: own[name] for name in ("start", "duration", "name", "clock")})
