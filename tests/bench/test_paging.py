@@ -9,7 +9,7 @@ from paging.frames import Made, frame, ticks
 from paging.made_run import PER_BUFFER, provenance, tables
 from paging.surroundings import PER_STEP
 from tracekit.analysis.analyze import analyze
-from tracekit.report.timeline.columns import Tick
+from tracekit.report.timeline.packing import Tick
 from tracekit.report.timeline.tracks import timeline
 from tracekit.tables.schemas import SCHEMAS
 

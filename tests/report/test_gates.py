@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.analysis.analyze import used_tables
 from tracekit.base.errors import InputError
-from tracekit.report.gates import Gate, gates
+from tracekit.report.panels.health import Gate, gates
 
 
 def by_name(tables: Any) -> dict[str, Gate]:

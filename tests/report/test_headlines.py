@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.result import Better, Measurement
-from tracekit.report.headlines import MOST_NUMBERS, headlines
+from tracekit.report.panels.verdict import MOST_NUMBERS, headlines
 
 MS = 1_000_000
 

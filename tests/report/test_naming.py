@@ -1,6 +1,6 @@
 import pytest
 
-from tracekit.report.naming import flat, heading
+from tracekit.report.text import flat, heading
 
 
 @pytest.mark.parametrize(

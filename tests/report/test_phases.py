@@ -3,8 +3,8 @@
 from typing import Any
 
 from tracekit.analysis.intervals import Window
-from tracekit.report.charts.course import Moment
-from tracekit.report.phases import marked_window, phase_begins, steady_or_busy_window
+from tracekit.report.panel import marked_window, phase_begins, steady_or_busy_window
+from tracekit.report.plots import Moment
 
 RAN = [
     {"start": 7, "duration": 5, "target": True},

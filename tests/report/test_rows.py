@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
-from tracekit.report.rows import Kept, of_others, of_target, rows
+from tracekit.report.panel import Kept, of_others, of_target, rows
 
 Frame = Callable[[str, list[dict[str, Any]]], pd.DataFrame]
 

@@ -11,9 +11,8 @@ import pytest
 from tracekit.analysis.intervals import busy, clip
 from tracekit.base.files import shipped
 from tracekit.base.units import count, duration, moment, percent, quantity
-from tracekit.report.timeline.arrange import Heading, track
 from tracekit.report.timeline.packing import pack
-from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
+from tracekit.report.timeline.track import Detail, Heading, Kind, Levels, Timeline, Track, track
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.analysis.given import GIVEN
 from tracekit.analysis.metrics import METRICS
-from tracekit.report.sources import meaning, of_metric, of_table
+from tracekit.report.panel import meaning, of_metric, of_table
 from tracekit.tables.schemas import SCHEMAS
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.files import shipped
-from tracekit.report import charts
+from tracekit.report import chart
 
 CSS = (shipped("templates") / "report" / "page.css").read_text()
 PAIRS = dict(re.findall(r"--([a-z]+): light-dark\((#[0-9a-f]{6}, #[0-9a-f]{6})\)", CSS))
@@ -73,7 +73,7 @@ def test_what_charts_are_drawn_with_stands_out_on_a_card(theme: str) -> None:
     used = {
         name
         for folder in ("charts", "panels")
-        for file in Path(charts.__file__).parents[1].joinpath(folder).glob("*.py")
+        for file in Path(chart.__file__).parents[1].joinpath(folder).glob("*.py")
         for name in re.findall(r'"([a-z]+)"', file.read_text())
         if name in PAIRS
     } - {"line", "page", "card", "sunk"}

@@ -10,9 +10,9 @@ from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Course, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
+from tracekit.report.panel import Kept
 from tracekit.report.panels.timeline import drawn
 from tracekit.report.render import document, environment_of
-from tracekit.report.rows import Kept
 from tracekit.report.timeline.track import Detail, Timeline, Track
 from tracekit.report.timeline.tracks import timeline
 

@@ -13,9 +13,9 @@ from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.base.recording import Provenance, Recording, quoted, write_whole
 from tracekit.base.redaction import redaction
 from tracekit.base.units import quantity
-from tracekit.report.naming import flat
 from tracekit.report.panels.verdict import Verdict, verdict_of
 from tracekit.report.render import Redact, document, environment_of
+from tracekit.report.text import flat
 
 MOST_POINTS = 30
 # What a run is followed by over time: the first of these that it knows.

@@ -1,12 +1,21 @@
-"""A panel: one section of the page."""
+"""A panel: one section of the page; its tables are frames, its numbers name their source."""
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from tracekit.analysis.given import DERIVED
+from tracekit.analysis.inject import Unavailable, asked_tables
+from tracekit.analysis.intervals import Window, steady_window
+from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Result
+from tracekit.analysis.scope import own_rows
+from tracekit.base.errors import TracekitError
+from tracekit.report.plots import Moment
+from tracekit.tables.schemas import SCHEMAS
 
 Tables = Mapping[str, pd.DataFrame]
 Context = Mapping[str, Any]
@@ -33,3 +42,177 @@ class Panel:
     def template(self) -> str:
         """The file of its template, in templates/report."""
         return f"{self.name}.html"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table; `absence` says why there are none, and is empty if there are."""
+
+    frame: pd.DataFrame
+    absence: str = ""
+
+    @property
+    def clock(self) -> str:
+        """Whose clock the times are read from: "gpu", "host", or "" where it is not known."""
+        if self.frame.empty or "clock" not in self.frame:
+            return ""
+        clocks = sorted(str(one) for one in self.frame["clock"].dropna().unique())
+        return " and ".join(clocks)
+
+
+def rows(tables: Tables, name: str) -> Rows:
+    """Return the rows of the table `name`, whether or not the recording has it."""
+    try:
+        frame = tables[name]
+    except KeyError:
+        return Rows(_nothing(name), f"the recording has no table {name}")
+    except TracekitError as error:
+        return Rows(_nothing(name), f"the table {name} cannot be read: {error.message}")
+    except Unavailable as reason:
+        return Rows(_nothing(name), str(reason))
+    if frame.empty:
+        return Rows(_nothing(name), f"the table {name} has no rows")
+    return Rows(frame)
+
+
+def of_target(tables: Tables, name: str) -> Rows:
+    """Return the target's rows of a table whose rows belong to processes."""
+    found = rows(tables, name)
+    if found.absence:
+        return found
+    own = own_rows(found.frame)
+    if own.empty:
+        absence = f"none of the {len(found.frame):,} rows of {name} belongs to the target"
+        return Rows(_nothing(name), absence)
+    return Rows(own)
+
+
+def of_others(tables: Tables, name: str) -> Rows:
+    """Return the rows of a table that belong to other processes than the target."""
+    found = rows(tables, name)
+    if found.absence:
+        return found
+    others = found.frame[~found.frame["target"].astype(bool)]
+    return Rows(others, "" if len(others) else f"all rows of {name} belong to the target")
+
+
+def _nothing(name: str) -> pd.DataFrame:
+    columns = SCHEMAS[name].columns if name in SCHEMAS else ()
+    return pd.DataFrame(columns=[column.name for column in columns])
+
+
+class Kept(Mapping[str, pd.DataFrame]):
+    """Tables that are asked for once each, however many panels want them.
+
+    Frames are shared: who gets one leaves it as it is. A table that is missing or cannot be
+    read raises what it raised the first time.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._frames: dict[str, pd.DataFrame] = {}
+        self._errors: dict[str, KeyError | TracekitError | Unavailable] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Return the table `name`; raise what the tables raise."""
+        if name in self._errors:
+            raise self._errors[name]
+        if name not in self._frames:
+            try:
+                self._frames[name] = self._tables[name]
+            except (KeyError, TracekitError, Unavailable) as error:
+                self._errors[name] = error
+                raise
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names that the tables have."""
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        """Return how many tables there are."""
+        return len(self._tables)
+
+
+def phase_begins(tables: Tables) -> list[Moment]:
+    """Return when each phase begins, with its name."""
+    phases = rows(tables, "phases").frame
+    return [
+        Moment(float(at), str(name))
+        for name, at in zip(phases["name"], phases["start"], strict=True)
+    ]
+
+
+def marked_window(tables: Tables) -> Window | None:
+    """Return the steady window that the workload marked; None where it marked none."""
+    phases = rows(tables, "phases").frame
+    return steady_window(phases, phases.iloc[:0])
+
+
+def steady_or_busy_window(tables: Tables) -> Window | None:
+    """Return the marked window, else the time from the target's first to its last interval."""
+    return steady_window(rows(tables, "phases").frame, of_target(tables, "gpu_intervals").frame)
+
+
+TOLD = "measured by the workload itself"
+_MARKS = "the workload's own marks, host clock"
+_LEVELS = "read now and then by a monitor or the workload, host clock"
+_NOTES = "noted by the workload's process itself between its phases"
+_MODEL = "what the workload says a step does, no measurement"
+_SIGNPOSTS = "the program's own signposts, on the trace's clock"
+_SAMPLES = "samples by the operating system, host clock"
+_GPU = "GPU times, from the trace"
+_COUNTERS = "counters of the GPU, samples in the target's work"
+_TRACE = "CPU times, on the trace's clock"
+_CPU = "work on the CPU, host clock; no GPU was measured"
+
+_OF_TABLE = {
+    "steps": _MARKS,
+    "phases": _MARKS,
+    "specializations": _MARKS,
+    "spans": _MARKS,
+    "gauges": _LEVELS,
+    "requests": _MARKS,
+    "request_tokens": _MARKS,
+    "results": _MARKS,
+    "memory_profile": _NOTES,
+    "process_samples": _SAMPLES,
+    "step_models": _MODEL,
+}
+_OF_CLOCK = {"gpu": _TRACE, "host": _CPU}
+_ON_DEVICE = {"gpu_intervals", "gpu_states"}
+_COUNTED = {"gpu_counters"}
+
+
+def of_table(tables: Tables, name: str) -> str:
+    """Return where the times of a table come from, in words that do not pretend.
+
+    A table that the analysis makes itself comes from where the first one comes that it asks for.
+    """
+    while name in DERIVED:
+        name = asked_tables(DERIVED[name])[0]
+    found = rows(tables, name)
+    if found.absence:
+        return found.absence
+    if found.clock == "gpu" and name in _COUNTED:
+        return _COUNTERS
+    if found.clock == "gpu" and name in _ON_DEVICE:
+        return _GPU
+    if found.clock == "gpu" and name == "phases":
+        return _SIGNPOSTS
+    return _OF_TABLE.get(name) or _OF_CLOCK.get(found.clock, "clock not stated")
+
+
+def of_metric(tables: Tables, name: str) -> str:
+    """Return where a metric comes from: by the first table that it asks for."""
+    known = METRICS.get(name)
+    if known is None:
+        return "source not stated"
+    return of_table(tables, next(iter(inspect.signature(known.measure).parameters)))
+
+
+def meaning(name: str) -> str:
+    """Return what a metric is, in its own words; empty for one that this version lacks."""
+    known = METRICS.get(name)
+    first = known.meaning.split("\n\n")[0] if known else ""
+    return " ".join(first.replace("`", "").split())

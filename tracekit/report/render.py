@@ -15,11 +15,11 @@ from tracekit.analysis.result import Result
 from tracekit.base import units
 from tracekit.base.files import shipped
 from tracekit.base.recording import Provenance
-from tracekit.report import naming, text
-from tracekit.report.charts.chart import Chart, svg
-from tracekit.report.panel import Panel, Tables
+from tracekit.report import text
+from tracekit.report import text as naming
+from tracekit.report.chart import Chart, svg
+from tracekit.report.panel import Kept, Panel, Tables
 from tracekit.report.panels import PANELS
-from tracekit.report.rows import Kept
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
 

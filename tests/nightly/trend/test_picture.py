@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tracekit.nightly.trend.picture import FLAT, WIDE, Panel, Picture, Tag, day_axis, day_marks, svg
 from tracekit.nightly.trend.shapes import Mark, nights
 from tracekit.nightly.trend.words import State, days_of
-from tracekit.report.charts.axis import Axis, linear
+from tracekit.report.chart import Axis, linear
 
 HOSTILE = "</title><script>alert(1)</script>"
 

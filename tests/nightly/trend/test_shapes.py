@@ -8,8 +8,7 @@ import pytest
 from tracekit.nightly.trend import shapes
 from tracekit.nightly.trend.shapes import Mark
 from tracekit.nightly.trend.words import State
-from tracekit.report.charts.axis import Axis
-from tracekit.report.charts.shapes import Plane
+from tracekit.report.chart import Axis, Plane
 
 PLANE = Plane(100, 50, Axis("", 0, 10, (), str), Axis("", 0, 5, (), str))
 

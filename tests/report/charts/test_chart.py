@@ -8,9 +8,24 @@ from leather import theme
 from lxml import etree
 
 from tracekit.base.units import duration, size
-from tracekit.report.charts.axis import binary, linear, logarithmic, span
-from tracekit.report.charts.chart import HEIGHT, WIDTH, Chart, svg
-from tracekit.report.charts.shapes import above, area, below, dots, line, spikes, upright, words
+from tracekit.report.chart import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    above,
+    area,
+    below,
+    binary,
+    dots,
+    line,
+    linear,
+    logarithmic,
+    span,
+    spikes,
+    svg,
+    upright,
+    words,
+)
 
 X = linear("time", 0, 10, lambda value: f"{value:g} s")
 Y = linear("tokens/s", 0, 100, "{:g}".format)

@@ -7,11 +7,8 @@ import pytest
 from lxml import etree
 
 from tracekit.base.units import size
-from tracekit.report.charts.axis import binary
-from tracekit.report.charts.chart import svg
-from tracekit.report.charts.course import Level, Moment, course, levels
-from tracekit.report.charts.distribution import distribution
-from tracekit.report.charts.roof import Placed, roof
+from tracekit.report.chart import binary, svg
+from tracekit.report.plots import Level, Moment, Placed, course, distribution, levels, roof
 
 MS = 1e6
 LEVEL = Level("rate", [0, 50 * MS, 100 * MS], [10, 30])

@@ -1,8 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from tracekit.report.timeline.arrange import Heading, times, track, windows, words
-from tracekit.report.timeline.track import Kind, Track
+from tracekit.report.timeline.track import Heading, Kind, Track, times, track, windows, words
 
 STEPS = Heading("Steps", Kind.STEPS, "marked by the workload")
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.timeline.columns import (
+from tracekit.report.timeline.packing import (
     NANOSECOND,
     STEPS,
     Tick,

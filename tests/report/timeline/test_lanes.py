@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.timeline.lanes import assign
+from tracekit.report.timeline.track import assign
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.timeline.arrange import Heading
-from tracekit.report.timeline.levels import level_track
-from tracekit.report.timeline.track import Kind, Track
+from tracekit.report.timeline.readings import level_track
+from tracekit.report.timeline.track import Heading, Kind, Track
 
 HEAT = Heading("Heat", Kind.LEVELS, "read by a monitor")
 

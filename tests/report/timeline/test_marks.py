@@ -1,6 +1,6 @@
 import pandas as pd
 
-from tracekit.report.timeline.marks import in_trace
+from tracekit.report.timeline.track import in_trace
 
 
 def rows(*times: tuple[int, int]) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 from typing import Any
 
-from tracekit.report.timeline.states import states
 from tracekit.report.timeline.track import Track
+from tracekit.report.timeline.tracks import states
 
 
 def lasting(table: str, frame: Any, *rows: tuple[int, int, str | int | None]) -> dict[str, Any]:

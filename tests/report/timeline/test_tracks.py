@@ -3,9 +3,8 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.rule import Evidence, Finding, Severity
-from tracekit.report.timeline.device import OTHERS_SHOWN
 from tracekit.report.timeline.track import Kind, Timeline, Track
-from tracekit.report.timeline.tracks import timeline
+from tracekit.report.timeline.tracks import OTHERS_SHOWN, timeline
 
 MS = 1_000_000
 

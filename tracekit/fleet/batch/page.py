@@ -15,11 +15,9 @@ from tracekit.base.recording import write_whole
 from tracekit.base.redaction import nothing
 from tracekit.base.units import count, duration, quantity
 from tracekit.fleet.batch.results import RESULTS, Results
-from tracekit.report.charts.axis import Axis, linear, span
-from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.shapes import area, upright
-from tracekit.report.naming import heading
+from tracekit.report.chart import Axis, Chart, area, linear, span, upright
 from tracekit.report.render import Redact, document, environment_of
+from tracekit.report.text import heading
 
 _RANKS = ("error", "warning", "note")
 _UNKNOWN = len(_RANKS)

@@ -15,8 +15,8 @@ from tracekit.nightly.trend.course import Course
 from tracekit.nightly.trend.picture import COMPACT, FLAT, WIDE, Panel, Picture
 from tracekit.nightly.trend.points import Drawing, Pick, lane_of, marks_of, summary_of
 from tracekit.nightly.trend.words import WAYS, days_of, direction, moment_of, shift
-from tracekit.report.charts.axis import Axis, binary, linear
-from tracekit.report.naming import heading
+from tracekit.report.chart import Axis, binary, linear
+from tracekit.report.text import heading
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night

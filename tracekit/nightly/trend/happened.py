@@ -11,7 +11,7 @@ from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.night import Described, Entry, Night
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.words import day, moment_of
-from tracekit.report.naming import flat
+from tracekit.report.text import flat
 
 NOT_STATED = "not stated"
 _FEW_NIGHTS = 6

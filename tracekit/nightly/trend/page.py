@@ -33,8 +33,8 @@ from tracekit.nightly.trend.standing import (
 from tracekit.nightly.trend.table import Table, table_of
 from tracekit.nightly.trend.words import SIGNS, TONES, cost_of, day, days_of, several
 from tracekit.report import text
-from tracekit.report.naming import heading
 from tracekit.report.render import Redact, document, environment_of
+from tracekit.report.text import heading
 
 Steps = Callable[[Series], Sequence[Step]]
 _Stepped = Sequence[tuple[Series, Sequence[Step]]]

@@ -20,7 +20,7 @@ from tracekit.nightly.trend.words import (
     shift,
     state_of,
 )
-from tracekit.report.charts.axis import Axis
+from tracekit.report.chart import Axis
 
 Href = Callable[[Fared], str]
 Pick = Callable[[Point], float | None]

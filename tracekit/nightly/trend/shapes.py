@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.nightly.trend.words import TONES, State
-from tracekit.report.charts.shapes import Plane, Shape
+from tracekit.report.chart import Plane, Shape
 
 _RADIUS = 3.4
 _CHARACTER = 6.2

@@ -27,7 +27,7 @@ from tracekit.nightly.trend.words import (
     shift,
     state_of,
 )
-from tracekit.report.naming import heading
+from tracekit.report.text import heading
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30

@@ -8,7 +8,7 @@ from tracekit.nightly.history.series import Point, Series
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.reports import Links, reports_of
 from tracekit.nightly.trend.words import SIGNS, TONES, bounds, moment_of, shift
-from tracekit.report.naming import heading
+from tracekit.report.text import heading
 
 
 @dataclass(frozen=True)

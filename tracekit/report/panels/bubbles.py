@@ -9,10 +9,7 @@ from tracekit.analysis.idle.gaps import SHORTEST, by_cause, idle_time, loaded_ti
 from tracekit.analysis.idle.pieces import CAUSES, Cause, Drained
 from tracekit.analysis.result import Result
 from tracekit.base.units import percent
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.phases import steady_or_busy_window
-from tracekit.report.rows import rows
-from tracekit.report.sources import of_table
+from tracekit.report.panel import Context, Panel, Tables, of_table, rows, steady_or_busy_window
 
 _MOST_NAMED = 2
 _LEAST_NAMED = 0.05

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.result import Result
-from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.distribution import distribution
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.phases import marked_window
-from tracekit.report.rows import Rows, of_target, rows
-from tracekit.report.sources import of_table
+from tracekit.report.chart import Chart
+from tracekit.report.panel import (
+    Context,
+    Panel,
+    Rows,
+    Tables,
+    marked_window,
+    of_table,
+    of_target,
+    rows,
+)
+from tracekit.report.plots import distribution
 
 FEWEST = 8
 MOST_CHARTS = 4

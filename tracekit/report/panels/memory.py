@@ -8,15 +8,10 @@ import pandas as pd
 
 from tracekit.analysis.result import Result
 from tracekit.base.units import size
-from tracekit.report.charts.axis import binary
-from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.course import Level, levels
-from tracekit.report.naming import heading
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.phases import phase_begins
-from tracekit.report.rows import of_target, rows
-from tracekit.report.sources import of_table
-from tracekit.report.text import sentence
+from tracekit.report.chart import Chart, binary
+from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
+from tracekit.report.plots import Level, levels
+from tracekit.report.text import heading, sentence
 
 _STEADY = "steady"
 FEWEST = 8

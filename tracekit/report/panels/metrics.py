@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.units import quantity, unavailable
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.sources import TOLD, meaning, of_metric
+from tracekit.report.panel import TOLD, Context, Panel, Tables, meaning, of_metric
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 

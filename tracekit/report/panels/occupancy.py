@@ -9,8 +9,7 @@ import pandas as pd
 from tracekit.analysis.counters import Kind
 from tracekit.analysis.result import Result
 from tracekit.base.units import percent
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import rows
+from tracekit.report.panel import Context, Panel, Tables, rows
 
 _SPREAD = (0.05, 0.95)
 _TITLES = {

@@ -7,8 +7,8 @@ from typing import Any
 from tracekit.analysis.result import Result
 from tracekit.base.recording import Provenance
 from tracekit.base.units import NOT_AVAILABLE, size, stamp
-from tracekit.report.naming import flat
 from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.text import flat
 
 _RECORDERS = {"host", "xctrace"}
 

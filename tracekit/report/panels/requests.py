@@ -11,9 +11,8 @@ from tracekit.analysis.metrics.server import LATENCIES, STATISTICS, Latency
 from tracekit.analysis.result import Result
 from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
 from tracekit.base.units import count, duration, quantity
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.panels.work import by_time
-from tracekit.report.rows import rows
 from tracekit.workload.workload import REFERENCE
 
 WIDTH, HEIGHT = 1000, 60

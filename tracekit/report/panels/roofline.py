@@ -14,10 +14,9 @@ from tracekit.analysis.result import Result
 from tracekit.base.units import percent
 from tracekit.machine import roofline as model
 from tracekit.machine.chips import Chip
-from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.roof import Placed, roof
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import rows
+from tracekit.report.chart import Chart
+from tracekit.report.panel import Context, Panel, Tables, rows
+from tracekit.report.plots import Placed, roof
 
 _SECOND = 1e9
 

@@ -9,9 +9,7 @@ from tracekit.analysis.intervals import Window
 from tracekit.analysis.machine import readings
 from tracekit.analysis.result import Result
 from tracekit.base.units import duration, quantity
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.phases import marked_window
-from tracekit.report.rows import rows
+from tracekit.report.panel import Context, Panel, Tables, marked_window, rows
 
 WIDTH, HEIGHT = 1000, 60
 _MOST_POINTS = 400

@@ -15,12 +15,9 @@ from tracekit.analysis.result import Result
 from tracekit.analysis.rhythm import Beats, beats, spikes
 from tracekit.analysis.rules.step_spikes import step_spikes
 from tracekit.base.units import NOT_AVAILABLE, count, percent, quantity
-from tracekit.report.charts.chart import Chart
-from tracekit.report.charts.course import Level, course
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.phases import phase_begins
-from tracekit.report.rows import of_target, rows
-from tracekit.report.sources import of_table
+from tracekit.report.chart import Chart
+from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
+from tracekit.report.plots import Level, course
 from tracekit.workload.workload import IDLE
 
 OVERHEAD = "overhead"

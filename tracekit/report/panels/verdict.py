@@ -1,15 +1,112 @@
 """The verdict: one sentence, and the few numbers that matter."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.analysis.result import Check, Result, Status
+from tracekit.analysis.result import Check, Measurement, Result, Status
 from tracekit.analysis.rule import Severity
-from tracekit.base.units import count
-from tracekit.report.headlines import headlines
-from tracekit.report.panel import Context, Panel, Tables
+from tracekit.base.units import count, quantity, unavailable
+from tracekit.report.panel import TOLD, Context, Panel, Tables, of_metric
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence
+
+MOST_NUMBERS = 4
+_SERVED = ("ttft_p50", "tpot_p50", "tokens_per_second", "request_rate_served")
+_FIRST = (
+    "tokens_per_second",
+    "idle_ratio",
+    "gpu_idle_ratio",
+    "host_idle_ratio",
+    "gpu_busy",
+    "step_p50",
+    "start_latency_p50",
+    "pipelines_made",
+    "compile_time",
+    "idle_on_purpose",
+    "host_busy",
+)
+_OF_THE_SPAN = {"gpu_idle_ratio", "host_idle_ratio"}  # warm-up included: not what findings say
+_STEP_TIME = "step_time_"
+_WORST = {"ttft_p50": "ttft_p99", "tpot_p50": "tpot_p99"}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A number that matters; `note` says how sure it is, `source` whose clock it is read from."""
+
+    name: str
+    value: str
+    source: str
+    known: bool
+    note: str = ""
+
+
+def headlines(result: Result, tables: Tables) -> list[Headline]:
+    """Return the numbers that a reader came for, at most `MOST_NUMBERS`.
+
+    A comparison has its speed-up first, known or not, and then what a step of each takes; a
+    server has its latencies, a program the tokens/s that it printed.
+    """
+    by_name = {one.name: one for one in (*result.metrics, *result.results)}
+    names = dict.fromkeys((*_subject(result, by_name), *_usual(result, by_name)))
+    return [_headline(by_name[name], result, tables) for name in list(names)[:MOST_NUMBERS]]
+
+
+def _subject(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
+    """Yield what the run is about, by the names of what was measured."""
+    if "speedup" in by_name:
+        yield "speedup"
+        yield from (one.name for one in result.results if one.name.startswith(_STEP_TIME))
+    if _is_known(by_name.get("ttft_p50")):
+        yield from (name for name in _SERVED if _is_known(by_name.get(name)))
+    for one in result.results:
+        if one.name.endswith("_tokens_per_second") and _is_known(one):
+            yield one.name
+
+
+def _usual(result: Result, by_name: dict[str, Measurement]) -> Iterator[str]:
+    """Yield what is known in the order in which it matters; all names where nothing is."""
+    less_telling = _OF_THE_SPAN if _is_known(by_name.get("idle_ratio")) else set[str]()
+    order = [name for name in _FIRST if name in by_name and name not in less_telling]
+    order += [one.name for one in result.metrics if one.name not in _FIRST]
+    yield from [name for name in order if _is_known(by_name[name])] or order
+
+
+def _is_known(one: Measurement | None) -> bool:
+    return one is not None and one.value is not None
+
+
+def _headline(one: Measurement, result: Result, tables: Tables) -> Headline:
+    if one.value is None:
+        return Headline(one.name, "not available", unavailable(one.reason), known=False)
+    source = TOLD if one in result.results else of_metric(tables, one.name)
+    value = quantity(one.value, one.unit)
+    return Headline(one.name, value, source, known=True, note=_note(one, result))
+
+
+def _note(one: Measurement, result: Result) -> str:
+    if one.name == "speedup":
+        return _sureness({told.name: told for told in result.results})
+    worst = result.metric(_WORST.get(one.name, ""))
+    if worst is None or worst.value is None:
+        return ""
+    return f"99th percentile {quantity(worst.value, worst.unit)}"
+
+
+def _sureness(told: dict[str, Measurement]) -> str:
+    """Say whose speed-up it is, and the interval that it lies in."""
+    names = [name.removeprefix(_STEP_TIME) for name in told if name.startswith(_STEP_TIME)]
+    low, high = told.get("speedup_low_95"), told.get("speedup_high_95")
+    if low is None or high is None:
+        return " over ".join(names)
+    if low.value is None or high.value is None:
+        interval = f"no interval: {low.reason or high.reason}"
+    else:
+        ends = f"{quantity(low.value, low.unit)} to {quantity(high.value, high.unit)}"
+        unsure = "; which is faster, the run does not tell" if low.value <= 1 <= high.value else ""
+        interval = f"{ends} with 95 % confidence{unsure}"
+    return ": ".join(filter(None, (" over ".join(names), interval)))
 
 
 @dataclass(frozen=True)

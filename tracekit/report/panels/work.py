@@ -9,9 +9,7 @@ from tracekit.analysis.intervals import Times, busy, grouped, spans
 from tracekit.analysis.metrics.steps import variants
 from tracekit.analysis.result import Result
 from tracekit.analysis.work_names import families
-from tracekit.report.panel import Context, Panel, Tables
-from tracekit.report.rows import of_target, rows
-from tracekit.report.sources import of_table
+from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, rows
 
 MOST_ROWS = 20
 STEADY = "steady"

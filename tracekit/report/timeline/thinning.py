@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, union
 from tracekit.base.units import count, duration
-from tracekit.report.timeline.arrange import MERGED, unknown
-from tracekit.report.timeline.track import Detail, Kind, Timeline, Track
+from tracekit.report.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000
 KEPT = 1_200_000

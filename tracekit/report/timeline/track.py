@@ -1,12 +1,18 @@
-"""What a timeline is made of: tracks, and on them intervals in lanes."""
+"""What a timeline is made of: tracks, and rows of a table laid on them in lanes.
 
-from dataclasses import dataclass
+A worker that was attached to has prepared and warmed up before time 0 of the trace. Its tables
+keep those marks with their true, negative times; drawn, they would only stretch the axis.
+"""
+
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, Window
+from tracekit.analysis.intervals import Times, Window, spans, union
+from tracekit.analysis.work_names import families
 
 
 class Kind(StrEnum):
@@ -105,3 +111,168 @@ class Timeline:
 def empty() -> Times:
     """Return no times."""
     return np.empty(0, np.int64)
+
+
+MOST = 6
+
+
+def assign(starts: Times, ends: Times, most: int = MOST) -> Times:
+    """Return the lane of each interval: the first that is free when it starts.
+
+    Args:
+        starts: When each interval starts, ascending; ns.
+        ends: When each ends; ns.
+        most: Lanes to use. An interval that finds none free gets the lane -1.
+    """
+    if starts.size < 2 or not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():  # noqa: PLR2004
+        return np.zeros(starts.size, np.int64)
+    free_from = [starts[0]] * most
+    lanes: list[int] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        lane = next((one for one, free in enumerate(free_from) if free <= start), -1)
+        if lane >= 0:
+            free_from[lane] = end
+        lanes.append(lane)
+    return np.array(lanes, np.int64)
+
+
+UNKNOWN = -1
+MERGED = "several, merged"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands beside a track."""
+
+    name: str
+    kind: Kind
+    note: str = ""
+
+
+def track(
+    heading: Heading,
+    frame: pd.DataFrame,
+    labels: pd.Series,
+    details: tuple[Detail, ...] = (),
+    most: int = MOST,
+) -> Track:
+    """Make a track of the rows of a table with `start` and `duration`.
+
+    Rows that find no free lane are merged into one lane more, and the note says how many.
+    """
+    starts, ends = spans(frame)
+    codes, texts = families(labels)
+    order = np.lexsort((-ends, starts))
+    lanes = assign(starts[order], ends[order], most)
+    order, lanes = order[np.argsort(lanes, kind="stable")], np.sort(lanes, kind="stable")
+    left_out, kept, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
+    sizes = tuple(int(size) for size in np.bincount(lanes))
+    whole = Track(
+        name=heading.name,
+        kind=heading.kind,
+        starts=starts[kept],
+        durations=(ends - starts)[kept],
+        codes=codes.to_numpy(dtype=np.int64)[kept],
+        texts=texts,
+        lanes=sizes,
+        note=_note(heading.note, frame),
+        details=tuple(_taken(detail, kept) for detail in details),
+    )
+    return _with_merged(whole, starts[left_out], ends[left_out]) if left_out.size else whole
+
+
+def windows(
+    heading: Heading, starts: Times, ends: Times, texts: tuple[str, ...], most: int = MOST
+) -> Track:
+    """Make a track of windows, each with its text."""
+    frame = pd.DataFrame({"start": starts, "duration": ends - starts})
+    return track(heading, frame, pd.Series(texts, dtype=object), most=most)
+
+
+def times(name: str, values: pd.Series) -> Detail:
+    """Make a detail of durations in ns, with nulls."""
+    return Detail(name, "ns", values.fillna(UNKNOWN).to_numpy(dtype=np.int64))
+
+
+def lead(name: str, values: pd.Series) -> Detail:
+    """Make a detail of durations in ns, with nulls, that each ended when its interval started."""
+    return replace(times(name, values), unit="lead")
+
+
+def words(name: str, values: pd.Series) -> Detail:
+    """Make a detail of strings, with nulls."""
+    codes, distinct = pd.factorize(values)
+    return Detail(name, "text", codes.astype(np.int64), tuple(str(text) for text in distinct))
+
+
+def numbers(name: str, ids: pd.Series, known: Times) -> Detail:
+    """Make a detail of ids: the place of each among all known ones, from 1; nought for none."""
+    values = ids.to_numpy(dtype=np.uint64, na_value=0)
+    places = np.searchsorted(known, values) + 1
+    return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))
+
+
+def _note(note: str, frame: pd.DataFrame) -> str:
+    unknown = int(frame["duration"].isna().sum())
+    extra = f"{unknown:,} without a duration, drawn as points" if unknown else ""
+    return "; ".join(part for part in (note, extra) if part)
+
+
+def _taken(detail: Detail, kept: Times) -> Detail:
+    return Detail(detail.name, detail.unit, detail.numbers[kept], detail.texts)
+
+
+def _with_merged(whole: Track, starts: Times, ends: Times) -> Track:
+    count = starts.size
+    starts, ends = union(starts, ends)
+    note = f"{count:,} more that overlap are merged in the lowest lane"
+    return Track(
+        name=whole.name,
+        kind=whole.kind,
+        starts=np.concatenate((whole.starts, starts)),
+        durations=np.concatenate((whole.durations, ends - starts)),
+        codes=np.concatenate((whole.codes, np.full(starts.size, len(whole.texts), np.int64))),
+        texts=(*whole.texts, MERGED),
+        lanes=(*whole.lanes, int(starts.size)),
+        note="; ".join(part for part in (whole.note, note) if part),
+        details=tuple(
+            Detail(
+                one.name,
+                one.unit,
+                np.concatenate((one.numbers, np.full(starts.size, unknown(one), np.int64))),
+                one.texts,
+            )
+            for one in whole.details
+        ),
+    )
+
+
+def unknown(detail: Detail) -> int:
+    """Return the number that stands for what is not known of an interval."""
+    return 0 if detail.unit == "number" else UNKNOWN
+
+
+_BEGUN = "begun before the trace"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Rows with `start` and `duration`, their labels, and what was left out, in words."""
+
+    frame: pd.DataFrame
+    labels: pd.Series
+    note: str = ""
+
+
+def in_trace(frame: pd.DataFrame, labels: pd.Series) -> Marks:
+    """Leave out what ended before time 0, and draw from there what went on through it."""
+    starts, ends = spans(frame)
+    outside = (starts < 0) & (ends <= 0)
+    through = (starts < 0) & (ends > 0)
+    if not (outside | through).any():
+        return Marks(frame, labels)
+    shown = frame.assign(start=np.maximum(starts, 0), duration=ends - np.maximum(starts, 0))
+    texts = labels.astype(object).mask(through, labels.astype(str) + f", {_BEGUN}")
+    count = int(outside.sum())
+    note = f"{count:,} from before the trace left out" if count else ""
+    return Marks(shown[~outside], texts[~outside], note)

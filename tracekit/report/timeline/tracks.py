@@ -1,19 +1,239 @@
-"""Which tracks a run has, from top to bottom."""
+"""Which tracks a run has, from top to bottom: device, idle time, states, workload."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 
+from tracekit.analysis.idle.gaps import SHORTEST
+from tracekit.analysis.idle.pieces import CAUSES
+from tracekit.analysis.intervals import Times, Window, busy, gaps, spans
 from tracekit.analysis.result import Result
 from tracekit.analysis.rule import Evidence, Finding
-from tracekit.report.panel import Tables
-from tracekit.report.phases import steady_or_busy_window
-from tracekit.report.timeline.arrange import Heading, track
-from tracekit.report.timeline.device import compiles, device, drivers, others
-from tracekit.report.timeline.idle import idle
+from tracekit.base.units import duration
+from tracekit.report.panel import Rows, Tables, of_others, of_target, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
-from tracekit.report.timeline.states import states
 from tracekit.report.timeline.thinning import thinned
-from tracekit.report.timeline.track import Kind, Timeline, Track
-from tracekit.report.timeline.workload import phases, spans_told, steps
+from tracekit.report.timeline.track import (
+    Detail,
+    Heading,
+    Kind,
+    Marks,
+    Timeline,
+    Track,
+    in_trace,
+    lead,
+    numbers,
+    times,
+    track,
+    windows,
+    words,
+)
+from tracekit.workload.workload import REFERENCE
+
+_DRAINED = {"yes": "ran empty by a wait", "no": "did not wait", "unknown": "not known"}
+
+
+def idle(tables: Tables, steady: Window | None) -> Track | str:
+    """Make the track of idle gaps, each piece with its cause where the analysis knows causes."""
+    found = rows(tables, "gaps")
+    if found.absence:
+        return _without_causes(tables, steady)
+    causes = {str(cause): text for cause, text in CAUSES.items()}
+    labels = found.frame["cause"].map(causes).fillna(found.frame["cause"])
+    details = (
+        words("the queue", found.frame["drained"].map(_DRAINED)),
+        words("meanwhile", found.frame["during"].replace("", pd.NA)),
+    )
+    note = f"of {duration(SHORTEST)} and more, by cause; nothing of the target runs"
+    return track(Heading("Idle gaps", Kind.IDLE, note), found.frame, labels, details)
+
+
+def _without_causes(tables: Tables, steady: Window | None) -> Track | str:
+    found = of_target(tables, "gpu_intervals")
+    if found.absence or steady is None:
+        return ""
+    starts, ends = gaps(*spans(found.frame), steady.start, steady.end)
+    long = ends - starts >= SHORTEST
+    starts, ends = starts[long], ends[long]
+    if not starts.size:
+        return (
+            f"No idle gaps: the target's work covers all of {steady.name}, "
+            f"but for gaps shorter than {duration(SHORTEST)}."
+        )
+    note = f"of {duration(SHORTEST)} and more: nothing of the target runs; within {steady.name}"
+    texts = ("idle",) * int(np.count_nonzero(long))
+    return windows(Heading("Idle gaps", Kind.IDLE, note), starts, ends, texts)
+
+
+_IDLE = "Idle"
+_UNKNOWN = "state not stated"
+
+
+def states(tables: Tables) -> Iterator[Track]:
+    """Make a track of each sort of state that the trace has; most traces lack some."""
+    awake = rows(tables, "gpu_states").frame
+    labels = awake["state"].fillna(_UNKNOWN)
+    awake, labels = awake[labels != _IDLE], labels[labels != _IDLE]
+    if len(awake):
+        heading = Heading("GPU states", Kind.STATES, f"all processes; {_IDLE} is left out")
+        yield track(heading, awake, labels)
+    clock = _clock(tables)
+    if len(clock):
+        heading = Heading("GPU performance", Kind.STATES, "while the GPU is awake")
+        yield track(heading, clock, clock["state"].fillna(_UNKNOWN))
+    heat = rows(tables, "thermal_states").frame
+    if len(heat):
+        heading = Heading("Thermal state", Kind.STATES, "of the machine")
+        yield track(heading, heat, heat["state"].fillna(_UNKNOWN))
+
+
+def _clock(tables: Tables) -> pd.DataFrame:
+    """Return the states of the GPU's clock, by name if the trace names them."""
+    named = rows(tables, "gpu_performance_states")
+    if not named.absence:
+        return named.frame
+    numbered = rows(tables, "gpu_device_performance_states").frame
+    return numbered.assign(state="state " + numbered["state"].astype("string"))
+
+
+def phases(tables: Tables) -> Track | str:
+    """Make the track of phases."""
+    found = rows(tables, "phases")
+    if found.absence:
+        return f"No phases: {found.absence}."
+    heading = Heading("Phases", Kind.PHASES, "marked by the workload")
+    return marked(heading, in_trace(found.frame, found.frame["name"]))
+
+
+def steps(tables: Tables) -> Track | str:
+    """Make the track of steps."""
+    found = rows(tables, "steps")
+    if found.absence:
+        return f"No steps: {found.absence}."
+    marks = in_trace(found.frame, found.frame["phase"].fillna("step"))
+    handed = times("until handed over", marks.frame["submitted"])
+    return marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
+
+
+def spans_told(tables: Tables) -> Track | str:
+    """Make the track of spans; a workload need not tell any.
+
+    Reference work of the worker's own is left out: the levels show how long it took.
+    """
+    told = rows(tables, "spans").frame
+    told = told[told["name"] != REFERENCE]
+    if told.empty:
+        return ""
+    marks = in_trace(told, told["name"].fillna("span"))
+    return marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
+
+
+def marked(heading: Heading, marks: Marks, details: tuple[Detail, ...] = ()) -> Track | str:
+    """Make a track of marks, or say that all of them lie before the trace."""
+    if marks.frame.empty:
+        return f"No {heading.name.lower()}: {marks.note}."
+    note = "; ".join(filter(None, (heading.note, marks.note)))
+    return track(replace(heading, note=note), marks.frame, marks.labels, details)
+
+
+OTHERS_SHOWN = 5
+_UNKNOWN_CHANNEL = "channel not stated"
+_OWNERS = {"gpu": "GPU times of the trace", "host": "CPU work on the host's clock"}
+_IDS = ("command_buffer", "encoder")
+
+
+def device(tables: Tables) -> Iterator[Track | str]:
+    """Make the tracks of what the target submitted and of what ran, a track for each channel."""
+    sent, ran = of_target(tables, "submissions"), of_target(tables, "gpu_intervals")
+    if sent.absence:
+        yield f"No submissions: {sent.absence}."
+    else:
+        frame = sent.frame
+        labels = frame["label"].where(frame["label"].fillna("") != "", frame["event"])
+        heading = Heading("Submissions", Kind.SUBMISSIONS, "on the CPU, from creation to commit")
+        yield track(heading, frame, labels, _belonging(frame, (sent, ran), _IDS[:1]))
+    if ran.absence:
+        yield f"No work of the target on the device: {ran.absence}."
+        return
+    for channel, part in ran.frame.groupby(_channels(ran.frame), sort=True):
+        name = f"{channel}" if ran.clock == "host" else f"GPU {channel}"
+        note = f"the target's; {_OWNERS.get(ran.clock, 'clock not stated')}"
+        details = _belonging(part, (sent, ran), _IDS)
+        latency = lead("from submission to start", part["start_latency"])
+        if (latency.numbers >= 0).any():
+            details = (latency, *details)
+        yield track(Heading(name, Kind.DEVICE, note), part, part["label"], details)
+
+
+def compiles(tables: Tables) -> Iterator[Track | str]:
+    """Make the tracks of what the shader compiler did and of pipelines that were new."""
+    found = of_target(tables, "compiler_activity")
+    if found.absence:
+        yield f"No compiler activity: {found.absence}."
+    else:
+        labels = found.frame["program"].fillna(found.frame["compiler"])
+        yield track(Heading("Compiler", Kind.COMPILER, "for the target"), found.frame, labels)
+    made = rows(tables, "specializations")
+    if not made.absence:
+        frame = made.frame.assign(start=made.frame["time"], duration=0)
+        heading = Heading("New pipelines", Kind.COMPILER, "first use, by the workload's marks")
+        yield marked(heading, in_trace(frame, frame["name"]))
+
+
+def drivers(tables: Tables) -> Iterator[Track | str]:
+    """Make the track of what the driver did."""
+    found = rows(tables, "driver_intervals")
+    if found.absence:
+        yield f"No driver intervals: {found.absence}."
+        return
+    own = of_target(tables, "driver_intervals")
+    frame, note = (found.frame, "all processes") if own.absence else (own.frame, "for the target")
+    labels = frame["event"].fillna(frame["label"])
+    yield track(Heading("Driver", Kind.DRIVER, note), frame, labels)
+
+
+def others(tables: Tables) -> Iterator[Track]:
+    """Make a track for each of the processes that used the device most, and one for the rest."""
+    found = of_others(tables, "gpu_intervals")
+    if found.absence:
+        return
+    names = found.frame["process"].fillna("process not stated").astype(str)
+    groups = {str(name): part for name, part in found.frame.groupby(names)}
+    ranked = sorted(groups, key=lambda name: (-busy(*spans(groups[name])), name))
+    for name in ranked[:OTHERS_SHOWN]:
+        yield _other(name, groups[name])
+    if rest := ranked[OTHERS_SHOWN:]:
+        yield _other(f"{len(rest)} more processes", pd.concat([groups[name] for name in rest]))
+
+
+def _other(name: str, frame: pd.DataFrame) -> Track:
+    details = (words("process", frame["process"]), words("channel", frame["channel"]))
+    return track(Heading(name, Kind.OTHERS, "another process"), frame, frame["label"], details)
+
+
+def _channels(frame: pd.DataFrame) -> pd.Series:
+    return frame["channel"].fillna(_UNKNOWN_CHANNEL).astype(str)
+
+
+def _belonging(
+    frame: pd.DataFrame, tables: tuple[Rows, ...], columns: tuple[str, ...]
+) -> tuple[Detail, ...]:
+    """Number what rows belong to, alike on all tracks; what no row names is left out."""
+    details = [
+        numbers(column.replace("_", " "), frame[column], _all_ids(tables, column))
+        for column in columns
+    ]
+    return tuple(one for one in details if one.numbers.any())
+
+
+def _all_ids(tables: tuple[Rows, ...], column: str) -> Times:
+    known = [
+        one.frame[column].dropna().to_numpy(np.uint64) for one in tables if column in one.frame
+    ]
+    ids = np.sort(np.concatenate(known))
+    return ids[np.append(np.array([True]), ids[1:] != ids[:-1])[: ids.size]]
 
 
 def timeline(result: Result, tables: Tables) -> Timeline:

@@ -7,7 +7,7 @@ from lxml import html
 
 from tracekit.analysis.metrics import METRICS
 from tracekit.fleet.batch.page import Entry, Finding, render_batch
-from tracekit.report.naming import heading
+from tracekit.report.text import heading
 
 HOSTILE = "</script><script>alert(1)</script>"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.fleet.batch.page import MOST_CHARTS, Entry, alike, spreads
-from tracekit.report.charts.chart import svg
+from tracekit.report.chart import svg
 
 
 def recordings(name: str, *values: float) -> list[Entry]:

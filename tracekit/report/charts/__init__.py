@@ -1,1 +1,0 @@
-"""Charts as inline SVG: drawn from plain numbers, coloured by the page, read without script."""

@@ -1,0 +1,262 @@
+"""The charts of the page: a course over the run, a distribution, the roofline."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.base.units import count, duration, quantity
+from tracekit.report.chart import (
+    Axis,
+    Chart,
+    Shape,
+    Words,
+    above,
+    area,
+    below,
+    dots,
+    line,
+    linear,
+    logarithmic,
+    span,
+    spikes,
+    upright,
+    words,
+)
+
+Upward = Callable[[str, float, float, Words], Axis]
+
+_AIR = 1.3  # room above the highest level, for the names of phases
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level that holds from each of its `edges` (ns) to the next; there is one height fewer."""
+
+    name: str
+    edges: Sequence[float]
+    heights: Sequence[float]
+    color: str = "device"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Something that happened at a time (ns) of the run, such as the begin of a phase."""
+
+    at: float
+    name: str
+
+
+def course(
+    title: str,
+    summary: str,
+    level: Level,
+    counted: Words,
+    *,
+    unit: str = "",
+    begins: Sequence[Moment] = (),
+    marked: Sequence[float] = (),
+    top: float | None = None,
+) -> Chart:
+    """Chart one level over time as an area.
+
+    Args:
+        title: What it is of.
+        summary: What can be seen, in a sentence.
+        level: What is drawn.
+        counted: Puts a level into words.
+        unit: What stands along the levels, where their words do not say it.
+        begins: Moments that divide the run, with their names.
+        marked: Times that stand out, marked with triangles on top.
+        top: Where the axis ends at least.
+    """
+    time, up = _axes([level], counted, unit, top)
+    highest = up.high / _AIR
+    shapes: list[Shape] = [area(level.edges, level.heights, level.color)]
+    shapes += _divided(begins, time)
+    if marked:
+        shapes.append(spikes([(at, highest) for at in marked], "warning"))
+    return Chart(title, summary, time, up, tuple(shapes))
+
+
+def levels(
+    title: str,
+    summary: str,
+    lines: Sequence[Level],
+    counted: Words,
+    *,
+    begins: Sequence[Moment] = (),
+    upward: Upward = linear,
+) -> Chart:
+    """Chart several levels over time as lines, each with its name at its end.
+
+    `upward` makes the axis of the levels, such as `binary` for bytes.
+    """
+    time, up = _axes(lines, counted, "", None, upward)
+    shapes = _divided(begins, time)
+    for place, one in enumerate(lines):
+        steps = _stepped(one)
+        shapes.append(line(steps, one.color, dashed=place % 2 == 1))
+        shapes.append(words(steps[-1], one.name))
+    return Chart(title, summary, time, up, tuple(shapes))
+
+
+def _axes(
+    shown: Sequence[Level],
+    counted: Words,
+    unit: str,
+    top: float | None,
+    upward: Upward = linear,
+) -> tuple[Axis, Axis]:
+    begin = min(one.edges[0] for one in shown)
+    end = max(one.edges[-1] for one in shown)
+    highest = max(max(one.heights) for one in shown)
+    time = span("time of the trace", float(begin), float(end), duration)
+    up = upward(unit, 0, max(highest, top or 0), counted)
+    return time, Axis(up.title, up.low, up.high * _AIR, up.marks, up.words)
+
+
+def _divided(begins: Sequence[Moment], time: Axis) -> list[Shape]:
+    inside = [one for one in begins if time.low <= one.at < time.high]
+    return [upright(one.at, one.name, "phases", row=place % 2) for place, one in enumerate(inside)]
+
+
+def _stepped(level: Level) -> list[tuple[float, float]]:
+    """Return the corners of the steps; what does not change has none."""
+    points = [(float(level.edges[0]), float(level.heights[0]))]
+    for at, value in zip(level.edges[1:-1], level.heights[1:], strict=True):
+        if value != points[-1][1]:
+            points += [(float(at), points[-1][1]), (float(at), float(value))]
+    return [*points, (float(level.edges[-1]), points[-1][1])]
+
+
+Durations = NDArray[np.float64]
+
+_MOST_BINS, _FEWEST_BINS = 40, 8
+_AIR_DISTRIBUTION = 1.25  # room above the highest bin, for the names of percentiles
+_TAIL = 0.995  # what lies beyond this share is put into the last bin
+_FAR = 1.5
+
+
+def distribution(title: str, values: Durations, color: str = "device") -> Chart:
+    """Chart how often each duration came, with the median and the 99th percentile marked.
+
+    Args:
+        title: What the durations are of.
+        values: One or more, in ns. Few that are far beyond the others share the last bin.
+        color: A colour of the page's style.
+    """
+    edges = _edges(values, _bins(values.size))
+    counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
+    p50, p99 = (float(one) for one in np.quantile(values, (0.5, 0.99)))
+    cut = float(values.max()) > edges[-1]
+    words = f"time; the last bin holds all up to {duration(values.max())}" if cut else "time"
+    summary = (
+        f"{count(values.size)} values, half of them up to {duration(p50)}, 99 % up to "
+        f"{duration(p99)}, the longest {duration(float(values.max()))}."
+    )
+    heights = counts.astype(float).tolist()
+    return Chart(
+        title,
+        summary,
+        span(words, float(edges[0]), float(edges[-1]), duration),
+        _whole(float(counts.max())),
+        (
+            area(edges.tolist(), heights, color),
+            upright(p50, f"p50 {duration(p50)}", "ink"),
+            upright(min(p99, float(edges[-1])), f"p99 {duration(p99)}", "ink", row=1),
+        ),
+    )
+
+
+def _bins(number: int) -> int:
+    """Return twice as many bins as Rice's rule, 2 n^(1/3), for so many values."""
+    return min(_MOST_BINS, max(_FEWEST_BINS, round(4 * number ** (1 / 3))))
+
+
+def _whole(highest: float) -> Axis:
+    """Return an axis of counts: there is no half of one."""
+    axis = linear("count", 0, highest, count)
+    marks = tuple(mark for mark in axis.marks if mark == round(mark))
+    return Axis(axis.title, 0, highest * _AIR_DISTRIBUTION, marks, count)
+
+
+def _edges(values: Durations, bins: int) -> Durations:
+    low, high = float(values.min()), float(values.max())
+    tail = float(np.quantile(values, _TAIL))
+    if high - low > _FAR * (tail - low) > 0:
+        high = tail + (tail - low) / bins
+    if high <= low:
+        low, high = low * 0.9, low * 1.1 + 1
+    return np.linspace(low, high, bins + 1)
+
+
+_ROOM = 3.0
+_PLACES = (0.55, 0.72)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A point under the roof: operations for each byte, and operations per second."""
+
+    name: str
+    intensity: float
+    speed: float
+
+
+def roof(
+    title: str,
+    summary: str,
+    points: Sequence[Placed],
+    bandwidth: float,
+    rate: float | None = None,
+) -> Chart:
+    """Chart points under the roofs of memory and, where it is known, of arithmetic.
+
+    Args:
+        title: What it is of.
+        summary: What can be seen, in a sentence.
+        points: One or more.
+        bandwidth: Bytes per second that memory delivers.
+        rate: Operations per second.
+    """
+    ways = [one.intensity for one in points] + ([rate / bandwidth] if rate else [])
+    left, right = min(ways) / _ROOM, max(ways) * _ROOM
+    heights = [left * bandwidth, rate or right * bandwidth, *(one.speed for one in points)]
+    x = logarithmic("operations for each byte", left, right, "{:g}".format)
+    y = logarithmic("operations per second", min(heights) / _ROOM, max(heights) * 2, _words)
+    shapes = [line(_roofs(x.low, x.high, bandwidth, rate), "ink")]
+    shapes.append(_named(x, y, bandwidth, rate, points))
+    if rate:
+        shapes.append(words((x.high, rate), f"arithmetic {quantity(rate, 'FLOP/s')}"))
+    for one in points:
+        place = (one.intensity, one.speed)
+        beside = above if one.speed > one.intensity * bandwidth else below
+        shapes += [dots([place], "steps", 5.0), beside(place, one.name)]
+    return Chart(title, summary, x, y, tuple(shapes))
+
+
+def _roofs(
+    low: float, high: float, bandwidth: float, rate: float | None
+) -> list[tuple[float, float]]:
+    if rate is None:
+        return [(low, low * bandwidth), (high, high * bandwidth)]
+    bend = rate / bandwidth
+    return [(low, low * bandwidth), (bend, rate), (max(high, bend), rate)]
+
+
+def _named(
+    x: Axis, y: Axis, bandwidth: float, rate: float | None, points: Sequence[Placed]
+) -> Shape:
+    """Name the roof of memory within what is seen of it, where most room is between points."""
+    begin = max(x.low, y.low / bandwidth)
+    end = min(x.high, (rate or y.high) / bandwidth)
+    places = [begin * (end / begin) ** share for share in _PLACES]
+    at = max(places, key=lambda one: min(abs(math.log(one / p.intensity)) for p in points))
+    return above((at, at * bandwidth), f"memory {quantity(bandwidth, 'bytes/s')}")
+
+
+def _words(value: float) -> str:
+    return quantity(value, "").strip()
