@@ -7,9 +7,9 @@ import numpy as np
 
 from nights.noise import METRIC, Noise, pairs, tonight
 from tracekit.nightly.gate.changes import changes
+from tracekit.nightly.gate.decision import POLICY, Policy
 from tracekit.nightly.gate.judge import judge
 from tracekit.nightly.gate.outcomes import needs_second_sitting
-from tracekit.nightly.gate.policy import POLICY, Policy
 from tracekit.nightly.history.night import Judged, Outcome
 from tracekit.nightly.plan.plan import Gated
 

@@ -12,7 +12,7 @@ from nights.ours import Design, Ended
 from tracekit.base.paired import lower_rank
 from tracekit.compare.spread import Interval
 from tracekit.nightly.gate.changes import changes
-from tracekit.nightly.gate.policy import Policy
+from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.history.night import Outcome
 
 

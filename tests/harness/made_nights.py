@@ -10,9 +10,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from tracekit.base.recording import Overhead
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome, Pair
-from tracekit.nightly.history.series import Point, Series
+from tracekit.nightly.history.night import (
+    Accepted,
+    Described,
+    Entry,
+    Found,
+    Judged,
+    Night,
+    Outcome,
+    Pair,
+)
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
 FIRST = datetime(2026, 10, 12, 2, 30, tzinfo=UTC)

@@ -5,8 +5,8 @@ import re
 from dataclasses import MISSING, fields
 from typing import Any
 
-from tracekit.nightly.plan.following import FOLLOWED
 from tracekit.nightly.plan.keys import CAPTURE, METRIC, NIGHT, REFERENCE, STATE, Keys
+from tracekit.nightly.plan.reading import FOLLOWED
 from tracekit.nightly.plan.starter import STARTER
 
 _DEFAULTS = {

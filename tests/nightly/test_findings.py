@@ -9,7 +9,7 @@ from tracekit.analysis.result import Result
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import Provenance, save
-from tracekit.nightly.findings import findings_of
+from tracekit.nightly.captures import findings_of
 from tracekit.nightly.history.night import Found, Pair
 
 CHURN = Finding(

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError
-from tracekit.nightly.folder import NightFolder
+from tracekit.nightly.folder import Keeper, NightFolder
 from tracekit.nightly.history.night import Described, Entry, Night, Pair
-from tracekit.nightly.keeper import Keeper
 
 EMPTY = Entry("decode", "00", Described("paged"))
 

@@ -10,7 +10,7 @@ import pytest
 from real_nights import Nights, repository
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
-from tracekit.nightly.schedule.only_one import runs_in
+from tracekit.nightly.schedule.running import runs_in
 
 
 @pytest.fixture

@@ -10,11 +10,10 @@ import pytest
 from stored_nights import entry_of, night_of
 from tracekit.base.errors import InputError, TracekitError
 from tracekit.base.recording import save
-from tracekit.nightly.folder import NightFolder
+from tracekit.nightly.folder import NightFolder, work_of
 from tracekit.nightly.history.night import DOCUMENT, Night, Outcome
-from tracekit.nightly.memory import Memory
+from tracekit.nightly.history_session import Memory
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.work import work_of
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 DECODE = Capture("decode", "paged")

@@ -1,27 +1,27 @@
 from dataclasses import replace
 
 from tracekit.base.recording import Overhead
-from tracekit.nightly import words
+from tracekit.nightly import run
 from tracekit.nightly.history.night import Night, Outcome
 
 
 def test_the_heading_says_how_the_night_ended_and_why(night: Night) -> None:
-    assert words.heading(night) == "Regression: decode: tokens_per_second is worse."
-    assert words.heading(replace(night, outcome=None, reason="")) == "Not ended"
+    assert run.heading(night) == "Regression: decode: tokens_per_second is worse."
+    assert run.heading(replace(night, outcome=None, reason="")) == "Not ended"
 
 
 def test_a_heading_is_a_line_whatever_the_reason(night: Night) -> None:
     long = replace(night, reason=f"decode ({night.entries[0].judged[0].reason * 9}).")
-    assert words.heading(long) == "Regression: decode"
-    assert words.heading(replace(long, partial=True)) == (
+    assert run.heading(long) == "Regression: decode"
+    assert run.heading(replace(long, partial=True)) == (
         "Regression: decode; it was stopped before all captures were through"
     )
     early = replace(night, outcome=Outcome.INCONCLUSIVE, entries=(), reason="Nothing was captured.")
-    assert words.heading(early) == "Inconclusive: Nothing was captured."
+    assert run.heading(early) == "Inconclusive: Nothing was captured."
 
 
 def test_a_capture_is_a_table_of_its_metrics(night: Night) -> None:
-    metrics, findings = words.tables(night)
+    metrics, findings = run.tables(night)
     assert metrics[0] == "decode: paged against revision 1a2b3c4"
     assert list(metrics[2]) == [
         (
@@ -40,12 +40,12 @@ def test_a_difference_is_told_in_the_unit(night: Night) -> None:
     judged = replace(
         night.entries[0].judged[1], unit="count", change=2.0, low=1.0, high=3.0, threshold=1
     )
-    assert (words.shift(judged), words.bounds(judged)) == ("+2", "+1 … +3")
-    assert words.shift(replace(judged, change=None)) == "—"
+    assert (run.shift(judged), run.bounds(judged)) == ("+2", "+1 … +3")
+    assert run.shift(replace(judged, change=None)) == "—"
 
 
 def test_the_notes_say_why_what_was_checked_and_what_tracing_cost(night: Night) -> None:
-    assert list(words.notes(night)) == [
+    assert list(run.notes(night)) == [
         "decode: parity of 12 cases held.",
         "decode: Tracing costs 4.1 % ± 1.0 % of a step's time.",
     ]
@@ -58,9 +58,9 @@ def test_what_is_followed_and_not_known_here_is_told_in_one_line(night: Night) -
         for name in ("gpu_clock_p50", "start_latency_p99")
     )
     told = replace(night, entries=(replace(entry, judged=(*entry.judged, *unknown)),))
-    assert len(next(iter(words.tables(told)))[2]) == 2
+    assert len(next(iter(run.tables(told)))[2]) == 2
     assert "decode: no value of gpu_clock_p50, start_latency_p99; night.json says why." in (
-        list(words.notes(told))
+        list(run.notes(told))
     )
 
 
@@ -70,13 +70,13 @@ def test_captures_that_lack_the_same_are_told_of_together_and_in_short(night: Ni
         replace(entry.judged[1], metric=name, candidate=None, reference=None) for name in "abcdef"
     )
     entries = [replace(entry, capture=name, judged=lost) for name in ("decode", "prefill")]
-    assert list(words.notes(replace(night, entries=tuple(entries))))[-1] == (
+    assert list(run.notes(replace(night, entries=tuple(entries))))[-1] == (
         "decode, prefill: no value of a, b, c and 3 more metrics; night.json says why."
     )
 
 
 def test_each_verdict_has_its_reason(night: Night) -> None:
-    assert words.verdicts(night) == [
+    assert run.verdicts(night) == [
         (
             "regression",
             "decode tokens_per_second",
@@ -87,41 +87,41 @@ def test_each_verdict_has_its_reason(night: Night) -> None:
 
 def test_a_capture_that_no_metric_speaks_for_has_a_verdict_of_its_own(night: Night) -> None:
     entry = replace(night.entries[0], outcome=Outcome.FAILED, reason="It crashed.", judged=())
-    assert words.verdicts(replace(night, entries=(entry,))) == [("failed", "decode", "It crashed.")]
+    assert run.verdicts(replace(night, entries=(entry,))) == [("failed", "decode", "It crashed.")]
     cut = replace(entry, outcome=None, reason="")
-    assert words.verdicts(replace(night, entries=(cut,))) == [("not ended", "decode", "")]
+    assert run.verdicts(replace(night, entries=(cut,))) == [("not ended", "decode", "")]
 
 
 def test_what_decides_is_told_though_nothing_is_known_of_it(night: Night) -> None:
     entry = night.entries[0]
     lost = replace(entry.judged[0], candidate=None, reference=None, change=None, low=None)
     told = replace(night, entries=(replace(entry, judged=(lost,)),))
-    assert [row[1] for row in words.verdicts(told)] == ["decode tokens_per_second"]
+    assert [row[1] for row in run.verdicts(told)] == ["decode tokens_per_second"]
 
 
 def test_an_unknown_cost_of_tracing_is_told_as_unknown(night: Night) -> None:
     entry = replace(night.entries[0], overhead=Overhead(reason="nothing was traced"))
-    assert list(words.notes(replace(night, entries=(entry,))))[-1] == (
+    assert list(run.notes(replace(night, entries=(entry,))))[-1] == (
         "decode: What tracing costs is not known, because nothing was traced."
     )
 
 
 def test_a_quiet_night_has_neither_tables_nor_notes(quiet_night: Night) -> None:
-    assert list(words.tables(quiet_night)) == []
-    assert list(words.notes(quiet_night)) == []
-    assert words.heading(quiet_night) == "OK"
+    assert list(run.tables(quiet_night)) == []
+    assert list(run.notes(quiet_night)) == []
+    assert run.heading(quiet_night) == "OK"
     assert quiet_night.outcome is Outcome.OK
 
 
 def test_what_has_no_reference_is_followed(night: Night) -> None:
     entry = replace(night.entries[0], reference=None)
-    assert words.title(entry) == "decode: paged, followed without a reference"
+    assert run.title(entry) == "decode: paged, followed without a reference"
 
 
 def test_a_title_says_that_changes_come_on_top_of_a_baseline(night: Night) -> None:
     entry = night.entries[0]
     judged = replace(entry.judged[0], baseline="2026-11-01T02-30-00-wxyz")
-    assert words.title(replace(entry, judged=(judged,))) == (
+    assert run.title(replace(entry, judged=(judged,))) == (
         "decode: paged against revision 1a2b3c4; "
         "changes beyond the baseline 2026-11-01T02-30-00-wxyz"
     )

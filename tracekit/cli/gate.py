@@ -10,8 +10,8 @@ import typer
 
 if TYPE_CHECKING:
     from tracekit.base.errors import TracekitError
+    from tracekit.nightly.gate.notify import Destinations
     from tracekit.nightly.gate.report.model import GateReport
-    from tracekit.nightly.gate.writing import Destinations
 
 
 What = Annotated[
@@ -132,8 +132,7 @@ def gate(
     """
     from tracekit.base.errors import UsageError
     from tracekit.base.outputs import writing
-    from tracekit.nightly.gate.telling import command_of
-    from tracekit.nightly.gate.writing import Destinations
+    from tracekit.nightly.gate.notify import Destinations, command_of
 
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     if json and markdown == _STDOUT:
@@ -179,10 +178,8 @@ def _require_none(**options: object) -> None:
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
     from tracekit.base.errors import InconclusiveError
     from tracekit.base.units import age
-    from tracekit.nightly.gate.ageing import aged
-    from tracekit.nightly.gate.found import LATEST, find_night
-    from tracekit.nightly.gate.placing import placed
-    from tracekit.nightly.gate.report.nights import of_night, of_no_night
+    from tracekit.nightly.gate.found import LATEST, aged, find_night, placed
+    from tracekit.nightly.gate.report.sources import of_night, of_no_night
 
     longest = age(max_age).total_seconds() if max_age else None
     try:
@@ -201,8 +198,8 @@ def _of_runs(
     from tracekit.cli import console
     from tracekit.compare.compare import compare_runs, samples, sides
     from tracekit.compare.spread import Limits
-    from tracekit.nightly.gate.placing import in_repository
-    from tracekit.nightly.gate.report.comparisons import of_comparison
+    from tracekit.nightly.gate.found import in_repository
+    from tracekit.nightly.gate.report.sources import of_comparison
 
     first, second = sides(words)
     limits = replace(Limits(), metrics=tuple(metrics or ()))
@@ -222,9 +219,8 @@ def _of_runs(
 def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
     """Write, print and tell the report; then end as it says."""
     from tracekit.cli import console
-    from tracekit.nightly.gate.report.annotations import annotations
-    from tracekit.nightly.gate.telling import tell
-    from tracekit.nightly.gate.writing import append_summary, write_reports
+    from tracekit.nightly.gate.notify import append_summary, tell, write_reports
+    from tracekit.nightly.gate.report.text import annotations
     from tracekit.nightly.history.night import Outcome
 
     errors = write_reports(report, destinations)
@@ -244,8 +240,8 @@ def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> No
 
 def _show(report: "GateReport", told: _Told) -> None:
     from tracekit.cli import console
-    from tracekit.nightly.gate.report import words
-    from tracekit.nightly.gate.report.markdown import markdown
+    from tracekit.nightly.gate.report import text as words
+    from tracekit.nightly.gate.report.text import markdown
 
     if told.json:
         console.show_json(report)
@@ -263,7 +259,7 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
     from tracekit.base.errors import InconclusiveError, TracekitError
     from tracekit.cli import console
-    from tracekit.nightly.gate.report import words
+    from tracekit.nightly.gate.report import text as words
     from tracekit.nightly.history.night import Outcome
 
     if report.outcome is Outcome.REGRESSION:

@@ -17,7 +17,7 @@ from tracekit.cli import options
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tracekit.nightly.history.series import Series
+    from tracekit.nightly.history.steps import Series
     from tracekit.nightly.history.store.store import Store
 
 
@@ -35,7 +35,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.
 
 def require_clear(store: "Store", names: Sequence[str]) -> None:
     """Raise UsageError where `latest` could mean the night of another plan or machine."""
-    from tracekit.nightly.history.store.naming import LATEST, require_clear_latest
+    from tracekit.nightly.history.store.place import LATEST, require_clear_latest
 
     if LATEST in names:
         with store.database.reading() as connection:
@@ -160,7 +160,7 @@ def _content(
     store: "Store", of: dict[str, Any], file: Path, chosen: Chosen, redact: "Callable[[str], str]"
 ) -> "Callable[[BinaryIO], Any]":
     """Return what writes the content into a file that is open."""
-    from tracekit.nightly.history.exports.flat import write_points, write_values
+    from tracekit.nightly.history.exports import write_points, write_values
 
     kind, series = chosen.kind, known_series(store, of)
     if kind == "csv" or kind == "json" or kind == "parquet":  # noqa: PLR1714  types see it so
@@ -174,9 +174,7 @@ def _content(
 def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
     from tracekit.base.recording import as_json
     from tracekit.cli import console
-    from tracekit.nightly.history.exports.bencher import bencher
-    from tracekit.nightly.history.exports.github import TOOLS, benchmarks
-    from tracekit.nightly.history.exports.otava import otava
+    from tracekit.nightly.history.exports import TOOLS, bencher, benchmarks, otava
 
     if chosen.kind == "bencher":
         return as_json(bencher(series))
@@ -436,8 +434,8 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
     from tracekit.base.redaction import redaction
     from tracekit.cli import console
     from tracekit.nightly.history.store.place import folder_of
+    from tracekit.nightly.trend.happened import links_from
     from tracekit.nightly.trend.page import render_trend
-    from tracekit.nightly.trend.reports import links_from
 
     # A server's history has folders of any machine; those that are not here are not linked.
     folder = folder_of(url) or Path()

@@ -10,7 +10,7 @@ import typer
 import typer.core
 
 if TYPE_CHECKING:
-    from tracekit.nightly.history.course import Course
+    from tracekit.nightly.history.listing import Course
     from tracekit.nightly.history.night import Night
     from tracekit.nightly.plan.plan import NightPlan
     from tracekit.nightly.schedule.schedule import Installation, Scheduled
@@ -289,7 +289,7 @@ def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
 def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.console import night_code
-    from tracekit.nightly import words
+    from tracekit.nightly import run as words
     from tracekit.nightly.folder import NightFolder
 
     folder = NightFolder(plan.output / night.id)

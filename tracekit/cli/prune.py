@@ -10,7 +10,7 @@ from tracekit.cli import history as histories
 
 if TYPE_CHECKING:
     from tracekit.nightly.plan.plan import NightPlan
-    from tracekit.nightly.pruning.protection import Protection
+    from tracekit.nightly.pruning.decide import Protection
     from tracekit.nightly.pruning.prune import Pruned
 
 _SHOWN = 20  # lines for each person to read; --json has all
@@ -116,7 +116,7 @@ def _protection(url: str) -> "Protection":
     from tracekit.nightly.history.steps import steps_of
     from tracekit.nightly.history.store.place import place
     from tracekit.nightly.history.store.store import Store
-    from tracekit.nightly.pruning.protection import Protection, protection
+    from tracekit.nightly.pruning.decide import Protection, protection
 
     if not url:
         return Protection(known=False)

@@ -1,14 +1,46 @@
-"""A night's folder: its name, and the one document in it."""
+"""A night's folder: its name, the document in it, every pair on the disk before the next begins."""
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tracekit.base.errors import RecordingError
 from tracekit.base.recording import save
-from tracekit.nightly.history.night import DOCUMENT, Night
+from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Pair
 from tracekit.nightly.history.store.document import night_in
+from tracekit.nightly.plan.plan import Capture, digest_of, relative
+
+_LENGTH = 12  # hexadecimal digits
+
+
+def work_of(capture: Capture, folder: Path) -> str:
+    """Return a digest of what a capture measures, and how: nights that share it are one series.
+
+    How often it is measured, what is decided by and what is checked first are left out: a plan
+    may change them, and its nights can still be compared. Paths in `folder`, the plan's, count
+    relative to it.
+    """
+    reference = capture.reference
+    what = {
+        "workload": capture.workload,
+        "parameters": capture.parameters,
+        "reference": None
+        if reference is None
+        else {
+            "workload": reference.workload,
+            "parameters": reference.parameters,
+            "python": relative(reference.python, folder),
+            "revision": reference.revision,
+        },
+        "together": capture.together,
+        "recorder": capture.recorder,
+        "templates": capture.templates,
+        "counters": capture.counters,
+    }
+    return digest_of(what, _LENGTH)
+
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"  # none that is taken for another, or for a digit
 
@@ -71,3 +103,45 @@ def claim(output: Path, identity: str) -> NightFolder:
 def nights_in(output: Path) -> list[NightFolder]:
     """Return the folders of nights in `output`, oldest first by name."""
     return [NightFolder(one.parent) for one in sorted(output.glob(f"*/{DOCUMENT}"))]
+
+
+class Keeper:
+    """A night that grows: what was measured is written down at once."""
+
+    def __init__(self, folder: NightFolder, night: Night) -> None:
+        self.folder = folder
+        self.night = night
+        folder.save(night)
+
+    def entry(self, capture: str) -> Entry:
+        """Return what is known of a capture that was begun."""
+        return next(one for one in self.night.entries if one.capture == capture)
+
+    def put(self, entry: Entry) -> None:
+        """Keep a capture in the place of what was known of it, or as the last one."""
+        known = [one.capture for one in self.night.entries]
+        if entry.capture not in known:
+            self._save(replace(self.night, entries=(*self.night.entries, entry)))
+            return
+        entries = list(self.night.entries)
+        entries[known.index(entry.capture)] = entry
+        self._save(replace(self.night, entries=tuple(entries)))
+
+    def add(self, capture: str, pair: Pair) -> None:
+        """Add a pair to a capture that was begun."""
+        entry = self.entry(capture)
+        self.put(replace(entry, pairs=(*entry.pairs, pair)))
+
+    def end(self, night: Night) -> None:
+        """Put the whole night in the place of the one so far."""
+        self._save(night)
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Add what a reader must know, each sentence once."""
+        told = tuple(dict.fromkeys((*self.night.warnings, *warnings)))
+        self._save(replace(self.night, warnings=told))
+
+    def _save(self, night: Night) -> None:
+        if night != self.night:
+            self.folder.save(night)
+            self.night = night

@@ -16,10 +16,9 @@ from tracekit.base.errors import InputError, TracekitError, UsageError, nearest
 from tracekit.base.units import percent, quantity, span
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import Entry, Night
-from tracekit.nightly.plan.estimate import Estimate, estimate
+from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.plan.remarks import remarks
-from tracekit.nightly.session.repository import repository
+from tracekit.nightly.session.worktree import repository
 from tracekit.workload.workload import find
 
 _NIGHTS = 5

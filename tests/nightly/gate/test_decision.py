@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tracekit.nightly.gate.decision import Decision, Found, decide
-from tracekit.nightly.gate.policy import POLICY, Policy
+from tracekit.nightly.gate.decision import POLICY, Decision, Found, Policy, decide
 from tracekit.nightly.history.night import Outcome
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)

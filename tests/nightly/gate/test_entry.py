@@ -5,9 +5,8 @@ import math
 import pytest
 
 from gate_pairs import made
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.gate.entry import Quantity, judge_entry, quantity_of
-from tracekit.nightly.history.night import Judged, Outcome
+from tracekit.nightly.gate.judge import Quantity, judge_entry, quantity_of
+from tracekit.nightly.history.night import Accepted, Judged, Outcome
 from tracekit.nightly.plan.plan import Capture, Gated, Reference
 
 SPREAD = (-0.008, -0.006, -0.004, -0.002, -0.001, 0.001, 0.002, 0.004, 0.006, 0.008)

@@ -3,7 +3,7 @@
 import pytest
 
 from tracekit.nightly.gate.decision import Found
-from tracekit.nightly.gate.words import reason
+from tracekit.nightly.gate.judge import reason
 
 
 @pytest.mark.parametrize("found", Found)

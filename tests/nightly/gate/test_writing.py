@@ -6,9 +6,9 @@ from pathlib import Path
 from devices import device
 from gate_night import NIGHT
 from tracekit.base.errors import RecordingError
-from tracekit.nightly.gate.report.markdown import MOST, markdown
-from tracekit.nightly.gate.report.nights import of_night
-from tracekit.nightly.gate.writing import Destinations, append_summary, write_reports
+from tracekit.nightly.gate.notify import Destinations, append_summary, write_reports
+from tracekit.nightly.gate.report.sources import of_night
+from tracekit.nightly.gate.report.text import MOST, markdown
 
 REPORT = of_night(NIGHT)
 

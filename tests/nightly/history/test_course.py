@@ -9,7 +9,7 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.base.recording import save
-from tracekit.nightly.history.course import Course, course_in, last_course
+from tracekit.nightly.history.listing import Course, course_in, last_course
 from tracekit.nightly.history.night import DOCUMENT
 
 

@@ -8,7 +8,6 @@ import pytest
 from stored_nights import entry_of, judged_of, night_of
 from tracekit.base.errors import UsageError
 from tracekit.cli.history import time_of
-from tracekit.compare.accepted import Accepted
 from tracekit.nightly.history.listing import (
     expected_words,
     held_on,
@@ -17,8 +16,8 @@ from tracekit.nightly.history.listing import (
     series_table,
     table_of,
 )
-from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.series import Point, Series
+from tracekit.nightly.history.night import Accepted, Outcome
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.decisions import Missed
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

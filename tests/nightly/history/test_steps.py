@@ -11,8 +11,7 @@ from hypothesis import strategies as some
 
 from tracekit.compare.verdicts import Scale
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.steps import Step, steps, steps_of
+from tracekit.nightly.history.steps import Point, Series, Step, steps, steps_of
 
 LITTLE = (0.002, -0.004, 0.0, 0.005, -0.001, -0.003, 0.004, 0.001, -0.005, 0.003)
 

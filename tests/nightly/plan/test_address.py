@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.nightly.plan.address import history_of
-from tracekit.nightly.plan.given import Given
+from tracekit.nightly.plan.document import places
+from tracekit.nightly.plan.keys import Given
 from tracekit.nightly.plan.mistakes import Mistakes
-from tracekit.nightly.plan.places import places
+from tracekit.nightly.plan.reading import history_of
 
 OUTPUT, FOLDER = Path("/srv/nights"), Path("/srv/plan folder")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.nightly.plan.following import FOLLOWED, UNTRACED, followed, usual
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
+from tracekit.nightly.plan.reading import FOLLOWED, UNTRACED, followed, usual
 
 Plan = Callable[[str], NightPlan]
 HEAD = '[nightly]\n[[nightly.capture]]\nworkload = "paged"\n'

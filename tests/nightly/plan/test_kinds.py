@@ -5,10 +5,24 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.plan.kind import Kind, off_or
+from tracekit.nightly.plan.keys import (
+    COMMAND,
+    COMMANDS,
+    FLAG,
+    NAME,
+    PATH,
+    TEXTS,
+    Kind,
+    above_zero,
+    choice,
+    duration,
+    number,
+    off_or,
+    place_in,
+    size,
+    whole,
+)
 from tracekit.nightly.plan.mistakes import UnfitError
-from tracekit.nightly.plan.numbers import above_zero, duration, number, place_in, size, whole
-from tracekit.nightly.plan.texts import COMMAND, COMMANDS, FLAG, NAME, PATH, TEXTS, choice
 
 TIME = duration(0.001, 7200)
 

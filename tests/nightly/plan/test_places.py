@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.nightly.plan.places import Route, places
+from tracekit.nightly.plan.document import Route, places
 
 CASES = {
     "plain": ("a = 1\nb = 2\n", {("a",): (1, 1), ("b",): (2, 1)}),

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tracekit.nightly.plan.estimate import remarks
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
-from tracekit.nightly.plan.remarks import remarks
 
 MAIN = Reference(revision="main")
 

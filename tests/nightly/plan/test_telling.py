@@ -3,8 +3,8 @@
 import pytest
 
 from tracekit.base.errors import UsageError
+from tracekit.nightly.plan.document import Route, places
 from tracekit.nightly.plan.mistakes import Mistakes, UnfitError, dotted
-from tracekit.nightly.plan.places import Route, places
 
 TEXT = "[a]\nb = 1\n\n'c d' = [1, 2]\n"
 

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.steps import Step
-from tracekit.nightly.pruning.found import NightSeen, RunSeen
-from tracekit.nightly.pruning.protection import Protection, protection
+from tracekit.nightly.history.night import Accepted
+from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.pruning.decide import NightSeen, Protection, RunSeen, protection
 
 BEGUN = datetime(2026, 8, 1, tzinfo=UTC)
 

@@ -16,9 +16,7 @@ import pytest
 from old_runs import NOW, MakeNight, MakeRun
 from tracekit.base.errors import InputError, RecordingError, UsageError
 from tracekit.base.recording import Recording, mark
-from tracekit.nightly.pruning.decide import Limits
-from tracekit.nightly.pruning.found import trash
-from tracekit.nightly.pruning.protection import Protection
+from tracekit.nightly.pruning.decide import Limits, Protection, trash
 from tracekit.nightly.pruning.prune import Pruned, prune
 from tracekit.pipeline import analyze, report, tables_of
 from tracekit.tables.exports import NOTE

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.nightly.schedule.awake import awake
+from tracekit.nightly.schedule.running import awake
 
 
 def script(folder: Path, text: str) -> Path:

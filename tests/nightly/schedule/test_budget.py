@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from tracekit.nightly.schedule.budget import Budget, enforced
+from tracekit.nightly.schedule.running import Budget, enforced
 
 HANGS = """
 import sys, time

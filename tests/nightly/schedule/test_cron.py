@@ -10,8 +10,8 @@ import pytest
 
 from fake_schedulers import Fakes
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.cron import Cron, line
 from tracekit.nightly.schedule.job import Job, job_of
+from tracekit.nightly.schedule.scheduler import Cron, line
 
 ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
 

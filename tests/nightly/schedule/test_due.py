@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.schedule.due import due_times, late, next_due, passed, time_of_day, unserved
+from tracekit.nightly.schedule.job import due_times, late, next_due, passed, time_of_day, unserved
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")

@@ -10,8 +10,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.schedule.bare_environment import bare_environment, programs_of
-from tracekit.nightly.schedule.job import AT, SINCE, job_of, names_of
+from tracekit.nightly.schedule.job import AT, SINCE, bare_environment, job_of, names_of, programs_of
 
 NIGHT = time(2, 30)
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tracekit.nightly.schedule.log_file import LOG, OLD, bound_log
+from tracekit.nightly.schedule.job import LOG, OLD, bound_log
 
 
 def test_a_small_log_is_left_alone(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_process_whose_output_it_is_goes_on_at_its_end(tmp_path: Path) -> None
     """Whoever opened it without appending: neither a hole nor a line over another."""
     program = (
         "import sys; from pathlib import Path\n"
-        "from tracekit.nightly.schedule.log_file import bound_log\n"
+        "from tracekit.nightly.schedule.job import bound_log\n"
         "bound_log(Path(sys.argv[1]), largest=50)\n"
         "print('after', flush=True)\n"
     )

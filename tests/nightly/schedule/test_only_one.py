@@ -15,7 +15,7 @@ import pytest
 from tracekit.base import locks
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.only_one import LOCK, only_one, runs_in
+from tracekit.nightly.schedule.running import LOCK, only_one, runs_in
 
 HOLD = """
 import sys, time

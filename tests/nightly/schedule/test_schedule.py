@@ -15,7 +15,7 @@ from fake_schedulers import Fakes, agents, units
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly import schedule
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule import rehearsal
+from tracekit.nightly.schedule import schedule as rehearsal
 from tracekit.nightly.schedule.job import job_of
 
 NIGHT = time(2, 30)

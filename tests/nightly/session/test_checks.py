@@ -10,8 +10,8 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.checks import check, grid_of
-from tracekit.nightly.session.errors import BudgetSpentError, ParityError
+from tracekit.nightly.session.measuring import check, grid_of
+from tracekit.nightly.session.program import BudgetSpentError, ParityError
 
 pytestmark = pytest.mark.usefixtures("children")
 

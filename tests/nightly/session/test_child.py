@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.session.child import Child, Patience
-from tracekit.nightly.session.errors import BudgetSpentError
+from tracekit.nightly.session.program import BudgetSpentError
 from tracekit.workload.turns.protocol import (
     Answer,
     Canary,

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.machine.state import JUDGED, State
-from tracekit.nightly.session.looks import MORE_IS_WORSE, worst
+from tracekit.nightly.session.measuring import MORE_IS_WORSE, worst
 
 LESS_IS_WORSE = {"gpu_clock", "memory_free", "mains", "battery"}
 

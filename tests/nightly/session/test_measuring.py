@@ -17,8 +17,8 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.machine.watch import Watch
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.child import Patience
-from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.program import BudgetSpentError
 
 pytestmark = pytest.mark.usefixtures("children")
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.session.errors import BudgetSpentError
-from tracekit.nightly.session.program import Program, end, ending, last_words, run
+from tracekit.nightly.session.program import BudgetSpentError, Program, end, ending, last_words, run
 from tracekit.record.guardian.guardian import Guardian
 
 pytestmark = pytest.mark.usefixtures("children")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.nightly.session.repository import repository as found_at
+from tracekit.nightly.session.worktree import repository as found_at
 
 Git = Callable[..., str]
 

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
+from tracekit.nightly.session.child import started
 from tracekit.nightly.session.side import Side
-from tracekit.nightly.session.starting import started
 from tracekit.workload.turns.protocol import Request, Turn
 
 pytestmark = pytest.mark.usefixtures("children")

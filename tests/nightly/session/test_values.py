@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tracekit.analysis.result import Better, Measurement, Result
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Overhead, Provenance
-from tracekit.nightly.gate.entry import Quantity
+from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair
 from tracekit.nightly.session.values import (
     overhead,

@@ -15,10 +15,10 @@ import pytest
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.git import git as ask
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.repository import repository as repository_of
+from tracekit.nightly.session.program import BudgetSpentError
 from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
+from tracekit.nightly.session.worktree import repository as repository_of
 from tracekit.record.guardian.guardian import Guardian
 
 pytestmark = pytest.mark.usefixtures("children")

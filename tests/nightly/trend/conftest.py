@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.history.night import Described, Entry, Judged, Night, Outcome, Pair
-from tracekit.nightly.history.series import Point, Series
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.trend.course import Course, courses_of
 
 WORK = "w1"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.history.night import Found
-from tracekit.nightly.trend.claims import Claim, claims_of
+from tracekit.nightly.trend.findings import Claim, claims_of
 
 US = 1_000.0
 

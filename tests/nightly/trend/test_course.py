@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Outcome
+from tracekit.nightly.history.night import Accepted, Outcome
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import courses_of
 from tracekit.nightly.trend.words import State

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Described
+from tracekit.nightly.history.night import Accepted, Described
 from tracekit.nightly.trend.happened import Happening, changed_at, happenings, restless
 
 

@@ -12,9 +12,8 @@ from lxml import html
 import made_nights
 from tracekit.base.files import shipped
 from tracekit.base.redaction import Redaction
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Described, Found, Night, Outcome
-from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.night import Accepted, Described, Found, Night, Outcome
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.page import render_trend
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.nightly.trend.picture import FLAT, WIDE, Panel, Picture, Tag, day_axis, day_marks, svg
-from tracekit.nightly.trend.shapes import Mark, nights
+from tracekit.nightly.trend.points import Mark, nights
 from tracekit.nightly.trend.words import State, days_of
 from tracekit.report.chart import Axis, linear
 

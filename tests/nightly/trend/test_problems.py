@@ -3,7 +3,7 @@
 from typing import Any
 
 from tracekit.nightly.history.night import Found, Outcome
-from tracekit.nightly.trend.problems import Stretch, looked, rows_of
+from tracekit.nightly.trend.findings import Stretch, looked, rows_of
 
 
 def found(rule: str, traces: int = 1, of: int = 1, **facts: Any) -> Found:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.trend.reports import beside, first_report, links_from, reports_of
-from tracekit.nightly.trend.table import table_of
+from tracekit.nightly.trend.happened import beside, first_report, links_from, reports_of
+from tracekit.nightly.trend.page import table_of
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.nightly.trend import shapes
-from tracekit.nightly.trend.shapes import Mark
+from tracekit.nightly.trend import points
+from tracekit.nightly.trend.points import Mark
 from tracekit.nightly.trend.words import State
 from tracekit.report.chart import Axis, Plane
 
@@ -18,38 +18,38 @@ def drawn(shape: Any) -> list[ET.Element]:
 
 
 def test_a_line_is_broken_at_gaps_and_one_night_alone_has_none() -> None:
-    [path] = drawn(shapes.medians([[(0, 0), (5, 5)], [], [(7, 1)], [(8, 0), (10, 5)]], "median"))
+    [path] = drawn(points.medians([[(0, 0), (5, 5)], [], [(7, 1)], [(8, 0), (10, 5)]], "median"))
     assert path.get("d") == "M0.0 50.0L50.0 0.0M80.0 50.0L100.0 0.0"
-    assert drawn(shapes.medians([[(1, 1)]], "median")) == []
+    assert drawn(points.medians([[(1, 1)]], "median")) == []
 
 
 def test_a_spread_goes_from_end_to_end() -> None:
-    [path] = drawn(shapes.spreads([(5, 1, 4)]))
+    [path] = drawn(points.spreads([(5, 1, 4)]))
     assert (path.get("class"), path.get("d")) == ("spread", "M50.0 40.0V10.0")
-    assert drawn(shapes.spreads([])) == []
+    assert drawn(points.spreads([])) == []
 
 
 def test_what_lies_beyond_the_axis_ends_at_its_edge() -> None:
-    [path] = drawn(shapes.spreads([(5, -100, 100)]))
+    [path] = drawn(points.spreads([(5, -100, 100)]))
     assert path.get("d") == "M50.0 50.0V0.0"
 
 
 def test_a_band_lies_between_its_limits() -> None:
-    [path] = drawn(shapes.between([(0, 5, 1, 2)]))
+    [path] = drawn(points.between([(0, 5, 1, 2)]))
     assert path.get("d") == "M0.0 40.0V30.0H50.0V40.0Z"
-    assert drawn(shapes.between([])) == []
+    assert drawn(points.between([])) == []
 
 
 def test_level_lines_say_what_they_are() -> None:
-    [path] = drawn(shapes.levels([(0, 10, 2.5)], "limit", "too much"))
+    [path] = drawn(points.levels([(0, 10, 2.5)], "limit", "too much"))
     assert (path.get("class"), path.get("d")) == ("limit", "M0.0 25.0H100.0")
     assert path.findtext("title") == "too much"
-    assert drawn(shapes.levels([], "limit")) == []
+    assert drawn(points.levels([], "limit")) == []
 
 
 def test_words_of_change_points_do_not_cover_one_another() -> None:
     near = [(1.0, "1 Oct: +5 %", "error"), (2.0, "2 Oct: +5 %", "good"), (9.0, "9 Oct", "plain")]
-    groups = drawn(shapes.dated(near))
+    groups = drawn(points.dated(near))
     assert [one.get("class") for one in groups] == ["step error", "step good", "step plain"]
     heights = [one.find("text").get("y") for one in groups]  # type: ignore[union-attr]
     assert heights[0] != heights[1]
@@ -61,7 +61,7 @@ def test_words_of_change_points_do_not_cover_one_another() -> None:
 @pytest.mark.parametrize("state", [*State, None])
 def test_every_ending_has_a_shape_of_its_own(state: State | None) -> None:
     def shape(one: State | None) -> tuple[Any, ...]:
-        [element] = drawn(shapes.nights([Mark(5, 2, one, "words")]))
+        [element] = drawn(points.nights([Mark(5, 2, one, "words")]))
         return (element.tag, element.get("d"), element.get("r"), element.get("class"))
 
     others = {shape(one)[:3] for one in (*State, None) if one is not state}
@@ -69,8 +69,8 @@ def test_every_ending_has_a_shape_of_its_own(state: State | None) -> None:
 
 
 def test_a_mark_is_a_link_where_there_is_a_report() -> None:
-    [plain] = drawn(shapes.nights([Mark(5, 2, State.OK, "words")]))
+    [plain] = drawn(points.nights([Mark(5, 2, State.OK, "words")]))
     assert (plain.tag, plain.findtext("title")) == ("circle", "words")
-    [link] = drawn(shapes.nights([Mark(5, 2, State.REGRESSION, "words", "n/report.html")]))
+    [link] = drawn(points.nights([Mark(5, 2, State.REGRESSION, "words", "n/report.html")]))
     assert (link.tag, link.get("href"), link.get("tabindex")) == ("a", "n/report.html", "-1")
     assert [one.tag for one in link] == ["title", "path"]

@@ -1,11 +1,19 @@
-"""What pairs say of a metric: the change of the candidate from the reference in each."""
+"""A metric, the pairs that measured it, and how far the candidate is from what is expected."""
 
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
 
-from tracekit.compare.verdicts import Scale
-from tracekit.nightly.history.night import Pair, Side
+from tracekit.analysis.result import Better
+from tracekit.compare.spread import Interval
+from tracekit.compare.verdicts import Scale, Shown
+from tracekit.nightly.gate.decision import Policy
+from tracekit.nightly.gate.statistics import middle, shift
+from tracekit.nightly.history.night import Judged, Pair, Side
+from tracekit.nightly.plan.plan import Gated
 
 
 def changes(pairs: Sequence[Pair], metric: str, scale: Scale) -> tuple[float, ...]:
@@ -62,3 +70,135 @@ def values(pairs: Sequence[Pair], metric: str, side: Side) -> tuple[float, ...]:
     """Return a side's value in each pair that counts and knows it."""
     found = (value(pair, metric, side) for pair in pairs_of(pairs, metric) if counts(pair))
     return tuple(one for one in found if one is not None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is judged.
+
+    Attributes:
+        gated: The metric, its threshold and its scale.
+        pairs: All pairs of the capture.
+        unit: The metric's unit.
+        better: Which direction is good news.
+        expected: The changes of the accepted baseline; empty where no change is expected.
+        policy: What it takes to decide.
+    """
+
+    gated: Gated
+    pairs: tuple[Pair, ...]
+    unit: str
+    better: Better
+    expected: tuple[float, ...]
+    policy: Policy
+
+    @cached_property
+    def own(self) -> tuple[Pair, ...]:
+        """The pairs that measure the metric, those that do not count included."""
+        return pairs_of(self.pairs, self.gated.metric)
+
+    @cached_property
+    def sittings(self) -> tuple[tuple[float, ...], ...]:
+        """The changes that each sitting found, of the one or the two that there were."""
+        last = max((pair.sitting for pair in self.own), default=1)
+        parts = ([p for p in self.own if (p.sitting == 1) is early] for early in (True, False))
+        found = tuple(self._changes(part) for part in parts)
+        return found if last > 1 else found[:1]
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """The changes of both."""
+        return tuple(one for each in self.sittings for one in each)
+
+    @property
+    def planned(self) -> int:
+        """How many pairs the first sitting had, those that do not count included."""
+        return sum(pair.sitting == 1 for pair in self.own)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are traced pairs only, and fewer than an interval takes."""
+        return self.planned < self.policy.least and any(pair.traced for pair in self.own)
+
+    @property
+    def contaminated(self) -> tuple[Pair, ...]:
+        """The pairs that do not count."""
+        return tuple(pair for pair in self.own if not counts(pair))
+
+    @property
+    def turn(self) -> int:
+        """What changes are multiplied by so that those above 0 are for the worse."""
+        return -1 if self.better is Better.HIGHER else 1
+
+    @property
+    def threshold(self) -> float:
+        """The threshold on the scale on which changes add up."""
+        return math.log1p(self.gated.threshold) if self._ratio else self.gated.threshold
+
+    @property
+    def limit(self) -> str:
+        """The threshold in words; of a rate also what it is of a rate."""
+        words = self.shown.amount(self.gated.threshold)
+        if not self._ratio or self.better is not Better.HIGHER:
+            return words
+        fewer = self.shown.amount(-math.expm1(-self.threshold))
+        return words if fewer == words else f"{words} ({fewer} of a rate)"
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All that is compared: values of both sides of pairs that count, and what is expected."""
+        sides: tuple[Side, ...] = ("candidate", "reference")
+        found = (one for side in sides for one in values(self.own, self.gated.metric, side))
+        return (*self.expected, *found)
+
+    @property
+    def shown(self) -> Shown:
+        """How changes are put into words."""
+        return Shown(self.gated.scale, self.unit)
+
+    def turned(self, changes: Sequence[float]) -> tuple[float, ...]:
+        """Return changes so that those above 0 are for the worse."""
+        return tuple(self.turn * one for one in changes)
+
+    def middle(self, changes: Sequence[float]) -> float:
+        """Return a change on the plain scale: a ratio less one, or a difference."""
+        return self._plain(middle(changes, self.expected))
+
+    def expectation(self) -> float:
+        """Return the change from the reference that is expected, on the plain scale."""
+        return self._plain(middle(self.expected)) if self.expected else 0.0
+
+    def interval(self) -> Interval | None:
+        """Return the change of both sittings on the plain scale; None for too few pairs."""
+        least = min(len(self.changes), len(self.expected or self.changes))
+        found = shift(self.changes, self.expected, self.policy.confidence)
+        if found is None or least < self.policy.least:
+            return None
+        return Interval(*(self._plain(one) for one in (found.middle, found.low, found.high)))
+
+    def known(self) -> Judged:
+        """Return what is known of the metric before anything is decided."""
+        new, old = (values(self.own, self.gated.metric, s) for s in ("candidate", "reference"))
+        return Judged(
+            metric=self.gated.metric,
+            unit=self.unit,
+            better=self.better.value,
+            scale=self.gated.scale,
+            threshold=self.gated.threshold,
+            gated=self.gated.gate,
+            candidate=median(new) if new else None,
+            reference=median(old) if old else None,
+            pairs=len(self.changes) if old else len(new),
+        )
+
+    @property
+    def _ratio(self) -> bool:
+        return self.gated.scale == "ratio"
+
+    def _plain(self, change: float) -> float:
+        return math.expm1(change) if self._ratio else change
+
+    def _changes(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
+        metric, scale = self.gated.metric, self.gated.scale
+        found = (change(pair, metric, scale) for pair in pairs if counts(pair))
+        return tuple(one for one in found if one is not None)

@@ -1,16 +1,47 @@
-"""The rule itself: what one or two sittings say of a change for the worse.
+"""The rule itself: what one or two sessions say of a change for the worse.
 
 All changes are turned so that those above 0 are for the worse, on a scale on which they add up.
+
+A count that repeats exactly needs no statistics, and one or two traces allow none. So where
+whole numbers are compared by their difference, in fewer pairs than an interval takes, a change
+is one if every pair shows it, of both sittings. Times and sizes are whole numbers too, of ns and
+of bytes, and vary: only what is counted is a count.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tracekit.base.paired import CONFIDENCE, least_pairs
 from tracekit.compare.spread import Interval
-from tracekit.nightly.gate.policy import Policy
-from tracekit.nightly.gate.shift import middle, shift
+from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Outcome
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What it takes to decide. `bench/gate_simulation.py` shows what other values would do.
+
+    Attributes:
+        confidence: Of intervals; a change whose interval leaves out 0 is significant.
+        certainty: The same, of the interval of both sittings together that must leave out 0 for a
+            regression: however much a machine varies, no more of equal nights than half of what is
+            left are false alarms.
+        spread: An interval that reaches further to either side than this multiple of the
+            threshold decides nothing, for a change of that size could hide in it.
+        agreement: Which part of the threshold a sitting must show by itself: the first one, for a
+            second to look again, and either of both, for a change to be reproduced.
+        least: How many pairs a metric needs at least to be judged by an interval.
+    """
+
+    confidence: float = CONFIDENCE
+    certainty: float = 0.99
+    spread: float = 1.0
+    agreement: float = 0.5
+    least: int = least_pairs()
+
+
+POLICY = Policy()
 
 
 class Found(StrEnum):
@@ -101,3 +132,39 @@ def _suspicious(found: Interval, threshold: float, policy: Policy) -> bool:
 def _too_wide(found: Interval, threshold: float, policy: Policy) -> bool:
     """Tell whether a change of the threshold's size could hide in the interval."""
     return found.high - found.low > 2 * policy.spread * threshold
+
+
+_COUNTS = {"count", "level", ""}
+
+
+def is_exact(sides: Sequence[float], unit: str) -> bool:
+    """Tell whether all values of both sides are counts: whole numbers, in a unit of counts."""
+    return unit in _COUNTS and bool(sides) and all(float(one).is_integer() for one in sides)
+
+
+def decide_exactly(
+    sittings: Sequence[Sequence[float]], expected: Sequence[float], threshold: float
+) -> Decision:
+    """Decide by whether each pair is beyond the threshold; arguments as of `decide`.
+
+    What was expected is the worst of the baseline's changes for a change for the worse, and the
+    best of them for one for the better.
+    """
+    worst, best = max(expected, default=0.0), min(expected, default=0.0)
+    beyond = [[one - worst >= threshold for one in each] for each in sittings]
+    together = [one for each in beyond for one in each]
+    if len(sittings) == 1:
+        if any(together):
+            return Decision(Found.UNREPEATED, False)
+    elif not all(sittings):
+        if any(together):
+            return Decision(Found.SHORT, False)
+    elif all(together):
+        return Decision(Found.WORSE, True)
+    elif 2 * sum(together) > len(together):
+        return Decision(Found.MIXED, False)
+    elif any(together):
+        return Decision(Found.GONE, False)
+    changes = [one for each in sittings for one in each]
+    better = all(one - best <= -threshold for one in changes)
+    return Decision(Found.BETTER if better else Found.SAME)

@@ -1,20 +1,57 @@
-"""Which night a gate is asked about, and the plan that it carried out."""
+"""Which night a gate is asked about, its plan, and where its findings are shown."""
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.base.errors import InconclusiveError, RecordingError, UsageError
+from tracekit.analysis.result import load
+from tracekit.analysis.rule import Evidence
+from tracekit.base.errors import InconclusiveError, RecordingError, TracekitError, UsageError
+from tracekit.base.recording import Recording
 from tracekit.machine.environment import own_name
 from tracekit.nightly.folder import nights_in
-from tracekit.nightly.history.night import DOCUMENT, Night
+from tracekit.nightly.gate.report.model import GateReport, Suite, explained
+from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Outcome
 from tracekit.nightly.history.store.document import night_in
-from tracekit.nightly.history.store.naming import LATEST, require_clear_latest
-from tracekit.nightly.history.store.place import place, shown
+from tracekit.nightly.history.store.place import LATEST, place, require_clear_latest, shown
 from tracekit.nightly.history.store.store import Store
+from tracekit.nightly.plan.document import open_document
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
+
+
+def aged(report: GateReport, longest: float, now: datetime | None = None) -> GateReport:
+    """Return the report; a good one that is older than `longest` seconds is inconclusive.
+
+    So a gate does not stay green because nights have stopped.
+    """
+    if report.outcome is not Outcome.OK:
+        return report
+    try:
+        begun = datetime.fromisoformat(report.started)
+        begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
+    except ValueError:
+        return _inconclusive(report, "When it began is not known.")
+    age = ((now or datetime.now(UTC)) - begun).total_seconds()
+    if age <= longest:
+        return report
+    return _inconclusive(
+        report, f"It began {age / 3600:.1f} h ago; --max-age allows {longest / 3600:.1f} h."
+    )
+
+
+def _inconclusive(report: GateReport, reason: str) -> GateReport:
+    suite = explained(Suite(report.plan or "night", Outcome.INCONCLUSIVE, reason))
+    return replace(
+        report,
+        outcome=Outcome.INCONCLUSIVE,
+        reason=reason,
+        suites=(*report.suites, suite),
+    )
+
 
 _HINT = "`tracekit nightly` makes one; a night's folder can be named, too."
 
@@ -167,3 +204,72 @@ def _opened(url: str, name: str) -> Generator[Store]:
 def _is_absent(url: str) -> bool:
     where = place(url)
     return where.get_backend_name() == "sqlite" and not Path(str(where.database)).exists()
+
+
+_MOST_WINDOWS = 5
+
+
+def placed(report: GateReport, found: FoundNight) -> GateReport:
+    """Return the report of a night with the lines of its plan and the windows of its traces."""
+    lines = _lines(found.plan) if found.plan is not None else {}
+    entries = {one.capture: one for one in found.night.entries}
+    suites = tuple(
+        replace(_with_windows(one, entries.get(one.name), found.folder), line=lines.get(one.name))
+        for one in report.suites
+    )
+    file = in_repository(found.plan.file) if found.plan is not None else ""
+    return replace(report, suites=suites, file=file)
+
+
+def in_repository(file: Path) -> str:
+    """Return a file's path as its repository calls it, with slashes; else its name alone.
+
+    A whole path would name a person's folders in a report that others read.
+    """
+    file = file.resolve()
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    roots = [Path(workspace).resolve()] if workspace else []
+    roots += [one for one in file.parents if (one / ".git").exists()]
+    for root in (*roots, Path.cwd().resolve()):
+        if file.is_relative_to(root):
+            return file.relative_to(root).as_posix()
+    return file.name
+
+
+def _lines(plan: NightPlan) -> dict[str, int]:
+    """Return the line at which each capture stands in the plan's file."""
+    try:
+        document = open_document(plan.file)
+    except TracekitError:
+        return {}
+    places = document.places
+    routes = {one.name: (*document.root, "capture", n) for n, one in enumerate(plan.captures)}
+    return {name: places.of(route)[0] for name, route in routes.items() if route in places.paths}
+
+
+def _with_windows(suite: Suite, entry: Entry | None, folder: Path | None) -> Suite:
+    """Return the suite with windows of the candidate's traces, where those are still here."""
+    if entry is None or folder is None or not any(one.kind == "finding" for one in suite.cases):
+        return suite
+    windows = _windows(entry, folder)
+    return replace(
+        suite,
+        cases=tuple(
+            replace(one, windows=windows.get(one.name, ())) if one.kind == "finding" else one
+            for one in suite.cases
+        ),
+    )
+
+
+def _windows(entry: Entry, folder: Path) -> dict[str, tuple[Evidence, ...]]:
+    found: dict[str, tuple[Evidence, ...]] = {}
+    for pair in entry.pairs:
+        if not pair.traced or not pair.runs:
+            continue
+        try:
+            result = load(Recording(folder / pair.runs[0]).result_file)
+        except (TracekitError, OSError):
+            continue  # pruned: the night's numbers do not need it
+        for finding in result.findings:
+            found.setdefault(finding.rule, finding.evidence[:_MOST_WINDOWS])
+    return found

@@ -1,17 +1,101 @@
-"""What became of one metric in one night."""
+"""What became of each metric of a capture in one night, and why, in words."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better
-from tracekit.nightly.gate.case import Case
-from tracekit.nightly.gate.counted import counted, missing, others, short_of
-from tracekit.nightly.gate.decision import Decision, decide
-from tracekit.nightly.gate.exact import decide_exactly, is_exact
-from tracekit.nightly.gate.policy import POLICY, Policy
-from tracekit.nightly.gate.words import reason
-from tracekit.nightly.history.night import Judged, Outcome, Pair
-from tracekit.nightly.plan.plan import Gated
+from tracekit.nightly.gate.changes import Case, pairs_of, value
+from tracekit.nightly.gate.decision import (
+    POLICY,
+    Decision,
+    Found,
+    Policy,
+    decide,
+    decide_exactly,
+    is_exact,
+)
+from tracekit.nightly.history.night import Accepted, Judged, Outcome, Pair
+from tracekit.nightly.plan.plan import Capture, Gated
+
+
+def reason(found: Found, change: str, parts: Sequence[str], threshold: str, short: str = "") -> str:
+    """Say why a metric ended as it did.
+
+    Args:
+        found: What was found.
+        change: The change of all sittings together, in words.
+        parts: That of each sitting.
+        threshold: The threshold in words.
+        short: Which sitting has too few pairs that count, where one has.
+    """
+    whole = change
+    if len(parts) > 1:
+        whole = f"{parts[0]} at first, {parts[1]} when repeated; together {change}"
+    return {
+        Found.SAME: f"{change}: not worse by {threshold}.",
+        Found.BETTER: f"{change}: better by at least {threshold}.",
+        Found.UNREPEATED: f"{whole}: no second sitting has shown whether this is so.",
+        Found.SHORT: f"{whole}: not confirmed, for {short}.",
+        Found.GONE: f"{whole}: not worse by {threshold} when all pairs are counted.",
+        Found.APART: f"{whole}: worse by {threshold} only if both are taken together; "
+        "one of them alone shows less than half of that.",
+        Found.MIXED: f"{whole}: worse by {threshold} in most pairs, but not in all.",
+        Found.UNSURE: f"{whole}: beyond the threshold of {threshold}, and it may still be chance.",
+        Found.WIDE: f"{whole}: so uncertain that a change of {threshold} could hide in it.",
+        Found.WORSE: f"{whole}: worse by at least {threshold}, and both sittings show it.",
+    }[found]
+
+
+def counted(case: Case, wanted: int) -> str:
+    """Say how many pairs count, of how many that were asked for."""
+    number = len(case.changes)
+    return f"{number} of {max(wanted, number)} pairs count"
+
+
+def others(case: Case) -> str:
+    """Say why other pairs do not count, to be put behind how many do; nothing if all do."""
+    if case.contaminated:
+        return f"; why others do not: {_why(case)}"
+    if len(case.changes) < len(case.own):
+        return f"; others do not tell {case.gated.metric} of both sides"
+    return ""
+
+
+def short_of(case: Case) -> str:
+    """Say which sitting has too few pairs that count; nothing where none has."""
+    least = 1 if case.few else case.policy.least
+    few = zip(("first", "second"), case.sittings, strict=False)
+    told = [
+        f"only {len(each)} pairs of the {name} sitting count"
+        for name, each in few
+        if len(each) < least
+    ]
+    return f"{' and '.join(told)}, and it takes {least}{others(case)}" if told else ""
+
+
+def missing(case: Case) -> str:
+    """Say why there is nothing to judge."""
+    metric = case.gated.metric
+    if not case.own:
+        return f"No pair measured {metric}."
+    if len(case.contaminated) == len(case.own):
+        return f"No pair counts: {_why(case)}."
+    good = [pair for pair in case.own if not pair.contaminated]
+    sides = [(value(one, metric, "candidate"), value(one, metric, "reference")) for one in good]
+    for side, known in zip(("candidate", "reference"), zip(*sides, strict=True), strict=True):
+        if all(one is None for one in known):
+            return f"The {side} did not say its {metric}, or not as a number."
+    if all(None in both for both in sides):
+        return f"No pair knows {metric} of both sides."
+    return f"A ratio takes values above 0, and {metric} is 0 or below: take its difference."
+
+
+def _why(case: Case) -> str:
+    reasons = [why for pair in case.contaminated for why in pair.contaminated]
+    return max(set(reasons), key=lambda one: (reasons.count(one), one)).rstrip(".")
+
 
 NO_BASELINE = (
     "No night was accepted as what to expect of work that differs from the reference's: "
@@ -123,3 +207,55 @@ def _open(judged: Judged, why: str) -> Judged:
 
 def _followed(judged: Judged, why: str) -> Judged:
     return replace(judged, gated=False, outcome=None, reason=why)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a number that a workload found out is: its unit, and which direction is good news."""
+
+    unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+
+
+def judge_entry(
+    capture: Capture,
+    pairs: Sequence[Pair],
+    results: Mapping[str, Quantity],
+    accepted: Accepted | None,
+    policy: Policy = POLICY,
+) -> tuple[Judged, ...]:
+    """Judge all metrics of a capture that the plan names, in its order.
+
+    Args:
+        capture: The capture, as planned.
+        pairs: All of its pairs, of one sitting or of both.
+        results: What the workload's own results are, by name; metrics are known.
+        accepted: What was accepted of the same work on this machine; None for nothing.
+        policy: What it takes to decide.
+    """
+    changes = accepted.changes if accepted else {}
+    same_work = capture.reference.same_work if capture.reference else None
+    ended: list[Judged] = []
+    for gated in capture.metrics:
+        what = quantity_of(gated.metric, results)
+        own = pairs_of(pairs, gated.metric)
+        judged = judge(
+            gated,
+            pairs,
+            unit=what.unit,
+            better=what.better,
+            expected=changes.get(gated.metric) or None,
+            same_work=same_work,
+            wanted=capture.traced if own and own[0].traced else capture.pairs,
+            policy=policy,
+        )
+        uses = accepted and changes.get(gated.metric) and judged.expected is not None
+        ended.append(replace(judged, baseline=accepted.night if accepted and uses else ""))
+    return tuple(ended)
+
+
+def quantity_of(metric: str, results: Mapping[str, Quantity]) -> Quantity:
+    """Return what a metric is, or a result of the workload; nothing is known of other names."""
+    if (known := METRICS.get(metric)) is not None:
+        return Quantity(known.unit, known.better.value)
+    return results.get(metric, Quantity())

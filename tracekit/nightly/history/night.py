@@ -14,6 +14,30 @@ from tracekit.base.recording import Overhead
 from tracekit.compare.verdicts import Scale
 from tracekit.machine.state import State
 
+
+@dataclass(frozen=True)
+class Accepted:
+    """What is expected of one capture on one machine.
+
+    Attributes:
+        night: The id of the accepted night.
+        capture: The capture's name.
+        work: The digest of its work: what was accepted of other work says nothing.
+        at: When it was accepted, ISO 8601 in UTC.
+        reason: Why, in the words of who did.
+        changes: By metric, the change of the candidate from the reference in each pair that
+            counts: the logarithm of the ratio where the metric is compared by ratio, else the
+            difference.
+    """
+
+    night: str
+    capture: str
+    work: str
+    at: str
+    reason: str
+    changes: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+
+
 FORMAT = 1
 DOCUMENT = "night.json"
 
@@ -83,7 +107,7 @@ class Judged:
         candidate: The median of the candidate's pairs that count; None without one.
         reference: The same of the reference.
         change: The candidate from the reference, beyond what was expected: the middle over pairs
-            of all sittings, as of `tracekit.nightly.gate.shift`; None where there was nothing to
+            of all sittings, as of `tracekit.nightly.gate.statistics`; None where there was nothing to
             compare with.
         low: Lower end of its 95 % interval; None where there are too few pairs.
         high: Its upper end.

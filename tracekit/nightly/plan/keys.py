@@ -1,26 +1,288 @@
-"""Which keys each table of a plan has: what is read, and what the reference page lists."""
+"""Which keys each table of a plan has, what each takes, and what a file gives."""
 
-from collections.abc import Mapping
+import math
+import re
+import shlex
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from tracekit.base.errors import UsageError, nearest
+from tracekit.base.units import size_of
 from tracekit.machine.monitors import THERMAL_PRESSURES
 from tracekit.machine.state import StateLimits
-from tracekit.nightly.plan.kind import Kind, off_or
-from tracekit.nightly.plan.numbers import above_zero, duration, number, place_in, size, whole
+from tracekit.nightly.plan.document import Route
+from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference
-from tracekit.nightly.plan.texts import (
-    COMMAND,
-    COMMANDS,
-    FLAG,
-    NAME,
-    PARAMETERS,
-    PATH,
-    TEMPLATES,
-    TEXT,
-    TEXTS,
-    choice,
-)
+from tracekit.workload import plan
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a key takes.
+
+    `read` turns what TOML holds into what the plan holds, or raises `UnfitError`.
+    """
+
+    words: str
+    read: Callable[[Any], Any]
+
+
+def off_or(kind: Kind) -> Kind:
+    """What `kind` takes, or `false` for None."""
+
+    def read(value: Any) -> Any:
+        return None if value is False else kind.read(value)
+
+    return Kind(f"{kind.words}; or `false`", read)
+
+
+def bounded(value: Any, least: float, most: float) -> Any:
+    """Return the value; raise UnfitError unless it is within the bounds."""
+    if not least <= value <= most:
+        raise UnfitError(f"must be {least:g} to {most:g}; it is {value}.")
+    return value
+
+
+def as_table(value: Any) -> Mapping[str, Any]:
+    """Return a table; raise UnfitError where it is none."""
+    if not isinstance(value, dict):
+        raise refused("a table", value)
+    return value
+
+
+def refused(expected: str, value: Any, hint: str = "") -> UnfitError:
+    """Say what was expected, and what is there."""
+    return UnfitError(f"must be {expected}, not {shown(value)}.", hint)
+
+
+def shown(value: Any) -> str:
+    """Return a value as TOML has it; of tables and arrays only that they are such."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "an array"
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+_TIMES = 'Write "300ms", "5s", "10m" or "2h".'
+
+
+def whole(least: int, most: int) -> Kind:
+    """A whole number within bounds."""
+
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise refused("a whole number", value)
+        return bounded(value, least, most)
+
+    return Kind(f"whole number, {least} to {most}", read)
+
+
+def number(least: float, most: float) -> Kind:
+    """A number within bounds."""
+
+    def read(value: Any) -> float:
+        return bounded(_number(value), least, most)
+
+    return Kind(f"number, {least:g} to {most:g}", read)
+
+
+def above_zero() -> Kind:
+    """A finite number above 0."""
+
+    def read(value: Any) -> float:
+        found = _number(value)
+        if not 0 < found < math.inf:
+            raise UnfitError(f"must be above 0; it is {value}.")
+        return found
+
+    return Kind("number above 0", read)
+
+
+def duration(least: float, most: float) -> Kind:
+    """A length of time: text with a unit, or a number of seconds."""
+    bounds = f"{_time(least)} to {_time(most)}"
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise refused("a length of time", value, _TIMES)
+        try:
+            found = plan.seconds(value) if isinstance(value, str) else _number(value)
+        except UsageError:
+            raise refused("a length of time", value, _TIMES) from None
+        if not least <= found <= most:
+            raise UnfitError(f"must be {bounds}; it is {found:g} seconds.")
+        return found
+
+    return Kind(f'time such as "5s", {bounds}', read)
+
+
+def size() -> Kind:
+    """A size of memory: text with a unit, or a number of bytes."""
+
+    def read(value: Any) -> int:
+        try:
+            found = size_of(value) if isinstance(value, str) else _number(value)
+        except (UsageError, UnfitError):
+            raise refused("a size", value, 'Write "1GiB", "500MB", or a number of bytes.') from None
+        return int(bounded(found, 0, 1 << 60))
+
+    return Kind('size such as "1GiB", or bytes', read)
+
+
+def place_in(names: Sequence[str]) -> Kind:
+    """The place of a name among several, or the place itself."""
+    places = whole(0, len(names) - 1)
+    lower = [one.lower() for one in names]
+
+    def read(value: Any) -> int:
+        if not isinstance(value, str):
+            return places.read(value)
+        if value.lower() not in lower:
+            raise UnfitError(f"must be one of {', '.join(names)}; it is {value!r}.")
+        return lower.index(value.lower())
+
+    return Kind(f"one of {', '.join(names)}, or its place from 0", read)
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise refused("a number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _time(seconds: float) -> str:
+    for factor, unit in ((3600, "h"), (60, "m"), (1, "s")):
+        if seconds >= factor and seconds % factor == 0:
+            return f"{seconds / factor:g}{unit}"
+    return f"{seconds * 1000:g}ms"
+
+
+_NAME = re.compile(r"\w[\w.+-]*")
+_LONGEST = 64
+
+
+def choice(*choices: str) -> Kind:
+    """One of several words."""
+    listed = ", ".join(f'"{one}"' for one in choices)
+
+    def read(value: Any) -> str:
+        if value not in choices:
+            hint = nearest(str(value), choices)
+            raise UnfitError(f"must be one of {listed}; it is {shown(value)}.", hint)
+        return str(value)
+
+    return Kind(f"one of {listed}", read)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise refused("true or false", value)
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise refused("text", value, "Put it in quotes.")
+    if not value.strip():
+        raise UnfitError("must not be empty.")
+    if "\0" in value:
+        raise UnfitError("must not hold a null character.")
+    return value
+
+
+def _name(value: Any) -> str:
+    name = unicodedata.normalize("NFC", _text(value))
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise UnfitError(
+            f"must be a name that can be a folder's, not {value!r}.",
+            f"Use letters, digits, and . _ + - behind the first; at most {_LONGEST}.",
+        )
+    return name
+
+
+def _path(value: Any) -> Path:
+    try:
+        return Path(_text(value)).expanduser()
+    except RuntimeError as error:
+        raise UnfitError(f"names nobody's home: {error}") from None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (_text(value),)
+    if not isinstance(value, list):
+        raise refused("text, or several in an array", value)
+    return tuple(_each(value, _text))
+
+
+def _templates(value: Any) -> tuple[str, ...]:
+    if not (names := _texts(value)):
+        raise UnfitError("must name a template.")
+    return names
+
+
+def _command(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        try:
+            words = shlex.split(_text(value))
+        except ValueError as error:
+            raise UnfitError(f"is no command: {error}.", "Write an array of its words.") from None
+    elif isinstance(value, list):
+        words = _each(value, _text)
+    else:
+        raise refused("a command: its words in an array", value)
+    if not words:
+        raise UnfitError("must not be empty.")
+    return tuple(words)
+
+
+def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
+    hint = 'Write [["python", "-m", "pytest"]], or ["python -m pytest"].'
+    if not isinstance(value, list):
+        raise refused("an array of commands", value, hint)
+    if any(isinstance(one, str) and one.startswith("-") for one in value):
+        raise UnfitError("must be an array of commands; none begins with a dash.", hint)
+    return tuple(_each(value, _command))
+
+
+def _parameters(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise refused("a table", value, "Write { batch = 16 }.")
+    for name, one in value.items():
+        if not isinstance(one, bool | int | float | str | list | dict):
+            raise UnfitError(f"must be no date or time, such as {one}.", at=(name,))
+    return value
+
+
+def _each(values: Sequence[Any], read: Callable[[Any], Any]) -> list[Any]:
+    done: list[Any] = []
+    for place, value in enumerate(values):
+        try:
+            done.append(read(value))
+        except UnfitError as error:
+            raise UnfitError(error.words, error.hint, (place, *error.at)) from None
+    return done
+
+
+FLAG = Kind("true or false", _flag)
+TEXT = Kind("text", _text)
+NAME = Kind("name that can be a folder's", _name)
+PATH = Kind("path", _path)
+TEXTS = Kind("text, or an array of them", _texts)
+TEMPLATES = Kind("text, or an array of them", _templates)
+COMMAND = Kind("command: an array of its words, or one text", _command)
+COMMANDS = Kind("array of commands", _commands)
+PARAMETERS = Kind("table", _parameters)
+
 
 _WEEK = 7 * 24 * 3600.0
 
@@ -132,3 +394,59 @@ METRIC = Keys(
         "gate": FLAG,
     },
 )
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value as the file has it, and where it stands."""
+
+    route: Route
+    value: Any
+
+    def at(self, *more: str | int) -> Route:
+        """Return the route to something within it."""
+        return (*self.route, *more)
+
+
+Table = dict[str, Given]
+
+
+def is_table(given: Given, mistakes: Mistakes) -> bool:
+    """Tell whether it is a table; if not, that is a mistake."""
+    try:
+        as_table(given.value)
+    except UnfitError as error:
+        mistakes.unfit(given.route, error)
+        return False
+    return True
+
+
+def entries(given: Given, mistakes: Mistakes) -> Table:
+    """Return what a table gives by key; nothing where it is no table, which is a mistake."""
+    if not is_table(given, mistakes):
+        return {}
+    return {key: Given(given.at(key), value) for key, value in given.value.items()}
+
+
+def fields(given: Given, keys: Keys, mistakes: Mistakes) -> Table:
+    """Return what a table gives by field; keys that it does not have are mistakes."""
+    known = keys.fields
+    found: Table = {}
+    for key, one in entries(given, mistakes).items():
+        if key in known:
+            found[known[key]] = one
+        else:
+            mistakes.add(one.route, f"is no key of {keys.title}.", nearest(key, list(known)))
+    return found
+
+
+def read(table: Table, keys: Keys, mistakes: Mistakes) -> dict[str, Any]:
+    """Read the values that are no tables; what is not fit is a mistake, and left out."""
+    found: dict[str, Any] = {}
+    for field, kind in keys.kinds.items():
+        if field in table:
+            try:
+                found[field] = kind.read(table[field].value)
+            except UnfitError as error:
+                mistakes.unfit(table[field].route, error)
+    return found

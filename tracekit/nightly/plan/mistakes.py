@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from tracekit.base.errors import UsageError
-from tracekit.nightly.plan.places import Places, Route
+from tracekit.nightly.plan.document import Places, Route
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

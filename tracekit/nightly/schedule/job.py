@@ -1,18 +1,199 @@
-"""What a scheduler is to start: a command line, its environment, and when."""
+"""What a scheduler is to start, and when: a command line, its environment, its log, a time of day.
 
+Schedulers run no login shell: what a shell's files set is not there, so it is written down when
+a night is scheduled. Only what is named here is taken, for such a file may be read by others.
+
+On the day when clocks go forward, a time that is left out counts as it would have been without
+the change: 02:30 is then the moment that the clock calls 03:30. On the day when they go back, a
+time that comes twice counts the first time. So each date has just one due time.
+"""
+
+import fcntl
 import os
 import re
+import shutil
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import time
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.base.errors import UsageError
+from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base.files import replacing
 from tracekit.base.recording import now
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule.bare_environment import bare_environment, programs_of
-from tracekit.nightly.schedule.log_file import LOG
+
+SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+_PROGRAMS = ("xcrun", "git", "macmon", "g++", "clang++")
+_TAKEN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "DEVELOPER_DIR")
+_OURS = "TRACEKIT_"
+_NOT_OURS = ("TRACEKIT_NIGHTLY_", "TRACEKIT_CORPUS")
+
+
+def programs_of(plan: NightPlan) -> Iterator[str]:
+    """Name the programs that a plan starts by itself: checks, and set-up of references."""
+    for capture in plan.captures:
+        lines = [*capture.checks, capture.reference.setup if capture.reference else ()]
+        yield from (line[0] for line in lines if line)
+
+
+def bare_environment(
+    programs: Iterable[str] = (), environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return all that a scheduled night sees.
+
+    PATH has the folders where the programs that nights use are found now, in their order, and
+    those of the system; besides there are HOME, the language, DEVELOPER_DIR and what begins with
+    TRACEKIT_, where they are set.
+    """
+    taken = {name: environment[name] for name in _TAKEN if environment.get(name)}
+    ours = {
+        name: value
+        for name, value in sorted(environment.items())
+        if name.startswith(_OURS) and not name.startswith(_NOT_OURS) and value
+    }
+    taken.setdefault("HOME", str(Path.home()))
+    return {"PATH": _path((*_PROGRAMS, *programs), environment.get("PATH", "")), **taken, **ours}
+
+
+def _path(programs: Iterable[str], path: str) -> str:
+    found = {shutil.which(one, path=path) for one in programs if os.sep not in one}
+    used = {os.path.dirname(one) for one in found if one}  # noqa: PTH120  as it stands in PATH
+    kept = [one for one in path.split(os.pathsep) if one in used and one.startswith(os.sep)]
+    return os.pathsep.join(dict.fromkeys((*kept, *SYSTEM_PATH)))
+
+
+LOG = "nightly.log"
+OLD = "nightly.log.1"
+LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
+
+
+def bound_log(output: Path, largest: int = LARGEST, descriptors: tuple[int, ...] = (1, 2)) -> None:
+    """Begin the log of a plan's output anew where it is too large; its end is kept as OLD.
+
+    Called when a night begins. Where the log is this process's own output, writing goes on at
+    its end: whether launchd opens it so is not documented.
+    """
+    log = output / LOG
+    with suppress(OSError, TracekitError):
+        if log.is_symlink():
+            return
+        for one in descriptors:
+            _append(one, log)
+        if log.stat().st_size <= largest:
+            return
+        with log.open("rb") as file, replacing(output / OLD) as old:
+            file.seek(-largest, os.SEEK_END)
+            old.write(file.read(largest))
+        os.truncate(log, 0)
+
+
+def _append(descriptor: int, log: Path) -> None:
+    """Let a descriptor of the log write at its end, wherever it was."""
+    if os.path.samestat(os.fstat(descriptor), log.stat()):
+        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_APPEND)
+
+
+_DAY = timedelta(days=1)
+_EARLY = timedelta(minutes=1)  # a timer may fire a moment before its time, as clocks are set
+_MOST = 400  # days; who was away for years needs no list of nights
+
+
+def time_of_day(text: str) -> time:
+    """Turn "02:30" into a time of the local clock; raise UsageError for anything else."""
+    found = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII)
+    if found is None or int(found[1]) > 23 or int(found[2]) > 59:  # noqa: PLR2004  a clock
+        raise UsageError(
+            f"{text!r} is no time of the day.", hint="Write hours and minutes, such as 02:30."
+        )
+    return time(int(found[1]), int(found[2]))
+
+
+def due_times(
+    at: time, after: datetime, until: datetime, zone: tzinfo | None = None
+) -> Iterator[datetime]:
+    """Yield the due times in (after, until], oldest first, in UTC.
+
+    Args:
+        at: The time of the local clock.
+        after: A moment with a time zone.
+        until: The same.
+        zone: Whose clock counts; None for this machine's.
+    """
+    first = after.astimezone(zone).date() - _DAY
+    last = until.astimezone(zone).date() + _DAY
+    for days in range((last - first).days + 1):
+        due = _moment(datetime.combine(first + days * _DAY, at), zone)
+        if after < due <= until:
+            yield due
+
+
+def next_due(at: time, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Return the first due time after `now`, in UTC."""
+    return next(due_times(at, now, now + 3 * _DAY, zone))
+
+
+def last_due(at: time, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Return the due time that a night begun `now` is for, in UTC; see `late`."""
+    return [*due_times(at, now - 3 * _DAY, now + _EARLY, zone)][-1]
+
+
+def late(at: time, now: datetime, zone: tzinfo | None = None) -> timedelta:
+    """Return how long after its due time a night begins, as one does on a Mac that slept."""
+    return max(now - last_due(at, now, zone), timedelta(0))
+
+
+def passed(
+    at: time,
+    last_started: datetime | None,
+    now: datetime,
+    *,
+    since: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> list[datetime]:
+    """Return the due times that passed without a night, where one begins `now`.
+
+    The due time right before `now` is the one that this night is for, however late it is; a
+    machine that slept has one night for all that it slept through.
+
+    Args:
+        at: When nights are due, on the local clock.
+        last_started: When the last night began; None where there was none.
+        now: When this one begins.
+        since: When the schedule was installed; before that nothing was due.
+        zone: Whose clock counts; None for this machine's.
+
+    Returns:
+        Moments in UTC, oldest first, of the last 400 days; nothing where neither a night nor the
+        installation says since when to count.
+    """
+    return unserved(at, last_started, now + _EARLY, since=since, zone=zone)[:-1]
+
+
+def unserved(
+    at: time,
+    last_started: datetime | None,
+    until: datetime,
+    *,
+    since: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> list[datetime]:
+    """Return the due times up to `until` that no night has begun after; see `passed`."""
+    known = [one for one in (last_started and last_started + _EARLY, since) if one is not None]
+    if not known:
+        return []
+    return [*due_times(at, max([*known, until - _MOST * _DAY]), until, zone)]
+
+
+def _moment(local: datetime, zone: tzinfo | None) -> datetime:
+    """Return a time of the local clock as a moment."""
+    if zone is not None:
+        return local.replace(tzinfo=zone).astimezone(UTC)
+    return local.astimezone().astimezone(UTC)
+
 
 AT, SINCE = "TRACEKIT_NIGHTLY_AT", "TRACEKIT_NIGHTLY_SINCE"
 _LONGEST_NAME = 40

@@ -1,5 +1,6 @@
 """Nights that come by themselves: installed, looked at, and taken away again."""
 
+import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -7,16 +8,48 @@ from pathlib import Path
 from typing import Literal
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.history.course import Course, last_course
+from tracekit.nightly.history.listing import Course, last_course
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule import cron, due
-from tracekit.nightly.schedule.cron import Cron
+from tracekit.nightly.schedule import job as due
+from tracekit.nightly.schedule import scheduler as cron
 from tracekit.nightly.schedule.job import Job, job_of
 from tracekit.nightly.schedule.launchd import Launchd
-from tracekit.nightly.schedule.only_one import runs_in
-from tracekit.nightly.schedule.rehearsal import rehearse
-from tracekit.nightly.schedule.scheduler import Installed, Scheduler, Standing
+from tracekit.nightly.schedule.running import runs_in
+from tracekit.nightly.schedule.scheduler import Cron, Installed, Scheduler, Standing
 from tracekit.nightly.schedule.systemd import Systemd
+
+_SECONDS = 120.0
+_QUOTED_LINES = 6
+
+
+def rehearse(job: Job) -> None:
+    """Start tracekit as the scheduler will, with nothing but the job's environment.
+
+    Raises:
+        ToolError: It cannot be started so; its own words say why.
+    """
+    argv = (*job.argv[:4], "--version")
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=job.folder,
+            env=job.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{argv[0]} cannot be started as a night would be: {error}.") from error
+    if done.returncode != 0:
+        said = "\n".join(done.stderr.strip().splitlines()[-_QUOTED_LINES:])
+        raise ToolError(
+            f"tracekit does not start in the bare environment of a night:\n{said}",
+            hint=f"Install tracekit into the environment of {argv[0]}.",
+        )
+
 
 Method = Literal["auto", "launchd", "systemd", "cron"]
 _PATIENCE = timedelta(minutes=15)  # after a due time, before a night counts as not begun

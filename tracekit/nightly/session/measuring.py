@@ -1,4 +1,4 @@
-"""Pairs of fresh processes, stepped in turns: abba, baab, and so on.
+"""Pairs of fresh processes, stepped in turns: abba, baab, and so on; checked before.
 
 What drifts over the seconds of a pair, as heat does, falls on both sides alike. What a process
 happens to get and keeps, as the place of its memory, differs from process to process: so each
@@ -6,22 +6,143 @@ pair has processes of its own, and varies as nights do.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
+import msgspec
+
+from tracekit.base.errors import RecordingError
+from tracekit.lab.parity import VERSION
 from tracekit.machine.state import State
 from tracekit.machine.watch import Watch
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import Child
-from tracekit.nightly.session.errors import BudgetSpentError
-from tracekit.nightly.session.looks import worst
+from tracekit.nightly.session.child import Bounds, Child, started
 from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.program import (
+    BudgetSpentError,
+    ParityError,
+    Program,
+    ending,
+    last_words,
+    run,
+)
 from tracekit.nightly.session.side import Side
-from tracekit.nightly.session.starting import Bounds, started
 from tracekit.nightly.session.values import quantities_of, require_steps, values_of
 from tracekit.workload.turns.protocol import Canary, Prepare, Turn, Turned
+
+MORE_IS_WORSE = frozenset({"canary", "load", "gpu_others", "thermal_pressure", "low_power"})
+"""Readings of which the greatest counts; of all others, such as a clock, the least does."""
+
+
+def worst(states: Sequence[State]) -> State | None:
+    """Return the worst of each reading, at the time of the last look; None without any."""
+    if not states:
+        return None
+    readings: dict[str, float] = {}
+    absences: dict[str, str] = {}
+    for state in states:
+        absences |= state.absences
+        for name, value in state.readings.items():
+            choose = max if name in MORE_IS_WORSE else min
+            readings[name] = choose(value, readings.get(name, value))
+    missing = {name: why for name, why in absences.items() if name not in readings}
+    return State(states[-1].at, readings, missing)
+
+
+OF_ATTENTION = frozenset({"paged", "sdpa", "flash", "paged-vs-sdpa", "serve", "kv-cache"})
+"""Workloads whose code `tracekit parity` checks."""
+_LIMIT = 3600.0  # seconds of one check
+_BREACH = 1  # how `tracekit parity` ends where a bound is exceeded
+
+
+class _Told(msgspec.Struct):
+    """What of parity's document is read."""
+
+    version: int
+    outcomes: list[msgspec.Raw]
+    breaches: int
+    repeat: str | None = None
+
+
+def check(prepared: Prepared, *, deadline: float | None = None) -> str:
+    """Check what the capture asks for, with the candidate's interpreter and code.
+
+    Parity runs once a night: captures after the first take its result, which lies in the night's
+    folder. Checks of the plan run for each capture. What they say is kept in its folder.
+
+    Returns:
+        What was checked, in a sentence; empty where nothing was.
+
+    Raises:
+        ParityError: Something does not hold.
+        ToolError: A check cannot be started, or did not end in time.
+        BudgetSpentError: The night's time is spent.
+    """
+    said = [_parity(prepared, grid, deadline)] if (grid := grid_of(prepared)) else []
+    for number, argv in enumerate(prepared.capture.checks, start=1):
+        _plan_check(prepared, argv, number, deadline)
+        said.append(f"{argv[0]} succeeded")
+    words = "; ".join(said)
+    return f"{words[0].upper()}{words[1:]}." if words else ""
+
+
+def grid_of(prepared: Prepared) -> str:
+    """Return which grid of parity is checked: quick, full, or empty for none."""
+    asked = prepared.capture.parity
+    if asked == "auto":
+        works = {one.workload for one in prepared.sides}
+        return "quick" if works & OF_ATTENTION else ""
+    return "" if asked == "off" else asked
+
+
+def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
+    output = prepared.folder / f"parity-{grid}.json"
+    told = _read(output) if output.exists() else None
+    if told is None or told.breaches:
+        quick = ("--quick",) if grid == "quick" else ()
+        argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
+        side, log = prepared.candidate, prepared.log_of("parity")
+        program = Program(argv, side.env, side.cwd, log, output)
+        status = run(program, prepared.guardian, _LIMIT, deadline)
+        told = _read(output) if status in {0, _BREACH} else None
+        if told is None or (status == _BREACH) != bool(told.breaches):
+            raise ParityError(
+                f"tracekit parity could not be run: it ended with {ending(status)}."
+                f"{last_words(log)}"
+            )
+        if told.breaches:
+            raise ParityError(
+                f"Parity failed: {told.breaches} of {len(told.outcomes)} results exceed their "
+                "bound, so that times would say nothing.",
+                hint=f"Repeat it: {told.repeat}." if told.repeat else "",
+            )
+    return f"parity holds in all {len(told.outcomes)} results of the {grid} grid"
+
+
+def _read(output: Path) -> _Told | None:
+    try:
+        told = msgspec.json.decode(output.read_bytes(), type=_Told)
+    except msgspec.MsgspecError:
+        return None
+    except OSError as error:
+        raise RecordingError(f"{output} cannot be read: {error.strerror}.") from error
+    return told if told.version <= VERSION else None
+
+
+def _plan_check(
+    prepared: Prepared, argv: tuple[str, ...], number: int, deadline: float | None
+) -> None:
+    side, log = prepared.candidate, prepared.log_of(f"check-{number}")
+    program = Program(argv, side.env, side.cwd, log)
+    status = run(program, prepared.guardian, _LIMIT, deadline)
+    if status != 0:
+        raise ParityError(
+            f"The check {program.line} ended with {ending(status)}.{last_words(log)}",
+            hint=f"All that it said is in {log}.",
+        )
+
 
 LEAST = 5
 """Steps of a turn, at least."""

@@ -6,13 +6,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.nightly.gate.entry import Quantity
+from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.session.child import PATIENCE, Patience
+from tracekit.nightly.session.child import PATIENCE, Bounds, Patience, started
 from tracekit.nightly.session.side import Side, candidate_of, reference_of
-from tracekit.nightly.session.starting import Bounds, started
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.workload.turns.protocol import Ready
 

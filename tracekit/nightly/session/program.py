@@ -10,11 +10,19 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base.errors import InconclusiveError, RecordingError, ToolError
 from tracekit.base.processes import sweep
-from tracekit.nightly.session.errors import BudgetSpentError
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
+
+
+class ParityError(ToolError):
+    """What must hold before anything is measured does not: parity, or a check of the plan."""
+
+
+class BudgetSpentError(InconclusiveError):
+    """The night's time is spent; the pair that was begun is not counted, those before are whole."""
+
 
 # A program that records has things to save when it is asked to stop.
 LADDER = ((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))

@@ -13,8 +13,7 @@ from tracekit.machine import machine
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.repository import repository
-from tracekit.nightly.session.worktree import Worktree, checked_out
+from tracekit.nightly.session.worktree import Worktree, checked_out, repository
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.command import own_environment
 from tracekit.workload.turns.protocol import Hello

@@ -11,7 +11,7 @@ from tracekit.analysis.result import Result
 from tracekit.base.errors import ToolError
 from tracekit.base.recording import Overhead
 from tracekit.compare.spread import quantile
-from tracekit.nightly.gate.entry import Quantity
+from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.workload.turns.protocol import Finished, Turned
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Entry, Judged, Night, Outcome
-from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.night import Accepted, Entry, Judged, Night, Outcome
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.words import State, moment_of, state_of
 

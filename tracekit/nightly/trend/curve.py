@@ -8,9 +8,8 @@ from statistics import median
 from tracekit.base.units import quantity
 from tracekit.compare.verdicts import Shown
 from tracekit.nightly.history.night import Judged
-from tracekit.nightly.history.series import Point, Series
-from tracekit.nightly.history.steps import Step
-from tracekit.nightly.trend import shapes
+from tracekit.nightly.history.steps import Point, Series, Step
+from tracekit.nightly.trend import points
 from tracekit.nightly.trend.course import Course
 from tracekit.nightly.trend.picture import COMPACT, FLAT, WIDE, Panel, Picture
 from tracekit.nightly.trend.points import Drawing, Pick, lane_of, marks_of, summary_of
@@ -35,7 +34,7 @@ def picture_of(series: Series, steps: Sequence[Step], drawing: Drawing) -> Pictu
         about = replace(about, size=WIDE, panels=panels)
     else:
         about = replace(about, size=FLAT, panels=(_values(series, steps, drawing, labelled=True),))
-    return replace(about, tags=drawing.tags, lane=(shapes.nights(lane_of(series, drawing)),))
+    return replace(about, tags=drawing.tags, lane=(points.nights(lane_of(series, drawing)),))
 
 
 def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
@@ -52,13 +51,13 @@ def _changes(series: Series, steps: Sequence[Step], drawing: Drawing) -> Panel:
         title,
         linear("", min(reach), max(reach), lambda one: shift(one, series.scale, series.unit)),
         (
-            shapes.between([one[:4] for one in limits]),
-            shapes.levels([(b, e, edge) for b, e, *_, edge in limits], "limit", _of_limit(series)),
-            shapes.levels([(drawing.x.low, drawing.x.high, 0.0)] * (min(reach) <= 0), "zero"),
+            points.between([one[:4] for one in limits]),
+            points.levels([(b, e, edge) for b, e, *_, edge in limits], "limit", _of_limit(series)),
+            points.levels([(drawing.x.low, drawing.x.high, 0.0)] * (min(reach) <= 0), "zero"),
             *_lines(series, steps, drawing.course, lambda one: one.change),
-            shapes.spreads(list(_spread(series, lambda one: (one.low, one.high)))),
-            shapes.dated(list(_dated(series, steps))),
-            shapes.nights(list(marks_of(series, drawing, lambda one: one.change))),
+            points.spreads(list(_spread(series, lambda one: (one.low, one.high)))),
+            points.dated(list(_dated(series, steps))),
+            points.nights(list(marks_of(series, drawing, lambda one: one.change))),
         ),
     )
 
@@ -78,11 +77,11 @@ def _values(
         title,
         axis,
         (
-            shapes.spreads(list(_spread(series, lambda one: (one.least, one.most)))),
-            shapes.medians(_runs(series, drawing.course, lambda one: one.reference), "reference"),
+            points.spreads(list(_spread(series, lambda one: (one.least, one.most)))),
+            points.medians(_runs(series, drawing.course, lambda one: one.reference), "reference"),
             *_lines(series, steps, drawing.course, lambda one: one.value),
-            *((shapes.dated(list(_dated(series, steps))),) * labelled),
-            shapes.nights(list(marks_of(series, drawing, lambda one: one.value)), 2.6),
+            *((points.dated(list(_dated(series, steps))),) * labelled),
+            points.nights(list(marks_of(series, drawing, lambda one: one.value)), 2.6),
         ),
     )
 
@@ -147,9 +146,9 @@ def _of_limit(series: Series) -> str:
 
 def _lines(
     series: Series, steps: Sequence[Step], course: Course, pick: Pick
-) -> Iterator[shapes.Shape]:
+) -> Iterator[points.Shape]:
     """Yield the line through the medians, and the levels between the change points."""
-    yield shapes.medians(_runs(series, course, pick), "median")
+    yield points.medians(_runs(series, course, pick), "median")
     cuts = [0, *(one.index for one in steps), len(series.points)]
     found: list[tuple[float, float, float]] = []
     for begin, end in pairwise(cuts if steps else ()):
@@ -157,7 +156,7 @@ def _lines(
         values = [value for value in map(pick, held) if value is not None]
         if values:
             found.append((days_of(held[0].at), days_of(held[-1].at), median(values)))
-    yield shapes.levels(found, "level")
+    yield points.levels(found, "level")
 
 
 def _runs(series: Series, course: Course, pick: Pick) -> list[list[tuple[float, float]]]:

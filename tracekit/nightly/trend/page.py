@@ -6,19 +6,25 @@ from functools import partial
 
 from markupsafe import Markup
 
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Described, Night
-from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.steps import Step, steps_of
+from tracekit.base.units import quantity, short_commit
+from tracekit.nightly.history.night import Accepted, Described, Night
+from tracekit.nightly.history.steps import Point, Series, Step, steps_of
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend import problems
-from tracekit.nightly.trend.claims import Claim, claims_of
-from tracekit.nightly.trend.course import Course, courses_of
+from tracekit.nightly.trend import findings as problems
+from tracekit.nightly.trend.course import Course, Fared, courses_of
 from tracekit.nightly.trend.curve import picture_of
-from tracekit.nightly.trend.happened import Happening, happenings, restless
+from tracekit.nightly.trend.findings import Claim, claims_of
+from tracekit.nightly.trend.happened import (
+    Happening,
+    Links,
+    beside,
+    first_report,
+    happenings,
+    reports_of,
+    restless,
+)
 from tracekit.nightly.trend.picture import Tag, day_axis, svg
 from tracekit.nightly.trend.points import RECENT, Drawing, summary_of
-from tracekit.nightly.trend.reports import Links, beside, first_report
 from tracekit.nightly.trend.standing import (
     LATELY,
     MOST_CHANGES,
@@ -30,11 +36,80 @@ from tracekit.nightly.trend.standing import (
     turns_of,
     verdict_of,
 )
-from tracekit.nightly.trend.table import Table, table_of
-from tracekit.nightly.trend.words import SIGNS, TONES, cost_of, day, days_of, several
+from tracekit.nightly.trend.words import (
+    SIGNS,
+    TONES,
+    bounds,
+    cost_of,
+    day,
+    days_of,
+    moment_of,
+    several,
+    shift,
+)
 from tracekit.report import text
 from tracekit.report.render import Redact, document, environment_of
 from tracekit.report.text import heading
+
+
+@dataclass(frozen=True)
+class Row:
+    """A night: when, how it ended, its values, and where its reports are."""
+
+    when: str
+    tone: str
+    ended: str
+    reason: str
+    cells: tuple[str, ...]
+    commit: str
+    reports: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The heads of the columns of values, and the rows."""
+
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def table_of(course: Course, links: Links) -> Table:
+    """Return the values of a course."""
+    points = [{one.night: one for one in series.points} for series in course.shown]
+    rows: list[Row] = []
+    for fared in reversed(course.fared):
+        night = fared.night.id if fared.night else ""
+        held = zip(course.shown, (one.get(night) for one in points), strict=True)
+        cells = tuple(_cell(series, point) for series, point in held)
+        rows.append(_row(fared, cells, links))
+    return Table(tuple(heading(one.metric) for one in course.shown), tuple(rows))
+
+
+def _row(fared: Fared, cells: tuple[str, ...], links: Links) -> Row:
+    return Row(
+        when=f"{moment_of(fared.at):%Y-%m-%d %H:%M}",
+        tone=TONES[fared.state],
+        ended=f"{SIGNS[fared.state]} {fared.state}",
+        reason=fared.reason,
+        cells=cells,
+        commit=short_commit(fared.night.commit) if fared.night else "",
+        reports=tuple(reports_of(fared, links)),
+    )
+
+
+def _cell(series: Series, point: Point | None) -> str:
+    return "; ".join(_said(series, point)) if point else ""
+
+
+def _said(series: Series, point: Point) -> Iterator[str]:
+    if point.value is None:
+        return
+    yield quantity(point.value, series.unit)
+    if point.change is not None:
+        words = shift(point.change, series.scale, series.unit)
+        interval = bounds(point.low, point.high, series.scale, series.unit)
+        yield f"{words} ({interval})" if interval else words
+
 
 Steps = Callable[[Series], Sequence[Step]]
 _Stepped = Sequence[tuple[Series, Sequence[Step]]]

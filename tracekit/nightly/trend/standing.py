@@ -7,8 +7,7 @@ from datetime import timedelta
 
 from tracekit.base.units import quantity
 from tracekit.nightly.history.night import Judged, Night, Outcome
-from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.steps import Step
+from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
 from tracekit.nightly.trend.course import Course
 from tracekit.nightly.trend.happened import changed_at

@@ -4,7 +4,7 @@ import pytest
 
 from gate_night import NIGHT
 from tracekit.nightly.gate.report.model import GateReport
-from tracekit.nightly.gate.report.nights import of_night
+from tracekit.nightly.gate.report.sources import of_night
 
 
 @pytest.fixture

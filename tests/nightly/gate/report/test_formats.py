@@ -14,12 +14,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus_of
 
 from published_schemas import schema
-from tracekit.nightly.gate.report.annotations import annotations
 from tracekit.nightly.gate.report.junit import junit
-from tracekit.nightly.gate.report.markdown import markdown
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.openmetrics import openmetrics
 from tracekit.nightly.gate.report.sarif import sarif
+from tracekit.nightly.gate.report.text import annotations, markdown
 from tracekit.nightly.history.night import Outcome
 
 GOLDENS = Path(__file__).parent / "goldens"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.nightly.gate.report.model import CAPTURE, Case, GateReport, Suite, explained
-from tracekit.nightly.gate.report.words import (
+from tracekit.nightly.gate.report.text import (
     COLUMNS,
     heading,
     row,

@@ -13,12 +13,9 @@ import pytest
 
 from tracekit.base.errors import InconclusiveError, UsageError
 from tracekit.base.redaction import nothing, redaction
-from tracekit.nightly.history.exports.bencher import bencher
-from tracekit.nightly.history.exports.flat import write_points, write_values
-from tracekit.nightly.history.exports.github import benchmarks
-from tracekit.nightly.history.exports.otava import otava
+from tracekit.nightly.history.exports import bencher, benchmarks, otava, write_points, write_values
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.series import Point, Series
+from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.asking import Value
 
 # What its reference says of the format, in our own words.

@@ -10,7 +10,7 @@ import pytest
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.base.errors import InputError, UsageError
 from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.store.acceptance import Refused
+from tracekit.nightly.history.store.decisions import Refused
 from tracekit.nightly.history.store.document import cut_short
 from tracekit.nightly.history.store.store import Store
 

@@ -10,8 +10,8 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError, UsageError
+from tracekit.nightly.history.store.database import told
 from tracekit.nightly.history.store.place import folder_of, place, shown
-from tracekit.nightly.history.store.refusals import told
 
 FILE = URL.create("sqlite", database="/nights/history.db")
 SERVER = place("postgresql://ada:geheim77@db.local:5433/tracekit?sslpassword=other88")

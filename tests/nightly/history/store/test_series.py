@@ -8,7 +8,7 @@ import pytest
 
 from stored_nights import entry_of, judged_of, night_of, pair_of
 from tracekit.nightly.history.night import Outcome
-from tracekit.nightly.history.series import Series
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.store import Store
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.words import bounds, said, sentences, shift
+from tracekit.nightly.gate.report.text import bounds, said, sentences, shift
 from tracekit.nightly.history.night import Outcome
 from tracekit.report.text import visible
 

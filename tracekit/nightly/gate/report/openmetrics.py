@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.words import said
+from tracekit.nightly.gate.report.text import said
 from tracekit.nightly.history.night import Outcome
 
 _PREFIX = "tracekit_gate"

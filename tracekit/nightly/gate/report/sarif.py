@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from tracekit.base.recording import as_json
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
-from tracekit.nightly.gate.report.words import said, sentences
+from tracekit.nightly.gate.report.text import said, sentences
 from tracekit.nightly.history.night import Outcome
 from tracekit.report.text import visible
 

@@ -7,13 +7,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tracekit.base.errors import InputError
 from tracekit.compare.verdicts import Scale
 from tracekit.machine.state import State
 from tracekit.nightly.gate.changes import changes, values
-from tracekit.nightly.gate.shift import middle, shift
+from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Entry, Judged, Night, Pair
+from tracekit.nightly.history.store.document import as_document, decoded
+from tracekit.nightly.history.store.schema import (
+    ENTRIES,
+    ENVIRONMENTS,
+    FINDINGS,
+    JUDGEMENTS,
+    NIGHTS,
+    PAIRS,
+    SAMPLES,
+    STATES,
+)
 
 Row = dict[str, Any]
 _FACTS = ("chip", "os", "os_build", "xcode_build", "python", "mlx", "tracekit", "recorder")
@@ -191,3 +204,48 @@ def _measured(pairs: tuple[Pair, ...], judged: Judged) -> Row:
 
 def _scaled(change: float, scale: Scale) -> float:
     return math.expm1(change) if scale == "ratio" else change
+
+
+_OF_ENTRIES = (
+    (PAIRS, pair_rows),
+    (SAMPLES, sample_rows),
+    (STATES, state_rows),
+    (JUDGEMENTS, judgement_rows),
+    (FINDINGS, finding_rows),
+)
+
+
+def append(connection: Connection, night: Night) -> bool:
+    """Add a night; return False where the very same is there.
+
+    Raises:
+        InputError: There is another one of its id, or it cannot be kept as a document.
+    """
+    document = as_document(night)
+    stored = connection.scalar(select(NIGHTS.c.document).where(NIGHTS.c.id == night.id))
+    if stored is not None:
+        if decoded(stored, night.id) != decoded(document, night.id):
+            raise InputError(
+                f"The history has another night {night.id} already.",
+                hint="A history is append-only; the one that was there first stays as it is.",
+            )
+        return False
+    environment = environment_row(night)
+    _insert_new(connection, environment)
+    row = night_row(night, environment["digest"], document)
+    number = connection.scalar(insert(NIGHTS).values(row).returning(NIGHTS.c.number))
+    _insert(connection, ENTRIES, number, entry_rows(night))
+    for table, of_entry in _OF_ENTRIES:
+        _insert(connection, table, number, of_entries(night, of_entry))
+    return True
+
+
+def _insert(connection: Connection, table: Table, number: int | None, found: list[Row]) -> None:
+    if found:
+        connection.execute(insert(table), [{"night": number, **row} for row in found])
+
+
+def _insert_new(connection: Connection, environment: dict[str, Any]) -> None:
+    """Insert what may be there; neither database says so in the other's words."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    connection.execute(dialect.insert(ENVIRONMENTS).values(environment).on_conflict_do_nothing())

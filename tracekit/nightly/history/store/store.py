@@ -10,11 +10,8 @@ from sqlalchemy import Connection, insert, select
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import now
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.history.night import Night, Outcome
-from tracekit.nightly.history.series import Series
-from tracekit.nightly.history.store.acceptance import Refused, acceptances_of
-from tracekit.nightly.history.store.appending import append
+from tracekit.nightly.history.night import Accepted, Night, Outcome
+from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.asking import (
     Time,
     Value,
@@ -22,11 +19,14 @@ from tracekit.nightly.history.store.asking import (
     documents,
     ended_nights,
     judgements,
+    series_of,
     values,
 )
 from tracekit.nightly.history.store.database import PATIENCE, Database, database
 from tracekit.nightly.history.store.decisions import (
     Missed,
+    Refused,
+    acceptances_of,
     add_accepted,
     add_missed,
     all_accepted,
@@ -35,9 +35,8 @@ from tracekit.nightly.history.store.decisions import (
 )
 from tracekit.nightly.history.store.document import cut_short, decoded, night_in
 from tracekit.nightly.history.store.migrating import require_tables
-from tracekit.nightly.history.store.naming import night_id
-from tracekit.nightly.history.store.points import series_of
-from tracekit.nightly.history.store.rows import moment, plain
+from tracekit.nightly.history.store.place import night_id
+from tracekit.nightly.history.store.rows import append, moment, plain
 from tracekit.nightly.history.store.schema import NIGHTS, PINS
 
 

@@ -11,16 +11,14 @@ from tracekit.base.errors import RecordingError, TracekitError
 from tracekit.base.outputs import require_ours
 from tracekit.base.recording import write_whole
 from tracekit.base.redaction import redaction
-from tracekit.compare.accepted import Accepted
-from tracekit.nightly.folder import NightFolder, nights_in
-from tracekit.nightly.history.night import Night
+from tracekit.nightly.folder import NightFolder, nights_in, work_of
+from tracekit.nightly.history.night import Accepted, Night
 from tracekit.nightly.history.store.place import folder_of
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.schedule.schedule import missed
+from tracekit.nightly.trend.happened import links_from
 from tracekit.nightly.trend.page import render_trend
-from tracekit.nightly.trend.reports import links_from
-from tracekit.nightly.work import work_of
 
 
 @dataclass(frozen=True)

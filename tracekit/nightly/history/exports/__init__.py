@@ -1,1 +1,0 @@
-"""A history as other programs read it."""
