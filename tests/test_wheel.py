@@ -96,7 +96,7 @@ import sys
 from pathlib import Path
 
 import tracekit
-from tracekit.nightly.history.store import Store
+from tracekit.nightly.history.store.store import Store
 
 assert Path(tracekit.__file__).is_relative_to(sys.argv[1]), tracekit.__file__
 with Store.open(sys.argv[2]) as store:

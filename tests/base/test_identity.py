@@ -41,7 +41,10 @@ def test_a_process_is_known_by_its_number_and_start(sleeper: subprocess.Popen[by
 
 
 def test_another_process_reads_the_same_start() -> None:
-    code = "import sys; from tracekit.base.processes import start_of; print(start_of(int(sys.argv[1])))"
+    code = (
+        "import sys; from tracekit.base.processes import start_of; "
+        "print(start_of(int(sys.argv[1])))"
+    )
     asked = (sys.executable, "-c", code, str(os.getpid()))
     said = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert int(said.stdout) == start_of(os.getpid())

@@ -18,7 +18,7 @@ from tracekit.base.files import replacing, require_writable
 KILLED = """
 import sys, time
 from pathlib import Path
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 with replacing(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
@@ -211,7 +211,7 @@ def test_a_pipe_gets_all_of_the_content_or_nothing(tmp_path: Path) -> None:
 SAYING = """
 import sys
 from pathlib import Path
-from tracekit.base.replacing import replacing
+from tracekit.base.files import replacing
 print("first")
 with replacing(Path(sys.argv[1])) as file:
     file.write(b"second\\n")

@@ -177,7 +177,7 @@ def test_parameters_that_contradict_each_other_are_one_sentence(
 
 
 def test_a_dense_copy_holds_what_the_pages_hold() -> None:
-    from tracekit.ops.attention.dense import dense_problem
+    from tracekit.ops.attention.dense import dense_problem  # noqa: PLC0415
     from tracekit.ops.attention.problem import draw_problem  # noqa: PLC0415
 
     pages = draw_problem(

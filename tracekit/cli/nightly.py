@@ -48,10 +48,11 @@ def install(
     environment that holds only what is written down now: PATH, HOME, the language, DEVELOPER_DIR
     and TRACEKIT_*. Installing again takes the place of what was installed for the plan.
     """
-    from tracekit.nightly import schedule
     from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly.schedule import schedule
+    from tracekit.nightly.schedule.job import time_of_day
 
-    plan, due = read_plan(config), schedule.time_of_day(at)
+    plan, due = read_plan(config), time_of_day(at)
     if dry_run:
         _preview(schedule.preview(plan, due, method))
     else:
@@ -67,8 +68,8 @@ def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
     from msgspec import to_builtins
 
     from tracekit.cli import console
-    from tracekit.nightly import schedule
     from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly.schedule import schedule
 
     plan = read_plan(config, work=False)
     known = schedule.status(plan)
@@ -85,8 +86,8 @@ def uninstall(config: PlanFile = None) -> None:
     """
     from tracekit.base.errors import TracekitError
     from tracekit.cli import console
-    from tracekit.nightly import schedule
     from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly.schedule import schedule
 
     try:
         file = read_plan(config, work=False).file

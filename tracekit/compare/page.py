@@ -326,16 +326,16 @@ def render_comparison(
 
 
 def _row(one: Change, edge: float) -> Row:
-    bounds = bounds(one)
+    interval = bounds(one)
     return Row(
         change=one,
         before=value(one.before, one),
         after=value(one.after, one),
         shift=shift(one),
-        bounds=bounds,
+        bounds=interval,
         ruling=ruling(one),
         tone=_TONES[one.verdict] if one.verdict else "",
-        bar=bar(one, edge, f"{shift(one)}, {bounds} with 95 % confidence"),
+        bar=bar(one, edge, f"{shift(one)}, {interval} with 95 % confidence"),
     )
 
 

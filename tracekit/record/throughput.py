@@ -147,15 +147,15 @@ def _benchmarked(text: str) -> dict[str, Measured]:
 
 
 _MOST = 16 << 20  # bytes from the end: programs say their speed last
-_READERS = (llama_bench, mlx_lm)
+_READERS = ((LLAMA_BENCH, read_llama_bench), (MLX_LM, read_mlx_lm))
 
 
 def recognised(text: str) -> tuple[str, dict[str, Measured]]:
     """Return the program whose output it looks like, and what that says; nothing if nobody's."""
-    for reader in _READERS:
-        results = reader.read(text)
+    for name, read in _READERS:
+        results = read(text)
         if results:
-            return reader.NAME, results
+            return name, results
     return "", {}
 
 

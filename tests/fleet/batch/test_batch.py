@@ -99,7 +99,7 @@ def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
 INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
-from tracekit.fleet.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import Plan, run_batch
 from tracekit.base.errors import InterruptedRunError
 
 def progress(text):

@@ -14,7 +14,7 @@ import mlx.core as mx
 import numpy as np
 import typer
 
-from tracekit.lab.verification import Check, check
+from tracekit.lab.verification.check import Check, check
 
 SOURCE = """
     uint row = threadgroup_position_in_grid.x;

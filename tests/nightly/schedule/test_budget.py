@@ -9,7 +9,7 @@ from tracekit.nightly.schedule.running import Budget, enforced
 
 HANGS = """
 import sys, time
-from tracekit.nightly.schedule.budget import Budget, enforced
+from tracekit.nightly.schedule.running import Budget, enforced
 def stop(*_):
     print("kept", flush=True)
     sys.exit(0)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fake_schedulers import Fakes
 from real_nights import repository
-from tracekit.nightly import schedule
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.reading import read_plan
 from tracekit.nightly.run import run_night
+from tracekit.nightly.schedule import schedule
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 

@@ -13,11 +13,11 @@ import pytest
 
 from fake_schedulers import Fakes, agents
 from tracekit import open as open_run
-from tracekit.nightly import schedule
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.plan.reading import read_plan
+from tracekit.nightly.schedule import schedule
 
 FAKE = Path(__file__).parents[2] / "fake_xctrace" / "bin"
 DERIVED = {

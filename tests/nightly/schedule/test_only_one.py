@@ -20,8 +20,8 @@ from tracekit.nightly.schedule.running import LOCK, only_one, runs_in
 HOLD = """
 import sys, time
 from pathlib import Path
-from tracekit.nightly.plan import NightPlan
-from tracekit.nightly.schedule.only_one import only_one
+from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.schedule.running import only_one
 output = Path(sys.argv[1])
 plan = NightPlan("theirs", output / "tracekit.toml", (), output, "")
 with only_one(plan):

@@ -13,10 +13,11 @@ import pytest
 
 from fake_schedulers import Fakes, agents, units
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.nightly import schedule
 from tracekit.nightly.plan.plan import NightPlan
+from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule import schedule as rehearsal
-from tracekit.nightly.schedule.job import job_of
+from tracekit.nightly.schedule.job import job_of, time_of_day
+from tracekit.nightly.schedule.running import only_one
 
 NIGHT = time(2, 30)
 
@@ -87,7 +88,7 @@ def test_a_running_night_is_not_stopped_by_installing_or_removing(
     launchd: Fakes, plan: NightPlan
 ) -> None:
     schedule.install(plan, NIGHT, "launchd")
-    with schedule.only_one(plan):
+    with only_one(plan):
         with pytest.raises(ToolError, match="A night runs now"):
             schedule.install(plan, time(4, 0), "launchd")
         with pytest.raises(ToolError, match="A night runs now"):
@@ -173,4 +174,4 @@ def test_an_output_that_cannot_be_made_is_told(launchd: Fakes, plan: NightPlan) 
 
 def test_a_time_that_is_none_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
-        schedule.time_of_day("25:00")
+        time_of_day("25:00")

@@ -236,7 +236,7 @@ def test_ctrl_c_leaves_nothing_behind(
 def test_a_killed_night_leaves_nothing_behind(workloads: Path, tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from tracekit.nightly.plan import Capture, NightPlan, Reference
+from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session import measure, prepared
 home = Path({str(tmp_path)!r})
 capture = Capture("short", "naps", home / "plan" / "workloads", {{"mark": str(home / "pids")}},

@@ -15,7 +15,7 @@ from tracekit.record.xctrace.claim import locked, told
 HOLD = """
 import os, sys, time
 from pathlib import Path
-from tracekit.record.xctrace.lock import locked
+from tracekit.record.xctrace.claim import locked
 with locked(Path("/runs/theirs"), Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

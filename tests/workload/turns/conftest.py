@@ -14,8 +14,8 @@ NAPS = '''
 import sys
 import time
 
-from tracekit.workload.told import IDLE, Told
-from tracekit.workload import Step, workload
+from tracekit.workload.workload import IDLE, Told
+from tracekit.workload.workload import Step, workload
 
 names = set()
 counted = {"steps": 0, "begun": 0}

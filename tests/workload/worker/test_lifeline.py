@@ -4,7 +4,7 @@ import sys
 
 WAITS = """
 import time
-from tracekit.workload.worker.lifeline import hold
+from tracekit.workload.worker.loop import hold
 from tracekit.workload.worker.loop import Stop
 stop = Stop()
 hold(stop, grace={grace})

@@ -29,7 +29,7 @@ def meant(pid: int, start: int = 0) -> tuple[psutil.Process, ...]:
 
     Args:
         pid: Its number.
-        start: What tells it from others of its number, as `tracekit.base.processes.start_of` says; 0
+        start: What tells it from others of its number, as `base.processes.start_of` says; 0
             where nobody said so. Then it must be no older than this process, which began before
             all that it recorded, so that a process that was there before is safe.
     """

@@ -158,7 +158,7 @@ def test_a_disk_that_is_really_full_is_told(tmp_path: Path) -> None:
         from pathlib import Path
         from stored_nights import numbered
         from tracekit.base.errors import RecordingError
-        from tracekit.nightly.history.store import Store
+        from tracekit.nightly.history.store.store import Store
 
         folder = Path({str(tmp_path)!r})
         ballast = folder / "ballast"

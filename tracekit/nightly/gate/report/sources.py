@@ -284,6 +284,6 @@ def _links(night: Night) -> Iterator[Link]:
     for entry in night.entries:
         for pair in entry.pairs:
             sides = ("candidate", "reference") if pair.traced else ()
-            for side, run in zip(sides, pair.runs, strict=False):
-                words = f"{entry.capture}, {side}, sitting {pair.sitting}, trace {pair.number}"
+            for name, run in zip(sides, pair.runs, strict=False):
+                words = f"{entry.capture}, {name}, sitting {pair.sitting}, trace {pair.number}"
                 yield Link(words, "/".join(one for one in (folder, run, PAGE) if one))
