@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.compare.compare import Comparison, compare, samples
+from tracekit.compare.compare import Comparison, compare, read_samples
 from tracekit.compare.samples import Sample
 from tracekit.compare.spread import Limits
 from tracekit.compare.verdicts import Change
@@ -79,7 +79,7 @@ def recorded(effort: Effort, folder: Path) -> Iterator[Pair]:
         for side, run in wanted:
             slow = effort.slow if side == "slowed" else 0.0
             made[side].append(_record(folder, f"{number}-{side}-{run}", slow, effort))
-        first, second, slowed = (samples(made[side]) for side in _SIDES)
+        first, second, slowed = (read_samples(made[side]) for side in _SIDES)
         yield Pair("equal", first, second)
         yield Pair("slower", second, slowed)
 

@@ -200,7 +200,7 @@ def test_a_mistake_in_the_parameters_leaves_no_folder(tmp_path: Path) -> None:
 
 
 BROKEN = """
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def broken(after: int = 3) -> Step:
@@ -235,7 +235,7 @@ def test_a_workload_that_dies_keeps_the_steps_before(tmp_path: Path) -> None:
 
 ADVISED = """
 from tracekit.base.errors import ToolError
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def advised() -> Step:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracekit.run import Run, open  # noqa: A004  the name that a reader expects
-    from tracekit.tables.flat import read_table
+    from tracekit.tables import read_table
 
 _HOMES = {
     "Run": "tracekit.run",

@@ -7,43 +7,62 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.analysis.analyze import analyze as judge
-from tracekit.analysis.analyze import used_tables
-from tracekit.analysis.result import Result, load, redact_result
-from tracekit.analysis.rule import Settings
-from tracekit.base import redaction
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.files import shipped
-from tracekit.base.recording import (
+from tracekit.analysis import Result, Settings, load, redact_result, used_tables
+from tracekit.analysis import analyze as judge
+from tracekit.base import (
     Provenance,
     Recording,
+    Redaction,
     Stage,
+    ToolError,
+    UsageError,
     now,
+    own_redaction,
     resume,
     save,
+    shipped,
     stage,
     write_whole,
 )
 from tracekit.machine import machine
-from tracekit.record.direct_reading.export import Asked, Xml, rows_of_target
-from tracekit.record.direct_reading.export import export as export_or_read
-from tracekit.record.doctor.examine import advised, known_of
-from tracekit.record.event_export import export_own_marks, trace_clock
-from tracekit.record.imports import bring, run_and_targets
-from tracekit.record.observe import observe, request_for, unheeded
-from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
-from tracekit.record.recorders import choose, recorder_for, require_exports, require_timing
-from tracekit.record.xctrace.exporting import Choose, without_repeats
-from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.report.panels import PANELS
-from tracekit.report.render import render
-from tracekit.tables.place import OPEN, Choice
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import first_sources, needed_schemas
-from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import own, read_toc
-from tracekit.workload.plan import Plan, check, kept_unless_misused, new_folder, require_place
-from tracekit.workload.workload import Workload
+from tracekit.record import (
+    Asked,
+    Choose,
+    Progress,
+    Recorded,
+    Recorder,
+    XctraceRecorder,
+    Xml,
+    advised,
+    bring,
+    choose,
+    export_own_marks,
+    known_of,
+    observe,
+    quiet,
+    recorder_for,
+    request_for,
+    require_exports,
+    require_timing,
+    rows_of_target,
+    run_and_targets,
+    trace_clock,
+    unheeded,
+    without_repeats,
+)
+from tracekit.record import export as export_or_read
+from tracekit.report import PANELS, render
+from tracekit.tables import (
+    OPEN,
+    SCHEMAS,
+    Choice,
+    Tables,
+    first_sources,
+    needed_schemas,
+    own,
+    read_toc,
+)
+from tracekit.workload import Plan, Workload, check, kept_unless_misused, new_folder, require_place
 
 NEEDED, ALL = "needed", "all"
 _LABELS = "object_labels"
@@ -201,14 +220,14 @@ def tables_of(recording: Recording, only: Choice = OPEN) -> Tables:
     return Tables(recording.exports, targets, recording.tables, replace(only, run=run))
 
 
-def redaction_of(recording: Recording) -> redaction.Redaction:
+def redaction_of(recording: Recording) -> Redaction:
     """Return the redaction of this machine's names and of those in the recording's TOC."""
     private: list[tuple[str, str]] = []
     if recording.toc_file.exists():
         for run in read_toc(recording.toc_file).runs:
             private.append((run.device.get("name", ""), "<device>"))
             private.append((run.device.get("uuid", ""), "<uuid>"))
-    return redaction.redaction(private)
+    return own_redaction(private)
 
 
 def warn(recording: Recording, warnings: Sequence[str]) -> None:

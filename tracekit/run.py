@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.analysis.result import Result, load
-from tracekit.base.recording import Provenance, Recording
+from tracekit.analysis import Result, load
+from tracekit.base import Provenance, Recording
 from tracekit.pipeline import tables_of
-from tracekit.tables.tables import Tables
+from tracekit.tables import Tables
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload.workload import Measured, Results, Span, Step, Told, workload
+from tracekit.workload import Measured, Results, Span, Step, Told, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -38,7 +38,7 @@ def bubbles(
     """
     import mlx.core as mx
 
-    from tracekit.workload.calls import backend
+    from tracekit.workload import backend
 
     left, right = (mx.random.normal((size, size), key=mx.random.key(one)) for one in (0, 1))
     mx.eval(left, right)

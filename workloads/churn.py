@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tracekit.base.errors import ToolError
-from tracekit.workload.workload import COMPILE, Measured, Results, Span, Step, Told, workload
+from tracekit.base import ToolError
+from tracekit.workload import COMPILE, Measured, Results, Span, Step, Told, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -42,7 +42,7 @@ def churn(
     """
     import mlx.core as mx
 
-    from tracekit.workload.calls import backend
+    from tracekit.workload import backend
 
     device = backend()
     data = mx.random.normal((size,), key=mx.random.key(0))

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.calls import Order, Turns, alternate
-from tracekit.workload.parameters import (
+from tracekit.workload import (
     Dtype,
     HeadDim,
     KvHeads,
     LayoutOfAxes,
+    Measured,
+    Order,
     OrderOfSteps,
     QHeads,
     Seed,
+    Step,
+    Turns,
+    alternate,
+    workload,
 )
-from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseProblem, DenseShape, Layout
+    from tracekit.ops import DenseProblem, DenseShape, Layout
 
     Attend = Callable[[], mx.array]
 
@@ -50,8 +54,7 @@ def flash(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseShape, draw_dense
-    from tracekit.ops.attention.problem import check_heads
+    from tracekit.ops import DenseShape, check_heads, draw_dense
 
     check_heads(q_heads, kv_heads)
     shape = DenseShape(
@@ -71,8 +74,8 @@ def flash(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import dense_traffic, naive_traffic
-    from tracekit.workload.calls import backend, variant_of
+    from tracekit.ops import dense_traffic, naive_traffic
+    from tracekit.workload import backend, variant_of
 
     device, tokens = backend(), len(shape.lens) * shape.queries
     fast, naive = _fast(problem, layout), _naive(problem, layout)
@@ -92,7 +95,7 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout", order:
 
 
 def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
-    from tracekit.ops.attention.dense import sdpa
+    from tracekit.ops import sdpa
 
     q, keys, values = _laid_out(problem, layout)
     mask, scale = problem.mask(), problem.scale
@@ -102,7 +105,7 @@ def _fast(problem: "DenseProblem", layout: "Layout") -> "Attend":
 def _naive(problem: "DenseProblem", layout: "Layout") -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import causal_mask, naive_attention
+    from tracekit.ops import causal_mask, naive_attention
 
     arrays = _laid_out(problem, layout)
     mask = causal_mask(problem.queries, problem.longest) if problem.causal else None
@@ -135,8 +138,8 @@ def _checked(
     """Compare a result with the reference, and measure the memory that it took."""
     import mlx.core as mx
 
-    from tracekit.base.tolerances import accepted
-    from tracekit.ops.attention.dense import largest_dense_error
+    from tracekit.base import accepted
+    from tracekit.ops import largest_dense_error
 
     before = mx.get_active_memory()
     mx.reset_peak_memory()

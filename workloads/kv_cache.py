@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.base.errors import UsageError
-from tracekit.workload.parameters import Batch, BlockSize, Dtype, HeadDim, KvHeads, QHeads
-from tracekit.workload.workload import Measured, Step, workload
+from tracekit.base import UsageError
+from tracekit.workload import (
+    Batch,
+    BlockSize,
+    Dtype,
+    HeadDim,
+    KvHeads,
+    Measured,
+    QHeads,
+    Step,
+    workload,
+)
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.cache.contiguous import Sizes
-    from tracekit.ops.cache.decoding import Cache, Decoding
+    from tracekit.ops import Cache, Decoding, Sizes
 
 Kind = Literal["growing", "sliding", "paged"]
 
@@ -50,9 +58,7 @@ def kv_cache(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.problem import check_heads
-    from tracekit.ops.cache.contiguous import Sizes, draw_rows
-    from tracekit.ops.cache.decoding import Decoding
+    from tracekit.ops import Decoding, Sizes, check_heads, draw_rows
 
     check_heads(q_heads, kv_heads)
     if prompt + 1 >= max_tokens:
@@ -71,9 +77,7 @@ def kv_cache(
 
 
 def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
-    from tracekit.ops.attention.paged import append, append_run
-    from tracekit.ops.cache.contiguous import GrowingCache, SlidingCache
-    from tracekit.ops.cache.paged import PagedCache
+    from tracekit.ops import GrowingCache, PagedCache, SlidingCache, append, append_run
 
     if kind == "growing":
         return GrowingCache(sizes.cache_shape, sizes.dtype, step=room)
@@ -92,11 +96,7 @@ def _cache(kind: Kind, sizes: "Sizes", room: int, max_tokens: int) -> "Cache":
 def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import sdpa
-    from tracekit.ops.attention.paged import attend
-    from tracekit.ops.attention.problem import Problem
-    from tracekit.ops.cache.paged import PagedCache
-    from tracekit.ops.kernels import LEAST_BUFFER
+    from tracekit.ops import LEAST_BUFFER, PagedCache, Problem, attend, sdpa
 
     scale = query.shape[2] ** -0.5
     if not isinstance(cache, PagedCache):
@@ -107,8 +107,8 @@ def _attend(cache: "Cache", query: "mx.array") -> "mx.array":
 
 
 def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
-    from tracekit.ops.attention.metal import specializations
-    from tracekit.workload.calls import backend
+    from tracekit.ops import specializations
+    from tracekit.workload import backend
 
     took = decoding.prefill(prompt)
     decoding.wait(decoding.submit())
@@ -137,7 +137,7 @@ def _step(decoding: "Decoding", prompt: int, max_tokens: int) -> Step:
 
 def _work(decoding: "Decoding") -> tuple[int, int, int]:
     """Return bytes read, bytes written and operations of a step; noughts while they still grow."""
-    from tracekit.ops.cache.contiguous import SlidingCache
+    from tracekit.ops import SlidingCache
 
     cache, sizes = decoding.cache, decoding.sizes
     if not isinstance(cache, SlidingCache) or cache.kept < cache.window:
@@ -149,7 +149,7 @@ def _work(decoding: "Decoding") -> tuple[int, int, int]:
 
 def _error(decoding: "Decoding") -> float:
     """Compare the last result with the reference; refuse a wrong one."""
-    from tracekit.base.tolerances import accepted
+    from tracekit.base import accepted
 
     what = f"Attention after {decoding.cache.length} tokens"
     return accepted(decoding.error(), decoding.sizes.dtype, what)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.parameters import (
+from tracekit.workload import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -16,17 +16,18 @@ from tracekit.workload.parameters import (
     KernelOfPaged,
     KvHeads,
     MaxBlocks,
+    Measured,
     QHeads,
     Ragged,
     Seed,
+    Step,
+    workload,
 )
-from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.plan import Plan
-    from tracekit.ops.attention.problem import Problem
+    from tracekit.ops import Plan, Problem
 
 NO_METAL = "MLX has no Metal here, and makes no pipelines for its own ops"
 
@@ -63,9 +64,8 @@ def paged(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.plan import plan
-    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
-    from tracekit.workload.calls import backend
+    from tracekit.ops import check_heads, context_lengths, draw_problem, plan
+    from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -94,10 +94,8 @@ def paged(
 
 def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
     """Make the step of a kernel, or of MLX's own ops where there is no plan for one."""
-    from tracekit.ops.attention.metal import specializations
-    from tracekit.ops.attention.paged import traffic
-    from tracekit.ops.kernels import LEAST_BUFFER
-    from tracekit.workload.calls import step_of
+    from tracekit.ops import LEAST_BUFFER, specializations, traffic
+    from tracekit.workload import step_of
 
     ready = _prewarmed(problem, how)
     call = _attention(problem, how, max(lens))
@@ -122,8 +120,7 @@ def _step(problem: "Problem", lens: Sequence[int], how: "Plan | None") -> Step:
 
 
 def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callable[[], mx.array]":
-    from tracekit.ops.attention.metal import paged_decode
-    from tracekit.ops.attention.paged import attend
+    from tracekit.ops import attend, paged_decode
 
     scale = problem.head_dim**-0.5
     if how is None:
@@ -133,7 +130,7 @@ def _attention(problem: "Problem", how: "Plan | None", longest: int) -> "Callabl
 
 def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
     """Make every specialization of the model before the hot path; say how many there are."""
-    from tracekit.ops.attention.metal import BLOCK_SIZES, prewarm
+    from tracekit.ops import BLOCK_SIZES, prewarm
 
     if how is None:
         return Measured(None, "count", reason=NO_METAL)
@@ -151,8 +148,8 @@ def _prewarmed(problem: "Problem", how: "Plan | None") -> Measured:
 
 def _error(problem: "Problem", out: "mx.array") -> float:
     """Compare the first and the last sequence with the reference; refuse a wrong result."""
-    from tracekit.base.tolerances import accepted
-    from tracekit.ops.attention.reference import largest_error
+    from tracekit.base import accepted
+    from tracekit.ops import largest_error
 
     scale, checked = problem.head_dim**-0.5, {0, problem.batch - 1}
     error = largest_error(problem, out, scale=scale, sequences=checked)

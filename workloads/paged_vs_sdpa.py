@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload.calls import Order, Turns, alternate
-from tracekit.workload.parameters import (
+from tracekit.workload import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -17,20 +16,22 @@ from tracekit.workload.parameters import (
     KernelOfPaged,
     KvHeads,
     MaxBlocks,
+    Measured,
+    Order,
     OrderOfSteps,
     QHeads,
     Ragged,
     Seed,
+    Step,
+    Turns,
+    alternate,
+    workload,
 )
-from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseProblem, DenseShape
-    from tracekit.ops.attention.plan import Plan
-    from tracekit.ops.attention.problem import Problem
-    from tracekit.ops.kernels import Traffic
+    from tracekit.ops import DenseProblem, DenseShape, Plan, Problem, Traffic
 
     Attend = Callable[[], mx.array]
 
@@ -67,10 +68,15 @@ def paged_vs_sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseShape, dense_problem
-    from tracekit.ops.attention.plan import plan
-    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
-    from tracekit.workload.calls import backend
+    from tracekit.ops import (
+        DenseShape,
+        check_heads,
+        context_lengths,
+        dense_problem,
+        draw_problem,
+        plan,
+    )
+    from tracekit.workload import backend
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -103,9 +109,8 @@ def _step(
 ) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention.metal import paged_decode, specializations
-    from tracekit.ops.attention.paged import attend
-    from tracekit.workload.calls import backend, variant_of
+    from tracekit.ops import attend, paged_decode, specializations
+    from tracekit.workload import backend, variant_of
 
     def paged() -> "mx.array":
         if how is None:
@@ -127,7 +132,7 @@ def _step(
 def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "Attend":
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import gathered, naive_attention, sdpa
+    from tracekit.ops import gathered, naive_attention, sdpa
 
     mask = dense.mask()
     assert not isinstance(mask, str)
@@ -150,9 +155,8 @@ def _baseline(problem: "Problem", dense: "DenseProblem", against: Against) -> "A
 def _models(
     problem: "Problem", shape: "DenseShape", how: "Plan | None", against: Against
 ) -> "tuple[Traffic, Traffic]":
-    from tracekit.ops.attention.dense import dense_traffic, gathered_traffic, naive_traffic
-    from tracekit.ops.attention.paged import traffic
-    from tracekit.workload.calls import backend
+    from tracekit.ops import dense_traffic, gathered_traffic, naive_traffic, traffic
+    from tracekit.workload import backend
 
     group = shape.q_heads // shape.kv_heads
     paged = traffic(
@@ -178,8 +182,8 @@ def _parity(
     dense: "DenseProblem", paged: "mx.array", other: "mx.array", against: Against
 ) -> dict[str, float | Measured]:
     """Compare both with the reference, and with each other; refuse a wrong result."""
-    from tracekit.base.tolerances import accepted, as_float64, relative_error
-    from tracekit.ops.attention.dense import largest_dense_error
+    from tracekit.base import accepted, as_float64, relative_error
+    from tracekit.ops import largest_dense_error
 
     checked, dtype = {0, len(dense.lens) - 1}, dense.q.dtype
     errors = [

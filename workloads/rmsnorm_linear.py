@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.calls import Order, Turns, Variant, alternate
-from tracekit.workload.parameters import Dtype, OrderOfSteps
-from tracekit.workload.workload import Measured, Step, workload
+from tracekit.workload import (
+    Dtype,
+    Measured,
+    Order,
+    OrderOfSteps,
+    Step,
+    Turns,
+    Variant,
+    alternate,
+    workload,
+)
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.kernels import Traffic
-    from tracekit.ops.norm import Problem
+    from tracekit.ops import NormProblem, Traffic
 
 NEEDS_METAL = "the fused kernel needs Metal; compiled, which is compared here, is MLX's own ops"
 
@@ -36,17 +43,17 @@ def rmsnorm_linear(
     """
     import mlx.core as mx
 
-    from tracekit.ops.norm import draw_problem
+    from tracekit.ops import draw_norm_problem
 
-    problem = draw_problem(rows, dims, out_dims, dtype=getattr(mx, dtype), seed=seed)
+    problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype), seed=seed)
     return _step(problem, order)
 
 
-def _step(problem: "Problem", order: Order) -> Step:
+def _step(problem: "NormProblem", order: Order) -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.norm import separate, separate_traffic, specializations
-    from tracekit.workload.calls import backend, variant_of
+    from tracekit.ops import norm_specializations, separate, separate_traffic
+    from tracekit.workload import backend, variant_of
 
     metal = backend() == "metal"
     moved = separate_traffic(
@@ -61,28 +68,30 @@ def _step(problem: "Problem", order: Order) -> Step:
     if not metal:
         results["fused_speedup"] = Measured(None, "x", "higher", NEEDS_METAL)
     turns = Turns(subject, baseline, order, mx.eval)
-    return alternate(turns, backend=backend(), results=results, specializations=specializations)
+    return alternate(
+        turns, backend=backend(), results=results, specializations=norm_specializations
+    )
 
 
-def _fused(problem: "Problem") -> Variant:
-    from tracekit.ops.norm import fused_kernel, kernel_traffic
-    from tracekit.workload.calls import variant_of
+def _fused(problem: "NormProblem") -> Variant:
+    from tracekit.ops import fused_kernel, kernel_traffic
+    from tracekit.workload import variant_of
 
     work = kernel_traffic(problem).work(problem.rows, dispatches=1)
     return variant_of("fused", lambda: fused_kernel(problem), work)
 
 
-def _compiled(problem: "Problem", moved: "Traffic") -> Variant:
+def _compiled(problem: "NormProblem", moved: "Traffic") -> Variant:
     """Return the two ops as compiled: the product still needs its rows in memory."""
-    from tracekit.ops.norm import compiled
-    from tracekit.workload.calls import variant_of
+    from tracekit.ops import compiled
+    from tracekit.workload import variant_of
 
     return variant_of("compiled", lambda: compiled(problem), moved.work(problem.rows))
 
 
-def _error(problem: "Problem", out: "mx.array", name: str) -> float:
+def _error(problem: "NormProblem", out: "mx.array", name: str) -> float:
     """Compare a variant with float64; refuse a wrong result."""
-    from tracekit.base.tolerances import accepted
-    from tracekit.ops.norm import error_of
+    from tracekit.base import accepted
+    from tracekit.ops import error_of
 
     return accepted(error_of(problem, out), problem.dtype, f"The result of {name}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.parameters import (
+from tracekit.workload import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -15,16 +15,18 @@ from tracekit.workload.parameters import (
     KvHeads,
     LayoutOfAxes,
     MaxBlocks,
+    Measured,
     QHeads,
     Ragged,
     Seed,
+    Step,
+    workload,
 )
-from tracekit.workload.workload import Measured, Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseProblem, DenseShape, Layout
+    from tracekit.ops import DenseProblem, DenseShape, Layout
 
 FUSED_VECTOR_QUERIES = 8
 
@@ -55,8 +57,7 @@ def sdpa(
     """
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import DenseShape, dense_problem
-    from tracekit.ops.attention.problem import check_heads, context_lengths, draw_problem
+    from tracekit.ops import DenseShape, check_heads, context_lengths, dense_problem, draw_problem
 
     check_heads(q_heads, kv_heads)
     drawn = seed if ragged else None
@@ -81,8 +82,8 @@ def sdpa(
 def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Step:
     import mlx.core as mx
 
-    from tracekit.ops.attention.dense import dense_traffic, sdpa
-    from tracekit.workload.calls import backend, step_of
+    from tracekit.ops import dense_traffic, sdpa
+    from tracekit.workload import backend, step_of
 
     bhsd = layout == "BHSD"
     q, keys, values = (
@@ -112,8 +113,8 @@ def _step(problem: "DenseProblem", shape: "DenseShape", layout: "Layout") -> Ste
 
 
 def _error(problem: "DenseProblem", out: "mx.array") -> float:
-    from tracekit.base.tolerances import accepted
-    from tracekit.ops.attention.dense import largest_dense_error
+    from tracekit.base import accepted
+    from tracekit.ops import largest_dense_error
 
     error = largest_dense_error(problem, out, sequences={0, len(problem.lens) - 1})
     return accepted(error, problem.q.dtype, "Dense attention")

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.workload.parameters import BlockSize, Dtype, HeadDim, KvHeads, QHeads
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import BlockSize, Dtype, HeadDim, KvHeads, QHeads, Step, workload
 
 Distribution = Literal["fixed", "uniform", "lognormal"]
 _TOKENS = 1 << 20
@@ -79,8 +78,7 @@ def serve(
     """
     import mlx.core as mx
 
-    from tracekit.ops.serving.load import Lengths, Load, Rate, Spike
-    from tracekit.ops.serving.server import Limits, Shape, serving_step
+    from tracekit.ops import Lengths, Limits, Load, Rate, Shape, Spike, serving_step
 
     spikes = tuple(Spike(at, spike_length, spike_rate) for at in spike_at or ())
     load = Load(

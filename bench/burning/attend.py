@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx

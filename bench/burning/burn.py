@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 _ROUNDS = 40_000
 _MODULUS = 2_147_483_647

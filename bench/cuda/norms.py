@@ -6,7 +6,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.ops.norm import DTYPES, Problem, fused_kernel
+from tracekit.ops.norm import DTYPES, NormProblem, fused_kernel
 
 ODD = ((1, 64, 40), (3, 600, 33), (4, 4096, 96), (9, 130, 17), (16, 1023, 64))
 TIMED = ((1, 4096, 14336), (4, 4096, 14336))  # rows, dims, outputs
@@ -33,7 +33,7 @@ def _call(
     arrays = [mx.zeros(shape, dtype) for shape in ((rows, dims), (dims,), (outputs, dims))]
 
     def call(*given: mx.array) -> mx.array:
-        return fused_kernel(Problem(*given, eps=EPS))
+        return fused_kernel(NormProblem(*given, eps=EPS))
 
     sizes = {"rows": rows, "dims": dims, "outputs": outputs, "eps": EPS}
     name = str(dtype).removeprefix("mlx.core.")

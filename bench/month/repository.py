@@ -9,7 +9,7 @@ _WORKLOAD = '''"""Fixed work on one core: roots of an array, over and over."""
 
 import numpy as np
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 ROUNDS = {rounds}
 

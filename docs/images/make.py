@@ -14,9 +14,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracekit import pipeline
-from tracekit.base.recording import Recording
-from tracekit.workload.plan import Plan
-from tracekit.workload.workload import find
+from tracekit.base import Recording
+from tracekit.workload import Plan, find
 
 HERE = Path(__file__).parent
 FLAGS = [

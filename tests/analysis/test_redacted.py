@@ -3,11 +3,11 @@
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status, redact_result
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base.recording import Provenance
-from tracekit.base.redaction import Redaction, redaction
+from tracekit.base.redaction import Redaction, own_redaction
 
 
 def test_every_text_of_a_result_is_redacted() -> None:
-    redact: Redaction = redaction([("Ada's Mac", "<device>")])
+    redact: Redaction = own_redaction([("Ada's Mac", "<device>")])
     said = "seen on Ada's Mac"
     result = redact_result(
         Result(

@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.recording import Overhead, Process, Provenance, Stage
-from tracekit.base.redaction import Redaction, redact_provenance, redaction
+from tracekit.base.redaction import Redaction, own_redaction, redact_provenance
 
 PRIVATE = (("Ada's MacBook", "<device>"), ("ada-mac", "<host>"), ("ada", "<user>"))
 redact = Redaction(PRIVATE)
@@ -61,7 +61,7 @@ def test_an_option_is_no_name_of_a_user() -> None:
 def test_an_account_without_a_home_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr("os.getuid", lambda: 4_000_001)
-    assert redaction()("plain words") == "plain words"
+    assert own_redaction()("plain words") == "plain words"
 
 
 def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
@@ -81,13 +81,13 @@ def test_every_text_of_a_provenance_is_redacted_and_marked_so() -> None:
 
 
 def test_words_that_name_nobody_are_never_left_out() -> None:
-    assert redaction([("root", "<user>"), ("mac", "<host>"), ("", "<device>")])("root of mac") == (
+    assert own_redaction([("root", "<user>"), ("mac", "<host>"), ("", "<device>")])(
         "root of mac"
-    )
+    ) == ("root of mac")
 
 
 def test_longer_names_go_first() -> None:
-    found = redaction([("grace-mini", "<host>"), ("grace", "<user>")])
+    found = own_redaction([("grace-mini", "<host>"), ("grace", "<user>")])
     assert found("grace-mini of grace") == "<host> of <user>"
 
 
@@ -99,7 +99,7 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
 ) -> None:
     monkeypatch.setenv("LOGNAME", name)
     monkeypatch.setattr("socket.gethostname", lambda: f"{name}.local")
-    shown = redaction()
+    shown = own_redaction()
     for words in (
         f"The {name} was {name}.",
         f"--{name} {name}",
@@ -122,7 +122,7 @@ def test_a_name_that_is_a_word_is_left_out_only_where_it_is_a_name(
 
 def test_a_name_that_is_no_word_is_left_out_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "zwetschge")
-    assert redaction()("by zwetschge in a/zwetschge-x") == "by <user> in a/<user>-x"
+    assert own_redaction()("by zwetschge in a/zwetschge-x") == "by <user> in a/<user>-x"
 
 
 def test_what_a_program_acts_on_stays_as_it_is() -> None:

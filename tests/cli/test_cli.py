@@ -247,7 +247,7 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: 
     (tmp_path / "nap.py").write_text(
         "import time\n"
         "from pathlib import Path\n"
-        "from tracekit.workload.workload import Step, workload\n\n"
+        "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
         "def nap(milliseconds: int = 5, places: list[Path] = []) -> Step:\n"
         "    '''Sleep.'''\n"
@@ -268,7 +268,7 @@ def test_a_workload_of_ones_own_is_found_in_its_folder(tracekit: Run, tmp_path: 
 
 def test_a_workload_with_an_option_of_ours_is_refused(tracekit: Run, tmp_path: Path) -> None:
     (tmp_path / "clash.py").write_text(
-        "from tracekit.workload.workload import Step, workload\n\n"
+        "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
         "def clash(output: int = 5) -> Step:\n"
         "    '''Clash.'''\n"

@@ -60,7 +60,7 @@ def test_telemetry_is_one_of_those_there_are(tracekit: Run) -> None:
 @pytest.mark.parametrize("command", ["capture", "record"])
 def test_a_workload_says_itself_what_it_does(tracekit: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "gemm.py").write_text(
-        "from tracekit.workload.workload import Step, workload\n\n"
+        "from tracekit.workload import Step, workload\n\n"
         "@workload\n"
         "def gemm(size: int = 4) -> Step:\n"
         '    """Multiply two matrices.\n\n'

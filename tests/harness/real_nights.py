@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 @workload

@@ -23,7 +23,7 @@ NAP = """
 import os
 import time
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 @workload

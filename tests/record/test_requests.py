@@ -18,7 +18,7 @@ from tracekit.workload.worker.spec import Spec
 from tracekit.workload.workload import load
 
 NAPS = '''
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def naps() -> Step:

@@ -8,7 +8,7 @@ import pytest
 from bundle_writer import write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.errors import InputError
-from tracekit.tables.direct import NOTE, Direct, direct, note_direct
+from tracekit.tables.direct import DIRECT_NOTE, Direct, direct, note_direct
 from tracekit.tables.drift import Flaw
 from tracekit.tables.exports import index
 from tracekit.tables.place import Choice
@@ -97,14 +97,14 @@ def test_a_note_may_name_schemas(exports: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schemas": []}', '{"bundle": 1}'])
 def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
-    (tmp_path / NOTE).write_text(text)
-    with pytest.raises(InputError, match=NOTE):
+    (tmp_path / DIRECT_NOTE).write_text(text)
+    with pytest.raises(InputError, match=DIRECT_NOTE):
         index(tmp_path)
 
 
 def test_a_newer_note_is_refused(tmp_path: Path) -> None:
     assert direct(tmp_path) is None
-    (tmp_path / NOTE).write_text('{"bundle": "x", "format": 99}')
+    (tmp_path / DIRECT_NOTE).write_text('{"bundle": "x", "format": 99}')
     with pytest.raises(InputError, match="format 99"):
         direct(tmp_path)
 

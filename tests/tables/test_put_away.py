@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.cache import READER_VERSION, Cache
-from tracekit.tables.exports import NOTE, Header, PutAway, index, note_put_away, put_away
+from tracekit.tables.exports import PRUNED_NOTE, Header, PutAway, index, note_put_away, put_away
 from tracekit.tables.place import Choice
 from tracekit.tables.pruned import to_put_away
 from tracekit.tables.raw import MissingTableError, RawTables
@@ -51,10 +51,10 @@ def test_notes_add_up_and_a_file_that_is_there_again_counts_as_there(tmp_path: P
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"exports": [1]}', '{"format": 99}'])
 def test_a_note_that_cannot_be_read_is_an_error(text: str, tmp_path: Path) -> None:
-    (tmp_path / NOTE).write_text(text)
-    with pytest.raises(InputError, match=NOTE):
+    (tmp_path / PRUNED_NOTE).write_text(text)
+    with pytest.raises(InputError, match=PRUNED_NOTE):
         put_away(tmp_path)
-    with pytest.raises(InputError, match=NOTE):
+    with pytest.raises(InputError, match=PRUNED_NOTE):
         index(tmp_path)
 
 

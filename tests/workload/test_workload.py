@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 class Order(StrEnum):

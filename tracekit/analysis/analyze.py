@@ -14,10 +14,8 @@ from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.recording import Provenance
-from tracekit.tables.bundle.cells.encodings import uncompared
-from tracekit.tables.tables import Tables
+from tracekit.base import Provenance, TracekitError, UsageError
+from tracekit.tables import Tables, uncompared
 
 _COUNTERS = "gpu_counters"
 _STATES = "gpu_performance_states"

@@ -22,7 +22,7 @@ from tracekit.analysis.intervals import Coverage, spans, steady_window
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import of_target, on_gpu
-from tracekit.base.units import percent, quantity
+from tracekit.base import percent, quantity
 
 
 class Kind(StrEnum):

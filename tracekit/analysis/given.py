@@ -22,14 +22,18 @@ from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm import happenings
 from tracekit.analysis.scope import share, targets_table
-from tracekit.base.errors import InputError, TracekitError
-from tracekit.base.recording import Overhead, Provenance, Stage
-from tracekit.tables.bundle.errors import BundleError
-from tracekit.tables.drift import DamagedExportError, DriftError, Flaw, Remark
-from tracekit.tables.joins import asked
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.tables import Tables
-from tracekit.workload.workload import IDLE, OWN_REFERENCE, REFERENCE
+from tracekit.base import InputError, Overhead, Provenance, Stage, TracekitError
+from tracekit.tables import (
+    SCHEMAS,
+    BundleError,
+    DamagedExportError,
+    DriftError,
+    Flaw,
+    Remark,
+    Tables,
+    asked,
+)
+from tracekit.workload import IDLE, OWN_REFERENCE, REFERENCE
 
 _Recorded = Mapping[str, pd.DataFrame]
 OF_MARKS = frozenset(

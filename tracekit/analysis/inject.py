@@ -9,9 +9,8 @@ from typing import Any, Protocol, get_args, runtime_checkable
 import pandas as pd
 
 from tracekit.analysis.result import Better
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import origins
+from tracekit.base import TracekitError, UsageError
+from tracekit.tables import SCHEMAS, origins
 
 _OF_WORKLOADS = "host-"  # how the schemas begin that workloads and the host recorder write
 

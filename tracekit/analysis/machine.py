@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, spans
-from tracekit.base.recording import Provenance
-from tracekit.machine.chips import Chip, chip
-from tracekit.workload.workload import REFERENCE
+from tracekit.base import Provenance
+from tracekit.machine import Chip, chip
+from tracekit.workload import REFERENCE
 
 
 def machine_table(provenance: Provenance) -> pd.DataFrame:

@@ -13,11 +13,17 @@ from pathlib import Path
 import msgspec
 
 from tracekit.analysis.rule import Finding
-from tracekit.base import redaction
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.files import read_input
-from tracekit.base.recording import Provenance
-from tracekit.base.units import duration, quantity, unavailable
+from tracekit.base import (
+    InputError,
+    Provenance,
+    RecordingError,
+    Redaction,
+    duration,
+    quantity,
+    read_input,
+    redact_provenance,
+    unavailable,
+)
 
 FORMAT = 1
 
@@ -167,18 +173,18 @@ def silence(result: Result) -> str:
     return f"No finding, by the {judged} of {len(result.checks)} rules that could judge."
 
 
-def redact_result(result: Result, redact: redaction.Redaction) -> Result:
+def redact_result(result: Result, redact: Redaction) -> Result:
     """Return the result without what names a person or a machine."""
     return replace(
         result,
-        provenance=redaction.redact_provenance(result.provenance, redact),
+        provenance=redact_provenance(result.provenance, redact),
         metrics=tuple(replace(one, reason=redact(one.reason)) for one in result.metrics),
         findings=tuple(_redacted(one, redact) for one in result.findings),
         checks=tuple(replace(one, reason=redact(one.reason)) for one in result.checks),
     )
 
 
-def _redacted(finding: Finding, redact: redaction.Redaction) -> Finding:
+def _redacted(finding: Finding, redact: Redaction) -> Finding:
     return replace(
         finding,
         message=redact(finding.message),

@@ -13,7 +13,7 @@ from tracekit.analysis.intervals import Coverage, Times, gaps, spans, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
 from tracekit.analysis.upkeep import WIRE
-from tracekit.workload.workload import COMPILE, IDLE, REFERENCE
+from tracekit.workload import COMPILE, IDLE, REFERENCE
 
 FEWEST = 16
 """Fewer steps than this have no rhythm that could be judged."""

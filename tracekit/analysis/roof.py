@@ -10,8 +10,7 @@ from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model
 from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
-from tracekit.machine.chips import Chip
-from tracekit.machine.roofline import Reached, intensity, reached, ridge_of
+from tracekit.machine import Chip, Reached, intensity, reached, ridge_of
 
 ATTAINABLE = 0.80
 """Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""

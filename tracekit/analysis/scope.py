@@ -7,9 +7,8 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, spans, steady_window
-from tracekit.base.recording import Provenance
-from tracekit.base.units import percent
-from tracekit.workload.workload import IDLE, REFERENCE
+from tracekit.base import Provenance, percent
+from tracekit.workload import IDLE, REFERENCE
 
 _SHARED: dict[int, list[pd.DataFrame]] = {}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.workload.workload import IDLE
+from tracekit.workload import IDLE
 
 Values = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def limit(gauges: pd.DataFrame, name: str) -> float | None:
     return None if told.empty else float(told["value"].iloc[-1])
 
 
-def readings(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
+def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
     """Return when a level was told, ascending, and what it was; it holds until the next time."""
     told = gauges[gauges["name"] == name].sort_values("time", kind="stable")
     if told.empty:
@@ -107,7 +107,7 @@ def readings(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
 
 def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
     """Return a level at each moment: as it was told last; nought before it was told at all."""
-    times, values = readings(gauges, name)
+    times, values = readings_named(gauges, name)
     place = np.searchsorted(times, moments, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)
 
@@ -186,7 +186,7 @@ def time_weighted(gauges: pd.DataFrame, name: str, window: Window) -> float:
     """Return the mean of a level over a window, each reading weighted by how long it held."""
     if not window.length:
         raise Unavailable(f"{window.name} has no length.")
-    times, _ = readings(gauges, name)
+    times, _ = readings_named(gauges, name)
     inside = times[(times > window.start) & (times < window.end)]
     bounds = np.concatenate(([window.start], inside, [window.end]))
     levels = level_at(gauges, name, bounds[:-1])

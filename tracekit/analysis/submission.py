@@ -12,8 +12,8 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, gaps, spans
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import of_target, steady_steps, steady_tokens
-from tracekit.base.units import count
-from tracekit.workload.workload import READBACK
+from tracekit.base import count
+from tracekit.workload import READBACK
 
 
 def each(number: int, steps: pd.DataFrame | None) -> str:

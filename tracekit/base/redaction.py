@@ -65,7 +65,7 @@ def nothing(text: str) -> str:
     return text
 
 
-def redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
+def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     """Return the redaction of this machine's names, and of the given ones.
 
     Args:

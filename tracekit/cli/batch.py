@@ -9,8 +9,8 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.fleet.batch.batch import Outcome
-    from tracekit.record.recorder import Progress
+    from tracekit.fleet import Outcome
+    from tracekit.record import Progress
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
 
@@ -62,12 +62,10 @@ def batch(
     not done again. --tables keeps whole tables as DIR/tables/NAME, for questions over all of them;
     none are kept by default, since they can be larger than the recordings.
     """
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
     from tracekit.cli import console
-    from tracekit.fleet.batch.analysing import Choices
-    from tracekit.fleet.batch.batch import Plan, run_batch
-    from tracekit.fleet.batch.results import wanted_tables
-    from tracekit.workload.plan import seconds
+    from tracekit.fleet import Choices, Plan, run_batch, wanted_tables
+    from tracekit.workload import seconds
 
     if scheduler and workers is not None:
         raise UsageError(
@@ -119,7 +117,7 @@ def _show(outcome: "Outcome") -> None:
 
 def _require_all(outcome: "Outcome") -> None:
     """Raise InputError where some recordings could not be analysed; all others are kept."""
-    from tracekit.base.errors import InputError
+    from tracekit.base import InputError
 
     failed = outcome.tally.all_failed
     if failed:

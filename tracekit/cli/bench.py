@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracekit.cli import options
-from tracekit.workload.parameters import (
+from tracekit.workload import (
     ActiveBlocks,
     Batch,
     BlockSize,
@@ -19,10 +19,7 @@ from tracekit.workload.parameters import (
 )
 
 if TYPE_CHECKING:
-    from tracekit.lab.bench.document import Bench
-    from tracekit.lab.bench.inputs import Shape
-    from tracekit.lab.bench.measure import Effort
-    from tracekit.lab.bench.run import Settings
+    from tracekit.lab import Bench, Effort, Settings, Shape
 
 Suite = Annotated[str, typer.Option(metavar="NAME", help="attention, cache, norm or all.")]
 Named = Annotated[
@@ -108,11 +105,8 @@ def bench(
     Exit code 0: all were measured; 3: a subject failed, the others were measured; 130: stopped,
     what was measured is written.
     """
-    from tracekit.base.outputs import writing
-    from tracekit.lab.bench.inputs import Shape
-    from tracekit.lab.bench.measure import Effort
-    from tracekit.lab.bench.run import Settings
-    from tracekit.lab.bench.subjects import chosen
+    from tracekit.base import writing
+    from tracekit.lab import Effort, Settings, Shape, chosen
 
     chosen(suite, [*(subject or ()), *([against] if against else [])])
     if list_:
@@ -136,13 +130,12 @@ def bench(
 
 def _bench(shape: "Shape", settings: "Settings", files: list[Path], *, json: bool) -> None:
     from tracekit.cli import console
-    from tracekit.lab.bench.run import run_bench
-    from tracekit.lab.bench.save import document, save
+    from tracekit.lab import bench_document, run_bench, save
 
     with console.progress("bench") as progress:
         done = run_bench(shape, settings, progress=progress)
     if json:
-        console.show_json(document(done))
+        console.show_json(bench_document(done))
     else:
         _show(done)
     for file in files:
@@ -164,7 +157,7 @@ def _show(done: "Bench") -> None:
 
 def _end(done: "Bench", files: list[Path]) -> None:
     """Turn what went wrong into an exit code, once all is shown and written."""
-    from tracekit.base.errors import InterruptedRunError, ToolError
+    from tracekit.base import InterruptedRunError, ToolError
 
     measured = any(row.micro for row in done.rows)
     kept = f"What was measured is in {', '.join(str(one) for one in files)}." if files else ""
@@ -181,11 +174,10 @@ def _end(done: "Bench", files: list[Path]) -> None:
 
 
 def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) -> None:
-    from tracekit.base.errors import InterruptedRunError, ToolError
+    from tracekit.base import InterruptedRunError, ToolError
     from tracekit.cli import console
+    from tracekit.lab import save_tuning, tune, tuning_document
     from tracekit.lab.bench import words
-    from tracekit.lab.bench.save import save_tuning, tuning_document
-    from tracekit.lab.bench.tune import tune
 
     with console.progress("tune") as progress:
         done = tune(shape, effort, progress=progress)
@@ -205,15 +197,15 @@ def _tune(shape: "Shape", effort: "Effort", output: Path | None, *, json: bool) 
 
 
 def _require_launches_only(named: list[str] | None, against: str | None) -> None:
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if named or against:
         raise UsageError("--tune takes no --subject and no --against: it sweeps one kernel.")
 
 
 def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
-    from tracekit.base.errors import UsageError
-    from tracekit.lab.bench.save import check_writable
+    from tracekit.base import UsageError
+    from tracekit.lab import check_writable
 
     if tune and (csv is not None or (output is not None and output.suffix == ".csv")):
         raise UsageError("--tune writes JSON only.", hint="Name a file that ends in .json.")
@@ -228,7 +220,7 @@ def _check_files(output: Path | None, csv: Path | None, *, tune: bool) -> None:
 
 def _show_list(suite: str) -> None:
     from tracekit.cli import console
-    from tracekit.lab.bench.subjects import chosen
+    from tracekit.lab import chosen
 
     rows = [(one.name, one.suite, one.family, one.summary) for one in chosen(suite)]
     console.table(("subject", "suite", "family", "what it is"), rows)

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.workload.parameters import ITEMSIZES, DtypeName
+from tracekit.workload import ITEMSIZES, DtypeName
 
 if TYPE_CHECKING:
-    from tracekit.lab.suggestion import DecodeShape
-    from tracekit.machine.chips import Chip, Figure, ThisChip
-    from tracekit.machine.roofline import Bound
-    from tracekit.machine.triad import Bandwidth
-    from tracekit.ops.kernels import Traffic
+    from tracekit.lab import DecodeShape
+    from tracekit.machine import Bandwidth, Bound, Chip, Figure, ThisChip
+    from tracekit.ops import Traffic
 
 _SHAPE: dict[str, int] = {
     "batch": 16,
@@ -59,10 +57,9 @@ def chip(
     the options left out are 16 sequences of 1024 tokens, 16 query and 8 K/V heads of 128 float16.
     `tracekit bench --tune` measures which launch is best.
     """
-    from tracekit.base.errors import nearest
+    from tracekit.base import nearest
     from tracekit.cli import console
-    from tracekit.machine.chips import known_chips
-    from tracekit.machine.triad import measure_bandwidth
+    from tracekit.machine import known_chips, measure_bandwidth
 
     here = _asked(name, gpu_cores, measure=measure)
     given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads}
@@ -81,9 +78,9 @@ def chip(
 
 
 def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
-    from tracekit.base.errors import UsageError
-    from tracekit.machine.chips import ThisChip, spelled, this_chip
-    from tracekit.machine.chips import chip as look_up
+    from tracekit.base import UsageError
+    from tracekit.machine import ThisChip, spelled, this_chip
+    from tracekit.machine import chip as look_up
 
     if name is not None and measure:
         raise UsageError("--measure is of this machine; --name names another chip.")
@@ -95,7 +92,7 @@ def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
 
 
 def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | None":
-    from tracekit.lab.suggestion import DecodeShape
+    from tracekit.lab import DecodeShape
 
     if dtype is None and not any(given.values()):
         return None
@@ -104,8 +101,8 @@ def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | No
 
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
-    from tracekit.base.units import size, unavailable
-    from tracekit.machine.roofline import ridge_of
+    from tracekit.base import size, unavailable
+    from tracekit.machine import ridge_of
 
     one, machine = here.chip, here.machine
     yield "chip", one.name or unavailable("the system does not name it"), ""
@@ -129,7 +126,7 @@ def _uncounted(here: "ThisChip") -> str:
 
 def _gpu_rows() -> Iterator[Row]:
     """Say what MLX knows of the GPU, on a Mac."""
-    from tracekit.machine.chips import architecture_class, buffer_limits
+    from tracekit.machine import architecture_class, buffer_limits
 
     architecture = _architecture()
     limits = buffer_limits(architecture)
@@ -150,7 +147,7 @@ def _architecture() -> str:
 
 
 def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
-    from tracekit.base.units import unavailable
+    from tracekit.base import unavailable
 
     if figure.value is None:
         return name, unavailable(figure.reason), ""
@@ -158,7 +155,7 @@ def _figure_row(name: str, figure: "Figure", scale: float, unit: str) -> Row:
 
 
 def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
-    from tracekit.base.units import size
+    from tracekit.base import size
 
     if measured is None:
         return
@@ -172,8 +169,8 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
 
 
 def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
-    from tracekit.base.units import NOT_AVAILABLE, duration
-    from tracekit.lab.suggestion import suggest
+    from tracekit.base import NOT_AVAILABLE, duration
+    from tracekit.lab import suggest
 
     for choice in suggest(shape, one.cores):
         value = NOT_AVAILABLE if choice.value is None else f"{choice.value:,}"
@@ -191,8 +188,8 @@ def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
 
 
 def _work(shape: "DecodeShape") -> "Traffic":
-    from tracekit.lab.suggestion import suggest
-    from tracekit.ops.attention.paged import traffic
+    from tracekit.lab import suggest
+    from tracekit.ops import traffic
 
     block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
     assert block is not None
@@ -207,7 +204,7 @@ def _work(shape: "DecodeShape") -> "Traffic":
 
 
 def _least(shape: "DecodeShape", one: "Chip") -> "Bound | None":
-    from tracekit.machine.roofline import bound
+    from tracekit.machine import bound
 
     if one.bandwidth.value is None:
         return None
@@ -229,8 +226,8 @@ def _document(
     here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    from tracekit.lab.suggestion import suggest
-    from tracekit.machine.roofline import ridge_of
+    from tracekit.lab import suggest
+    from tracekit.machine import ridge_of
 
     one = here.chip
     document: dict[str, Any] = {

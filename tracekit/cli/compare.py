@@ -9,8 +9,7 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.compare.compare import Comparison
-    from tracekit.compare.samples import Sample
+    from tracekit.compare import Comparison, Sample
 
 Runs = Annotated[
     list[Path],
@@ -68,24 +67,22 @@ def compare(
 
     Exit code 0: compared; with --exit-code 1: worse, 4: unclear. 2: these are not to be compared.
     """
-    from tracekit.base.errors import UsageError
-    from tracekit.base.outputs import writing
+    from tracekit.base import UsageError, writing
     from tracekit.cli import console
-    from tracekit.compare.compare import compare_runs, redaction, samples, sides
-    from tracekit.compare.spread import Limits
+    from tracekit.compare import Limits, compare_runs, parse_sides, read_samples, redaction_of_runs
 
     if open_page and html is None:
         raise UsageError("--open opens a page, and none is asked for.", hint="Add --html FILE.")
-    first, second = sides(runs)
+    first, second = parse_sides(runs)
     with writing([] if html is None else [html], [*first, *second]):
         limits = Limits(threshold, resolution, between, tuple(metric or ()))
         with console.progress("compare") as progress:
             progress("reading the runs")
-            before, after = samples(first), samples(second)
+            before, after = read_samples(first), read_samples(second)
             progress("measuring blocks of them")
             compared = compare_runs(before, after, limits, force=force)
         if html is not None:
-            _write(html, compared, (before, after), redaction([*first, *second]))
+            _write(html, compared, (before, after), redaction_of_runs([*first, *second]))
     if json:
         console.show_json(compared)
     else:
@@ -113,9 +110,9 @@ def _write(
     samples: "tuple[list[Sample], list[Sample]]",
     redact: Callable[[str], str],
 ) -> None:
-    from tracekit.base.recording import write_whole
+    from tracekit.base import write_whole
     from tracekit.cli import console
-    from tracekit.compare.page import render_comparison
+    from tracekit.compare import render_comparison
 
     page = render_comparison(compared, *samples, redact=redact)
     write_whole(file, page.encode())
@@ -123,8 +120,8 @@ def _write(
 
 
 def _end(compared: "Comparison") -> None:
-    from tracekit.base.errors import InconclusiveError
-    from tracekit.compare.verdicts import Verdict
+    from tracekit.base import InconclusiveError
+    from tracekit.compare import Verdict
 
     if compared.verdict is Verdict.UNCLEAR:
         raise InconclusiveError(

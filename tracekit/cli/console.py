@@ -17,15 +17,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tracekit.analysis.result import Result, Status, numbers, reasons, silence, worth
-from tracekit.analysis.rule import Rule
-from tracekit.base.errors import InconclusiveError, InputError
-from tracekit.base.recording import Recording, quoted
-from tracekit.base.streams import visible
-from tracekit.nightly.history.night import Outcome
-from tracekit.record.doctor.examine import Diagnosis
-from tracekit.record.doctor.probe import MATRIX_COLUMNS, matrix_rows
-from tracekit.record.recorder import Progress, quiet
+from tracekit.analysis import Result, Rule, Status, numbers, reasons, silence, worth
+from tracekit.base import InconclusiveError, InputError, Recording, quoted, visible
+from tracekit.nightly import Outcome
+from tracekit.record import MATRIX_COLUMNS, Diagnosis, Progress, matrix_rows, quiet
 
 OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.base.recording import Recording
+from tracekit.base import Recording
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.tables.place import Choice
+    from tracekit.tables import Choice
 
 
 _TABLES = ("parquet", "csv", "feather")
@@ -30,7 +30,7 @@ def convert_bundle(
         UsageError: What was asked for makes no sense for a bundle.
         InputError: The bundle cannot be read, or not all of its tables.
     """
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if to is not None and to not in _TABLES:
         raise UsageError(
@@ -54,12 +54,9 @@ def convert_bundle(
 
 
 def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, force: bool) -> None:
-    from tracekit.base.errors import UsageError
-    from tracekit.base.outputs import writing
+    from tracekit.base import UsageError, writing
     from tracekit.cli import console
-    from tracekit.tables.convert import convert, files_of
-    from tracekit.tables.place import Choice
-    from tracekit.tables.raw import RawTables
+    from tracekit.tables import Choice, RawTables, convert, files_of
 
     with writing(files_of(output), [bundle], force=force), console.progress("convert"):
         raw = RawTables(bundle, only=Choice(choice.run))
@@ -77,10 +74,9 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
-    from tracekit.base.errors import InputError
-    from tracekit.base.outputs import require_apart
+    from tracekit.base import InputError, require_apart
     from tracekit.cli import console
-    from tracekit.tables.convert import unbundle
+    from tracekit.tables import unbundle
 
     require_apart([folder], [bundle])
     with console.progress("convert") as progress:
@@ -140,8 +136,7 @@ def convert(
     What is read is never written to, and files that tracekit did not make stay unless --force is
     given.
     """
-    from tracekit.tables.direct import is_bundle, require_unpacked
-    from tracekit.tables.place import Choice
+    from tracekit.tables import Choice, is_bundle, require_unpacked
 
     require_unpacked(source)
     choice = Choice(run_number, table)
@@ -163,12 +158,11 @@ def _convert_export(
     *,
     force: bool,
 ) -> None:
-    from tracekit.base.errors import UsageError
-    from tracekit.base.outputs import writing
+    from tracekit.base import UsageError, writing
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.tables.convert import convert as write
-    from tracekit.tables.convert import files_of
+    from tracekit.tables import convert as write
+    from tracekit.tables import files_of
 
     if to is not None:
         raise UsageError(
@@ -194,8 +188,8 @@ def _convert_export(
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:
-    from tracekit.base.errors import UsageError
-    from tracekit.interop.convert import FORMATS
+    from tracekit.base import UsageError
+    from tracekit.interop import FORMATS
 
     if to is None:
         told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
@@ -212,9 +206,9 @@ def _convert_run(
     folder: Path, output: Path | None, to: str | None, *, no_redact: bool, force: bool
 ) -> None:
     from tracekit import pipeline
-    from tracekit.base.outputs import require_apart
+    from tracekit.base import require_apart
     from tracekit.cli import console
-    from tracekit.interop.convert import convert_run
+    from tracekit.interop import convert_run
 
     assert to is not None
     require_apart([] if output is None else [output], [folder])

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload.plan import METAL_SYSTEM_TRACE
+from tracekit.workload import METAL_SYSTEM_TRACE
 
 if TYPE_CHECKING:
-    from tracekit.record.xctrace.templates.overview import Overview, Trial
-    from tracekit.record.xctrace.templates.settings import Changes
+    from tracekit.record import Changes, Overview, Trial
 
 
 def doctor(
@@ -30,11 +29,9 @@ def doctor(
     Exit code 0: nothing stands in the way; 3: something failed, its fix is printed; 4: something
     that recording needs could not be found out.
     """
-    from tracekit.base.errors import InterruptedRunError
-    from tracekit.base.files import notes_folder
+    from tracekit.base import InterruptedRunError, notes_folder
     from tracekit.cli import console
-    from tracekit.record.doctor.examine import examine, probe_machine
-    from tracekit.record.doctor.facts import here
+    from tracekit.record import examine, here, probe_machine
 
     where, machine, fresh = notes_folder(), here(), None
     try:
@@ -64,8 +61,7 @@ def templates(context: typer.Context, *, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from tracekit.cli import console
-    from tracekit.record.recorders import xctrace_here
-    from tracekit.record.xctrace.templates.overview import overview
+    from tracekit.record import overview, xctrace_here
 
     there = overview(xctrace_here(), Path.home())
     if json:
@@ -103,8 +99,7 @@ def make(
     Options > GPU > Counter Set, then File > Save As Template.
     """
     from tracekit.cli import console
-    from tracekit.record.xctrace.templates.overview import TRIALS
-    from tracekit.record.xctrace.templates.settings import Wish, draft, write
+    from tracekit.record import TRIALS, Wish, draft, write
 
     timeline = None if shader_timeline is None else shader_timeline == "on"
     made = draft(_source_file(source), output, Wish(counter_profile, timeline))
@@ -120,8 +115,7 @@ def make(
 
 def _source_file(source: str) -> Path:
     """Return the template file to copy: a path, or a name looked up where templates lie."""
-    from tracekit.record.xctrace.templates.settings import SUFFIX, template_file, template_files
-    from tracekit.record.xctrace.tool import find_xctrace
+    from tracekit.record import SUFFIX, find_xctrace, template_file, template_files
 
     if "/" in source or source.endswith(SUFFIX):
         return Path(source).expanduser()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tracekit.base.errors import TracekitError
-    from tracekit.nightly.gate.notify import Destinations
-    from tracekit.nightly.gate.report.model import GateReport
+    from tracekit.base import TracekitError
+    from tracekit.nightly import Destinations, GateReport
 
 
 What = Annotated[
@@ -130,9 +129,8 @@ def gate(
 
     Exit code 0: not worse. 1: a regression. 2: wrong usage. 3: the night failed. 4: inconclusive.
     """
-    from tracekit.base.errors import UsageError
-    from tracekit.base.outputs import writing
-    from tracekit.nightly.gate.notify import Destinations, command_of
+    from tracekit.base import UsageError, writing
+    from tracekit.nightly import Destinations, command_of
 
     del bisect  # the exit code is mapped once the command has ended, whatever ends it
     if json and markdown == _STDOUT:
@@ -158,7 +156,7 @@ def gate(
 
 
 def _summary_file(asked: bool | None) -> Path | None:
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     file = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if asked and not file:
@@ -167,7 +165,7 @@ def _summary_file(asked: bool | None) -> Path | None:
 
 
 def _require_none(**options: object) -> None:
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     for name, value in options.items():
         if value is not None and value is not False and value != "":
@@ -176,10 +174,8 @@ def _require_none(**options: object) -> None:
 
 
 def _of_night(words: Sequence[Path], plan: Path | None, history: str, max_age: str) -> "GateReport":
-    from tracekit.base.errors import InconclusiveError
-    from tracekit.base.units import age
-    from tracekit.nightly.gate.found import LATEST, aged, find_night, placed
-    from tracekit.nightly.gate.report.sources import of_night, of_no_night
+    from tracekit.base import InconclusiveError, age
+    from tracekit.nightly import LATEST, aged, find_night, of_night, of_no_night, placed
 
     longest = age(max_age).total_seconds() if max_age else None
     try:
@@ -196,18 +192,16 @@ def _of_runs(
     from dataclasses import replace
 
     from tracekit.cli import console
-    from tracekit.compare.compare import compare_runs, samples, sides
-    from tracekit.compare.spread import Limits
-    from tracekit.nightly.gate.found import in_repository
-    from tracekit.nightly.gate.report.sources import of_comparison
+    from tracekit.compare import Limits, compare_runs, parse_sides, read_samples
+    from tracekit.nightly import in_repository, of_comparison
 
-    first, second = sides(words)
+    first, second = parse_sides(words)
     limits = replace(Limits(), metrics=tuple(metrics or ()))
     if threshold is not None:
         limits = replace(limits, threshold=threshold)
     with console.progress("gate") as progress:
         progress("reading the runs")
-        before, after = samples(first), samples(second)
+        before, after = read_samples(first), read_samples(second)
         progress("measuring blocks of them")
         compared = compare_runs(before, after, limits, force=force)
     made = after[0].result.provenance
@@ -219,9 +213,7 @@ def _of_runs(
 def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
     """Write, print and tell the report; then end as it says."""
     from tracekit.cli import console
-    from tracekit.nightly.gate.notify import append_summary, tell, write_reports
-    from tracekit.nightly.gate.report.text import annotations
-    from tracekit.nightly.history.night import Outcome
+    from tracekit.nightly import Outcome, annotations, append_summary, tell, write_reports
 
     errors = write_reports(report, destinations)
     _show(report, told)
@@ -240,8 +232,8 @@ def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> No
 
 def _show(report: "GateReport", told: _Told) -> None:
     from tracekit.cli import console
+    from tracekit.nightly import markdown
     from tracekit.nightly.gate.report import text as words
-    from tracekit.nightly.gate.report.text import markdown
 
     if told.json:
         console.show_json(report)
@@ -257,10 +249,10 @@ def _show(report: "GateReport", told: _Told) -> None:
 
 def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     """End with the code of the outcome; a report that was not written is no success either."""
-    from tracekit.base.errors import InconclusiveError, TracekitError
+    from tracekit.base import InconclusiveError, TracekitError
     from tracekit.cli import console
+    from tracekit.nightly import Outcome
     from tracekit.nightly.gate.report import text as words
-    from tracekit.nightly.history.night import Outcome
 
     if report.outcome is Outcome.REGRESSION:
         console.show_warnings([one.message for one in errors])

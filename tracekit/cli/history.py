@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from tracekit.base.errors import UsageError
-from tracekit.base.units import age
+from tracekit.base import UsageError, age
 from tracekit.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tracekit.nightly.history.steps import Series
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly import Series, Store
 
 
 Config = Annotated[
@@ -35,7 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.
 
 def require_clear(store: "Store", names: Sequence[str]) -> None:
     """Raise UsageError where `latest` could mean the night of another plan or machine."""
-    from tracekit.nightly.history.store.place import LATEST, require_clear_latest
+    from tracekit.nightly import LATEST, require_clear_latest
 
     if LATEST in names:
         with store.database.reading() as connection:
@@ -48,8 +46,8 @@ def history_url(history: str, config: Path | None) -> str:
     Raises:
         UsageError: None is named, and there is no plan that can be read.
     """
-    from tracekit.base.errors import UsageError
-    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.base import UsageError
+    from tracekit.nightly import read_plan
 
     if history:
         return history
@@ -108,7 +106,7 @@ class Chosen:
 
 def require_sense(chosen: Chosen, export: Path | None) -> None:
     """Raise UsageError where options do not go together."""
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if chosen.samples and (export is None or chosen.kind not in _FLAT):
         raise UsageError(
@@ -119,11 +117,10 @@ def require_sense(chosen: Chosen, export: Path | None) -> None:
 
 def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> None:
     """Write what is chosen into a file, whole or not at all; or on stdout."""
-    from tracekit.base.files import replacing
-    from tracekit.base.redaction import redaction
+    from tracekit.base import own_redaction, replacing
     from tracekit.cli import console
 
-    content = _content(store, of, file, chosen, redaction())
+    content = _content(store, of, file, chosen, own_redaction())
     if file == STDOUT:
         sys.stdout.flush()
         stdout = sys.stdout.buffer
@@ -141,7 +138,7 @@ def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
     Raises:
         UsageError: Something that is named is not in the history.
     """
-    from tracekit.base.errors import UsageError, require
+    from tracekit.base import UsageError, require
 
     found = store.series(**of)
     if found:
@@ -160,7 +157,7 @@ def _content(
     store: "Store", of: dict[str, Any], file: Path, chosen: Chosen, redact: "Callable[[str], str]"
 ) -> "Callable[[BinaryIO], Any]":
     """Return what writes the content into a file that is open."""
-    from tracekit.nightly.history.exports import write_points, write_values
+    from tracekit.nightly import write_points, write_values
 
     kind, series = chosen.kind, known_series(store, of)
     if kind == "csv" or kind == "json" or kind == "parquet":  # noqa: PLR1714  types see it so
@@ -172,9 +169,9 @@ def _content(
 
 
 def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
-    from tracekit.base.recording import as_json
+    from tracekit.base import as_json
     from tracekit.cli import console
-    from tracekit.nightly.history.exports import TOOLS, bencher, benchmarks, otava
+    from tracekit.nightly import TOOLS, bencher, benchmarks, otava
 
     if chosen.kind == "bencher":
         return as_json(bencher(series))
@@ -226,8 +223,7 @@ def accept(
     taken together, so that they are off by less.
     """
     from tracekit.cli import console
-    from tracekit.nightly.history.listing import expected_words
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly import Store, expected_words
 
     with Store.open(history_url(history, config), migrate=False) as store:
         require_clear(store, nights)
@@ -252,10 +248,9 @@ def list_(
     json: Json = False,
 ) -> None:
     """List what was accepted, when and why; the last one of a capture holds."""
-    from tracekit.base.units import stamp
+    from tracekit.base import stamp
     from tracekit.cli import console
-    from tracekit.nightly.history.listing import held_on
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly import Store, held_on
 
     with Store.open(history_url(history, config), migrate=False) as store:
         held = [one for name in store.machines() for one in held_on(name, store.acceptances(name))]
@@ -330,9 +325,8 @@ def history(
     """
     if context.invoked_subcommand is not None:
         return
-    from tracekit.base.outputs import writing
-    from tracekit.nightly.history.store.place import file_of
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.base import writing
+    from tracekit.nightly import Store, file_of
 
     of: dict[str, Any] = {
         "plan": plan,
@@ -369,7 +363,7 @@ def pin(
 ) -> None:
     """Keep a night, or a run, from being pruned."""
     from tracekit.cli import console
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly import Store
 
     with Store.open(history_url(history, config)) as store:
         require_clear(store, [what])
@@ -386,7 +380,7 @@ def unpin(
 ) -> None:
     """Let a night, or a run, be pruned again."""
     from tracekit.cli import console
-    from tracekit.nightly.history.store.store import Store
+    from tracekit.nightly import Store
 
     with Store.open(history_url(history, config), migrate=False) as store:
         require_clear(store, [what])
@@ -397,8 +391,7 @@ def _show_nights(
     store: "Store", of: dict[str, Any], ended: str | None, limit: int, *, json: bool
 ) -> None:
     from tracekit.cli import console
-    from tracekit.nightly.history.listing import line, missed_among, table_of
-    from tracekit.nightly.history.night import Outcome
+    from tracekit.nightly import Outcome, line, missed_among, table_of
 
     outcome = Outcome(ended) if ended else None
     lines = [line(one) for one in store.nights(**of, outcome=outcome, limit=limit)]
@@ -416,7 +409,7 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
     from dataclasses import replace
 
     from tracekit.cli import console
-    from tracekit.nightly.history.listing import series_table
+    from tracekit.nightly import series_table
 
     found = [replace(one, points=one.points[-limit:]) for one in known_series(store, of)]
     if json:
@@ -430,12 +423,9 @@ def _show_series(store: "Store", of: dict[str, Any], limit: int, *, json: bool) 
 
 
 def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], page: Path) -> None:
-    from tracekit.base.recording import now, write_whole
-    from tracekit.base.redaction import redaction
+    from tracekit.base import now, own_redaction, write_whole
     from tracekit.cli import console
-    from tracekit.nightly.history.store.place import folder_of
-    from tracekit.nightly.trend.happened import links_from
-    from tracekit.nightly.trend.page import render_trend
+    from tracekit.nightly import folder_of, links_from, render_trend
 
     # A server's history has folders of any machine; those that are not here are not linked.
     folder = folder_of(url) or Path()
@@ -445,7 +435,7 @@ def _draw(store: "Store", url: str, of: dict[str, Any], named: dict[str, Any], p
         store.acceptances(),
         missed=[one for one in store.missed_nights() if of["plan"] in {None, one.plan}],
         now=now(),
-        redact=redaction(),
+        redact=own_redaction(),
         links=links_from(page.resolve().parent, folder),
     )
     write_whole(page, html.encode())

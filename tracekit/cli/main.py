@@ -12,13 +12,13 @@ from typing import Any, NoReturn
 import typer
 import typer.core
 
-from tracekit.base import streams
-from tracekit.base.errors import (
+from tracekit.base import (
     InterruptedRunError,
     RecordingError,
     ToolError,
     TracekitError,
     UsageError,
+    streams,
 )
 from tracekit.cli import batch as batch_command
 from tracekit.cli import (

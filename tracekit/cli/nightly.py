@@ -10,11 +10,15 @@ import typer
 import typer.core
 
 if TYPE_CHECKING:
-    from tracekit.nightly.history.listing import Course
-    from tracekit.nightly.history.night import Night
-    from tracekit.nightly.plan.plan import NightPlan
-    from tracekit.nightly.schedule.schedule import Installation, Scheduled
-    from tracekit.nightly.schedule.scheduler import Installed, Standing
+    from tracekit.nightly import (
+        Course,
+        Installation,
+        Installed,
+        Night,
+        NightPlan,
+        Scheduled,
+        Standing,
+    )
 
 
 PlanFile = Annotated[
@@ -48,9 +52,8 @@ def install(
     environment that holds only what is written down now: PATH, HOME, the language, DEVELOPER_DIR
     and TRACEKIT_*. Installing again takes the place of what was installed for the plan.
     """
-    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly import read_plan, time_of_day
     from tracekit.nightly.schedule import schedule
-    from tracekit.nightly.schedule.job import time_of_day
 
     plan, due = read_plan(config), time_of_day(at)
     if dry_run:
@@ -68,7 +71,7 @@ def status(config: PlanFile = None, *, json: StatusJson = False) -> None:
     from msgspec import to_builtins
 
     from tracekit.cli import console
-    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly import read_plan
     from tracekit.nightly.schedule import schedule
 
     plan = read_plan(config, work=False)
@@ -84,9 +87,9 @@ def uninstall(config: PlanFile = None) -> None:
 
     The nights there are, their log and the history stay.
     """
-    from tracekit.base.errors import TracekitError
+    from tracekit.base import TracekitError
     from tracekit.cli import console
-    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly import read_plan
     from tracekit.nightly.schedule import schedule
 
     try:
@@ -263,8 +266,7 @@ def nightly(
     if context.invoked_subcommand is not None:
         return
     del bisect  # the command line's end sees to it, whatever ends it
-    from tracekit.nightly.plan.reading import read_plan
-    from tracekit.nightly.plan.starter import write_starter
+    from tracekit.nightly import read_plan, write_starter
 
     if init:
         _show_starter(write_starter(config) if config else write_starter())
@@ -279,8 +281,7 @@ def nightly(
 
 def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
     from tracekit.cli import console
-    from tracekit.nightly.rehearsal import only
-    from tracekit.nightly.run import run_night
+    from tracekit.nightly import only, run_night
 
     chosen = tuple(one.name for one in only(plan, names).captures) if names else None
     with console.progress("nightly") as progress:
@@ -290,8 +291,8 @@ def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
 def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.console import night_code
+    from tracekit.nightly import NightFolder
     from tracekit.nightly import run as words
-    from tracekit.nightly.folder import NightFolder
 
     folder = NightFolder(plan.output / night.id)
     if json:
@@ -314,8 +315,7 @@ def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> 
 
 
 def _rehearse(plan: "NightPlan", names: list[str], *, json: bool) -> None:
-    from tracekit.base.errors import UsageError
-    from tracekit.base.units import span
+    from tracekit.base import UsageError, span
     from tracekit.cli import console
     from tracekit.nightly import rehearsal
 

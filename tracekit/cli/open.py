@@ -10,12 +10,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tracekit.base.errors import RecordingError, ToolError, TracekitError
-from tracekit.base.recording import Provenance, Recording
+from tracekit.base import Provenance, Recording, RecordingError, ToolError, TracekitError
 from tracekit.cli import options
-from tracekit.record.xctrace.command import Run, check, run
-from tracekit.record.xctrace.templates.settings import instruments_app
-from tracekit.record.xctrace.tool import Xctrace, find_xctrace, read_version
+from tracekit.record import Run, Xctrace, check, find_xctrace, instruments_app, read_version, run
 
 What = Literal["page", "trace", "gputrace"]
 
@@ -175,7 +172,7 @@ def open_(
 
 
 def _chosen(*, page: bool, trace: bool, gputrace: bool) -> _What | None:
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if page + trace + gputrace > 1:
         raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")

@@ -15,9 +15,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.plan import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, seconds
-from tracekit.workload.workload import Workload, find
+from tracekit.base import InputError, UsageError
+from tracekit.workload import ANY_PROGRAM, METAL_SYSTEM_TRACE, Plan, Workload, find, seconds
 
 FileCommand = Callable[..., None]
 

@@ -9,9 +9,7 @@ import typer
 from tracekit.cli import history as histories
 
 if TYPE_CHECKING:
-    from tracekit.nightly.plan.plan import NightPlan
-    from tracekit.nightly.pruning.decide import Protection
-    from tracekit.nightly.pruning.prune import Pruned
+    from tracekit.nightly import NightPlan, Protection, Pruned
 
 _SHOWN = 20  # lines for each person to read; --json has all
 
@@ -55,11 +53,9 @@ def prune(
 
     Exit code 3: something could not be removed; the others were.
     """
-    from tracekit.base.errors import InterruptedRunError, RecordingError
-    from tracekit.base.units import age, size_of
+    from tracekit.base import InterruptedRunError, RecordingError, age, size_of
     from tracekit.cli import console
-    from tracekit.nightly.pruning.decide import Limits
-    from tracekit.nightly.pruning.prune import prune
+    from tracekit.nightly import Limits, prune
 
     limits = Limits(
         keep=None if keep is None else age(keep),
@@ -89,8 +85,7 @@ def prune(
 
 def _plan(config: Path | None) -> "NightPlan | None":
     """Read the plan that was named; else the nearest, if there is one."""
-    from tracekit.nightly.plan.document import OWN, SHARED, has_plan
-    from tracekit.nightly.plan.reading import read_plan
+    from tracekit.nightly import OWN, SHARED, has_plan, read_plan
 
     here = Path.cwd()
     near = ((one / OWN).exists() or has_plan(one / SHARED) for one in (here, *here.parents))
@@ -98,8 +93,8 @@ def _plan(config: Path | None) -> "NightPlan | None":
 
 
 def _defaults(plan: "NightPlan | None") -> list[Path]:
-    from tracekit.base.errors import UsageError
-    from tracekit.workload.plan import TRACES
+    from tracekit.base import UsageError
+    from tracekit.workload import TRACES
 
     wanted = [TRACES, *([plan.output] if plan else [])]
     there = [one for one in wanted if one.is_dir()]
@@ -113,10 +108,7 @@ def _defaults(plan: "NightPlan | None") -> list[Path]:
 
 def _protection(url: str) -> "Protection":
     """Ask a history what must stay; where none is known, nights stay as they are."""
-    from tracekit.nightly.history.steps import steps_of
-    from tracekit.nightly.history.store.place import place
-    from tracekit.nightly.history.store.store import Store
-    from tracekit.nightly.pruning.decide import Protection, protection
+    from tracekit.nightly import Protection, Store, place, protection, steps_of
 
     if not url:
         return Protection(known=False)
@@ -128,7 +120,7 @@ def _protection(url: str) -> "Protection":
 
 
 def _show(done: "Pruned") -> None:
-    from tracekit.base.units import size
+    from tracekit.base import size
     from tracekit.cli import console
 
     rows = [

@@ -9,8 +9,7 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.fleet.query.answers import Form
-    from tracekit.fleet.query.database import Answer
+    from tracekit.fleet import Answer, Form
 
 
 def index(
@@ -26,9 +25,9 @@ def index(
     DIR/index.html lists them, the newest first: when, what, the verdict, the number that runs of
     its kind are followed by, and links to their pages. It is written anew each time.
     """
-    from tracekit.base.outputs import writing
+    from tracekit.base import writing
     from tracekit.cli import console
-    from tracekit.fleet.index import INDEX, write_index
+    from tracekit.fleet import INDEX, write_index
 
     with writing([folder / INDEX], force=force):
         page = write_index(folder)
@@ -83,7 +82,7 @@ def query(
     A question reads, and nothing else: it cannot write, change settings, load extensions or open
     files other than the tables of the runs that are named.
     """
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
     from tracekit.cli import console
 
     if list_:
@@ -94,9 +93,8 @@ def query(
             "It is not said what to ask.",
             hint='tracekit query "select * from runs"; --list lists what can be asked.',
         )
-    from tracekit.base.outputs import writing
-    from tracekit.fleet.query.answers import form_of
-    from tracekit.fleet.query.ask import asked, asks_for_tables
+    from tracekit.base import writing
+    from tracekit.fleet import asked, asks_for_tables, form_of
 
     written = None if output is None else form_of(output, form)
     if form is not None and output is None:
@@ -122,7 +120,7 @@ def query(
 
 def _list(sources: list[Path], run_number: int | None) -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.views import listing
+    from tracekit.fleet import listing
 
     with console.progress("list") as progress:
         found = listing(sources, progress, run_number)
@@ -133,7 +131,7 @@ def _list(sources: list[Path], run_number: int | None) -> None:
 
 def _show(answer: "Answer", rows: int) -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.answers import first
+    from tracekit.fleet import first
 
     shown, total = first(answer, rows, short=console.looked_at())
     console.table(list(answer.types), shown, headed=True)
@@ -146,7 +144,7 @@ def _show(answer: "Answer", rows: int) -> None:
 
 def _write(answer: "Answer", output: str, form: "Form") -> None:
     from tracekit.cli import console
-    from tracekit.fleet.query.answers import write, write_file
+    from tracekit.fleet import write, write_file
 
     if output != _STDOUT:
         write_file(answer, Path(output), form)

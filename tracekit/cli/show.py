@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracekit.base.recording import Recording
+from tracekit.base import Recording
 from tracekit.cli import options
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tracekit.tables.place import Choice
-    from tracekit.tables.tables import Tables
+    from tracekit.tables import Choice, Tables
 
 
 def tables(
@@ -38,12 +37,9 @@ def tables(
     A bundle is read where it is, on any system; no run is made of it and nothing is kept. Of
     several runs in it the last one is read, or the one that --run names.
     """
-    from tracekit.base.errors import UsageError
-    from tracekit.base.outputs import writing
+    from tracekit.base import UsageError, writing
     from tracekit.cli import console
-    from tracekit.tables.direct import require_unpacked
-    from tracekit.tables.place import Choice
-    from tracekit.tables.write import write_table
+    from tracekit.tables import Choice, require_unpacked, write_table
 
     require_unpacked(run)
     only = Choice(run_number, table if name is None else None)
@@ -65,8 +61,7 @@ def tables(
 
 def _tables_in(run: Path, only: "Choice") -> "Tables":
     from tracekit import pipeline
-    from tracekit.tables.direct import is_bundle
-    from tracekit.tables.tables import tables_of_bundle
+    from tracekit.tables import is_bundle, tables_of_bundle
 
     if is_bundle(run):
         return tables_of_bundle(run, only)
@@ -75,8 +70,8 @@ def _tables_in(run: Path, only: "Choice") -> "Tables":
 
 def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
     """Return each table, or why it cannot be had; of a repeated schema one for each repeat."""
-    from tracekit.base.errors import TracekitError
-    from tracekit.tables.place import Choice
+    from tracekit.base import TracekitError
+    from tracekit.tables import Choice
 
     for name in there:
         for one in there.repeated(name) or (None,):
@@ -91,8 +86,7 @@ def _entries(there: "Tables") -> Iterator["tuple[str, pd.DataFrame | str]"]:
 def workloads(*, workloads: options.Workloads = None) -> None:
     """List the workloads that can be recorded."""
     from tracekit.cli import console
-    from tracekit.workload.plan import ANY_PROGRAM
-    from tracekit.workload.workload import all_workloads
+    from tracekit.workload import ANY_PROGRAM, all_workloads
 
     known = [(one.name, one.summary) for one in all_workloads(workloads)]
     program = (ANY_PROGRAM, "Run any program: put it after --, with its arguments.")
@@ -105,8 +99,8 @@ def rules(
     ] = None,
 ) -> None:
     """List the rules, or explain one."""
-    from tracekit.analysis.rules import RULES
-    from tracekit.base.errors import require
+    from tracekit.analysis import RULES
+    from tracekit.base import require
     from tracekit.cli import console
 
     if name is None:

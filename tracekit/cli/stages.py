@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tracekit.base.recording import Recording
+from tracekit.base import Recording
 from tracekit.cli import options
-from tracekit.workload.plan import Plan
+from tracekit.workload import Plan
 
 
 def capture(
@@ -57,7 +57,7 @@ def capture(
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.open import opening, perform
-    from tracekit.record.gputrace import capture_gpu
+    from tracekit.record import capture_gpu
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)
@@ -116,10 +116,10 @@ def export(
     Of several runs the last one is written, or the one that --run names.
     """
     from tracekit import pipeline
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.tables.direct import is_bundle, require_unpacked
+    from tracekit.tables import is_bundle, require_unpacked
 
     require_unpacked(source)
     if is_bundle(source):
@@ -139,11 +139,10 @@ def export(
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import pipeline
-    from tracekit.base.outputs import require_apart
+    from tracekit.base import require_apart
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.tables.bundle.bundle import Bundle
-    from tracekit.tables.bundle_xml.write import write_exports
+    from tracekit.tables import Bundle, write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
     require_apart([output], [bundle])
@@ -169,7 +168,7 @@ def analyze(
     from tracekit import pipeline
     from tracekit.cli import console
     from tracekit.cli import console as outcome
-    from tracekit.record.imports import choose_run
+    from tracekit.record import choose_run
 
     recording = Recording(run)
     with console.progress("analyze") as progress:

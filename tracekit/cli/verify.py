@@ -13,12 +13,7 @@ from tracekit.cli import options
 from tracekit.cli.options import FileCommand, brought, signed
 
 if TYPE_CHECKING:
-    from tracekit.lab.msl.program import Order
-    from tracekit.lab.parity import Parity
-    from tracekit.lab.verification.check import Declared
-    from tracekit.lab.verification.metal_file import Launch
-    from tracekit.lab.verification.verdict import Verification
-    from tracekit.lab.verification.verify import Subject
+    from tracekit.lab import Declared, Launch, Order, Parity, Subject, Verification
 
 
 FileOrName = Annotated[
@@ -124,16 +119,23 @@ def parity(
 
     Exit code 0: all within bounds; 1: a bound is exceeded; 130: stopped.
     """
-    from tracekit.base.outputs import writing
+    from tracekit.base import writing
     from tracekit.cli import console
-    from tracekit.lab.parity import GRID, available, chosen, document, named, run_parity
-    from tracekit.workload.calls import backend
+    from tracekit.lab import (
+        GRID,
+        available,
+        chosen_implementations,
+        named,
+        parity_document,
+        run_parity,
+    )
+    from tracekit.workload import backend
 
     cases = named(case) if case else tuple(one for one in GRID if one.quick or not quick)
     if list_:
         console.table(("case", "lengths"), [(one.name, str(one.lens)) for one in cases])
         return
-    chosen_ones = chosen(subject or [], emulate=emulate)
+    chosen_ones = chosen_implementations(subject or [], emulate=emulate)
     with writing(_files(output), force=force):
         with console.progress("parity") as progress:
             done = run_parity(
@@ -145,7 +147,7 @@ def parity(
                 progress=progress,
             )
         if json:
-            console.show_json(document(done))
+            console.show_json(parity_document(done))
         else:
             _show(done, kernels=any(one.kernel for one in available(emulate=emulate)))
         if output is not None:
@@ -154,9 +156,9 @@ def parity(
 
 
 def _show(done: "Parity", *, kernels: bool) -> None:
-    from tracekit.base.tolerances import NORM
+    from tracekit.base import NORM
     from tracekit.cli import console
-    from tracekit.lab.parity import COLUMNS, repeat, rows
+    from tracekit.lab import COLUMNS, repeat, rows
 
     cases = len({one.case for one in done.outcomes})
     console.measurements(f"parity: {cases} cases, MLX on the {done.backend}", COLUMNS, rows(done))
@@ -168,7 +170,7 @@ def _show(done: "Parity", *, kernels: bool) -> None:
 
 
 def _files(output: Path | None) -> list[Path]:
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if output is not None and output.suffix != ".json":
         raise UsageError(
@@ -179,18 +181,18 @@ def _files(output: Path | None) -> list[Path]:
 
 
 def _save(done: "Parity", output: Path) -> None:
-    from tracekit.base.recording import save
+    from tracekit.base import save
     from tracekit.cli import console
-    from tracekit.lab.parity import document
+    from tracekit.lab import parity_document
 
-    save(output, document(done))
+    save(output, parity_document(done))
     console.show_written(output)
 
 
 def _end(done: "Parity") -> None:
-    from tracekit.base.errors import InterruptedRunError
+    from tracekit.base import InterruptedRunError
     from tracekit.cli import console
-    from tracekit.lab.parity import error_words, repeat
+    from tracekit.lab import error_words, repeat
 
     for one in done.breaches:
         apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""
@@ -240,8 +242,7 @@ def verify_kernel(
     parameters are options. Of a FILE.metal the options below say what is launched. Exit code 1
     is a defect, 3 that there is no compiler, or that it failed.
     """
-    from tracekit.lab.msl.program import Order
-    from tracekit.lab.verification.metal_file import Launch
+    from tracekit.lab import Launch, Order
 
     _require_fitting(subject, context)
     launch = Launch(
@@ -269,8 +270,7 @@ def _named(arguments: Sequence[str]) -> "Declared | None":
     """Return the check that a command line names, before it is parsed."""
     if not arguments:
         return None
-    from tracekit.lab.msl.emulation import emulation
-    from tracekit.lab.verification.check import load, shipped_check, shipped_names
+    from tracekit.lab import emulation, load, shipped_check, shipped_names
 
     for word in arguments:
         if word in shipped_names():
@@ -302,7 +302,7 @@ def _stands(name: str, context: typer.Context) -> bool:
 
 def _require_fitting(subject: str, context: typer.Context) -> None:
     """Refuse options that say what to launch where a check says it."""
-    from tracekit.base.errors import UsageError
+    from tracekit.base import UsageError
 
     if subject.endswith(_METAL):
         return
@@ -318,8 +318,7 @@ def _subjects(
     subject: str, launch: "Launch", given: dict[str, Any], seed: int
 ) -> "Iterator[Subject]":
     """Return everything that is to be verified, made when its turn comes."""
-    from tracekit.lab.verification.check import check_subjects, shipped_check, shipped_names
-    from tracekit.lab.verification.metal_file import metal_subject
+    from tracekit.lab import check_subjects, metal_subject, shipped_check, shipped_names
 
     how: Any = {"lenient": launch.lenient, "patience": launch.patience}
     if subject.endswith(_METAL):
@@ -333,7 +332,7 @@ def _subjects(
 
 def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iterator[Verification]":
     from tracekit.cli import console
-    from tracekit.lab.verification.verify import case, verify
+    from tracekit.lab import case, verify
 
     for one in subjects:
         with console.progress(case(one.name, one.parameters)):
@@ -344,7 +343,7 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
 def _show_of_verification(found: "Iterator[Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
     from tracekit.cli import console
-    from tracekit.lab.verification.verify import NOT_PROVEN, in_full, in_short
+    from tracekit.lab import NOT_PROVEN, in_full, in_short
 
     if as_json:
         everything = list(found)

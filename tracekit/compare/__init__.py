@@ -1,1 +1,8 @@
-"""Many results: what changed between runs, and how sure that is."""
+"""Runs against runs: what changed, how sure that is, and the page that shows it.
+
+Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,11 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import load
-from tracekit.base.errors import UsageError
-from tracekit.base.recording import Recording, quoted
-from tracekit.base.redaction import Redaction
+from tracekit.analysis import METRICS, load
+from tracekit.base import Recording, Redaction, UsageError, quoted
 from tracekit.compare.differences import (
     Condition,
     Difference,
@@ -166,7 +163,7 @@ SEPARATOR = "vs"
 _GONE = "the run's exports are gone, and only its result is left."
 
 
-def sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+def parse_sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Part `A B`, or `A1 A2 … vs B1 B2 …`, into what was before and what came after.
 
     Raises:
@@ -183,7 +180,7 @@ def sides(words: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     )
 
 
-def samples(paths: Sequence[Path]) -> list[Sample]:
+def read_samples(paths: Sequence[Path]) -> list[Sample]:
     """Read runs: each path is a run's folder or a `result.json`.
 
     Raises:
@@ -216,7 +213,7 @@ def compare_runs(
     return compared
 
 
-def redaction(paths: Sequence[Path]) -> Redaction:
+def redaction_of_runs(paths: Sequence[Path]) -> Redaction:
     """Return the redaction of this machine's names and of those in any of the runs."""
     folders = [path.parent if path.is_file() else path for path in paths]
     names = [pair for folder in folders for pair in redaction_of(Recording(folder)).names]

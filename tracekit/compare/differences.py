@@ -9,12 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import grouped, steady_window
-from tracekit.analysis.result import Status
-from tracekit.analysis.rule import Finding, Severity
-from tracekit.analysis.work_names import families
-from tracekit.base.errors import TracekitError
-from tracekit.base.recording import Provenance
+from tracekit.analysis import Finding, Severity, Status, families, grouped, steady_window
+from tracekit.base import Provenance, TracekitError
 from tracekit.compare.samples import Sample
 
 _PERCENTILES = (50, 95)

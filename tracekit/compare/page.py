@@ -3,18 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.analysis.given import Given
-from tracekit.analysis.result import Better
-from tracekit.base.units import count, duration, percent, quantity
+from tracekit.analysis import Better, Given
+from tracekit.base import count, duration, percent, quantity
 from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Course, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
-from tracekit.report.panel import Kept
-from tracekit.report.panels.timeline import drawn
-from tracekit.report.render import document, environment_of
-from tracekit.report.timeline.track import Detail, Timeline, Track
-from tracekit.report.timeline.tracks import timeline
+from tracekit.report import Detail, Kept, Timeline, Track, document, drawn, environment_of, timeline
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20

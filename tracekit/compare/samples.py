@@ -14,13 +14,21 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.given import Given, recorded_tables
-from tracekit.analysis.inject import Metric, Unavailable, inject
-from tracekit.analysis.intervals import Window, spans, steady_window
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Measurement, Result
-from tracekit.base.errors import TracekitError
-from tracekit.workload.workload import OWN_REFERENCE, REFERENCE
+from tracekit.analysis import (
+    METRICS,
+    Given,
+    Measurement,
+    Metric,
+    Result,
+    Unavailable,
+    Window,
+    inject,
+    recorded_tables,
+    spans,
+    steady_window,
+)
+from tracekit.base import TracekitError
+from tracekit.workload import OWN_REFERENCE, REFERENCE
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.base.paired import lower_rank
+from tracekit.base import lower_rank
 
 # Quantiles 0.975 of Student's t for 1, 2, 3 … degrees of freedom, from any table of it.
 _T = (

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.result import Better, Measurement
-from tracekit.base.units import quantity
+from tracekit.analysis import Better, Measurement, Unavailable
+from tracekit.base import quantity
 from tracekit.compare.differences import differences
 from tracekit.compare.samples import Runs
 from tracekit.compare.spread import Interval, Kind, Limits, Side, interval

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from tracekit.analysis.result import Measurement, Result, load
-from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.recording import Provenance, Recording, quoted, write_whole
-from tracekit.base.redaction import redaction
-from tracekit.base.units import quantity
-from tracekit.report.panels.verdict import Verdict, verdict_of
-from tracekit.report.render import Redact, document, environment_of
-from tracekit.report.text import flat
+from tracekit.analysis import Measurement, Result, load
+from tracekit.base import (
+    Provenance,
+    Recording,
+    RecordingError,
+    TracekitError,
+    own_redaction,
+    quantity,
+    quoted,
+    write_whole,
+)
+from tracekit.report import Redact, Verdict, document, environment_of, flat, verdict_of
 
 MOST_POINTS = 30
 # What a run is followed by over time: the first of these that it knows.
@@ -241,7 +245,7 @@ def write_index(folder: Path) -> Path:
     entries = entries_of(runs_in(folder))
     if not entries:
         _log.warning("There is no run in %s: a run is a folder with a recording.json.", folder)
-    text = render_index(entries, folder.resolve().name, redact=redaction(()))
+    text = render_index(entries, folder.resolve().name, redact=own_redaction(()))
     write_whole(page, text.encode())
     return page
 

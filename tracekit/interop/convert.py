@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.analysis.result import load
-from tracekit.analysis.rule import Finding
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.files import replacing
-from tracekit.base.outputs import writing
-from tracekit.base.recording import Recording
+from tracekit.analysis import Finding, load
+from tracekit.base import Recording, TracekitError, UsageError, replacing, writing
 from tracekit.interop.chrome import write_chrome
 from tracekit.interop.perfetto import write_perfetto
 from tracekit.interop.speedscope import write_speedscope
 from tracekit.interop.tracks import Redact, tracks
-from tracekit.tables.tables import Tables
-from tracekit.tables.write import write_table
+from tracekit.tables import Tables, write_table
 
 
 @dataclass(frozen=True)

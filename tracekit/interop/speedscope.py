@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.interop.tracks import Redact
-from tracekit.tables.tables import Tables
-from tracekit.tables.xml.node import Symbols
+from tracekit.tables import Symbols, Tables
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Table, schema of its export, unit of its weights: the first that is there is taken.

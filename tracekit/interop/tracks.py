@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, spans
-from tracekit.analysis.rule import Finding
-from tracekit.analysis.work_names import families
-from tracekit.base.errors import TracekitError
+from tracekit.analysis import Finding, Times, families, spans
+from tracekit.base import TracekitError
 
 Ids = NDArray[np.uint64]
 Redact = Callable[[str], str]

@@ -26,7 +26,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.lab.msl.emulation import Generated, generated
 
 

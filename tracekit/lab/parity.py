@@ -9,19 +9,26 @@ from typing import Any, Literal, NamedTuple
 import mlx.core as mx
 import msgspec
 
-from tracekit.base.errors import UsageError, require
-from tracekit.base.tolerances import BOUNDS, NORM, Floats, as_float64, relative_error
+from tracekit.base import BOUNDS, NORM, Floats, UsageError, as_float64, relative_error, require
 from tracekit.lab.msl.compiler import find_compiler
 from tracekit.lab.msl.emulation import emulation
-from tracekit.ops.attention.dense import gathered, padding_mask, sdpa
-from tracekit.ops.attention.metal import BLOCK_SIZES, paged_decode
-from tracekit.ops.attention.paged import attend
-from tracekit.ops.attention.plan import Kernel, plan
-from tracekit.ops.attention.problem import HEAD_DIMS, Problem, draw_problem, nan_past_ends
-from tracekit.ops.attention.reference import reference_of
-from tracekit.record.recorder import Progress, quiet
-from tracekit.workload.calls import backend
-from tracekit.workload.parameters import DTYPES
+from tracekit.ops import (
+    BLOCK_SIZES,
+    HEAD_DIMS,
+    Kernel,
+    Problem,
+    attend,
+    draw_problem,
+    gathered,
+    nan_past_ends,
+    padding_mask,
+    paged_decode,
+    plan,
+    reference_of,
+    sdpa,
+)
+from tracekit.record import Progress, quiet
+from tracekit.workload import DTYPES, backend
 
 Lengths = Literal["ragged", "one", "full", "edges", "empty", "seven", "eight", "long"]
 
@@ -187,7 +194,7 @@ def available(*, emulate: bool) -> tuple[Implementation, ...]:
     return tuple(one for one in IMPLEMENTATIONS if kernels or not one.kernel)
 
 
-def chosen(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
+def chosen_implementations(names: Iterable[str], *, emulate: bool) -> tuple[Implementation, ...]:
     """Return some of those that can run here, and dense attention; all of them for no name.
 
     Raises:
@@ -377,7 +384,7 @@ def repeat(outcome: Outcome, parity: Parity) -> str:
     return " ".join([*words, *(["--emulate"] if parity.emulated else [])])
 
 
-def document(parity: Parity) -> dict[str, Any]:
+def parity_document(parity: Parity) -> dict[str, Any]:
     """Return everything as plain values; what is not finite is null, with its words beside it."""
     worst = parity.worst
     return {

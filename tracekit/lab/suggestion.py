@@ -6,18 +6,18 @@ one machine only a measurement says.
 
 from dataclasses import dataclass
 
-from tracekit.base.errors import UsageError
-from tracekit.base.units import percent, size
-from tracekit.ops.attention.plan import (
+from tracekit.base import UsageError, percent, size
+from tracekit.ops import (
     HD_TILES,
     LANES,
     LOADED_BYTES,
     MOST_PARTITIONS,
     SHORTEST_PARTITION,
     THREADGROUP_BYTES,
+    check_head_dim,
+    check_heads,
     heads_at_once,
 )
-from tracekit.ops.attention.problem import check_head_dim, check_heads
 
 _BLOCK_SIZES = (64, 32, 16)
 _WASTE = 0.02  # of the pool

@@ -1,1 +1,8 @@
-"""Which machine this is, what it can do, and in what state it is."""
+"""Which machine this is, what its chip can do, and in what state it is.
+
+Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,8 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.errors import ToolError
-from tracekit.base.files import notes_folder
+from tracekit.base import ToolError, notes_folder
 from tracekit.machine.machine import describe
 from tracekit.machine.sources import PATIENCE, Sources, source
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import psutil
 
-from tracekit.base.errors import ToolError
-from tracekit.base.git import git
+from tracekit.base import ToolError, git
 
 _SECONDS = 10
 _DOCUMENTS = {"recording.json", "night.json"}  # each names its folder as one that tracekit made

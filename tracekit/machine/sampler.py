@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from tracekit.base.errors import TracekitError
+from tracekit.base import TracekitError
 from tracekit.machine.monitors import PERIOD, Choice, Machine, Monitor, Poll, Stream, Taken, choose
 
 _ENOUGH = 8  # different remarks; more say nothing new

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from tracekit.base.units import percent, quantity, size
+from tracekit.base import percent, quantity, size
 from tracekit.machine.monitors import THERMAL_PRESSURES
 
 

@@ -1,1 +1,8 @@
-"""A night: its plan carried out, judged, written down and told."""
+"""Nights: planned, measured, gated, kept in a history, drawn as trends, scheduled, pruned.
+
+Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

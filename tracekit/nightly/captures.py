@@ -5,12 +5,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit.analysis.result import load
-from tracekit.analysis.rule import Finding
-from tracekit.base.errors import InterruptedRunError, TracekitError
-from tracekit.base.recording import Recording
-from tracekit.machine.state import State, contaminated, unjudged
-from tracekit.machine.watch import Watch
+from tracekit.analysis import Finding, load
+from tracekit.base import InterruptedRunError, Recording, TracekitError
+from tracekit.machine import State, Watch, contaminated, unjudged
 from tracekit.nightly.folder import Keeper, work_of
 from tracekit.nightly.gate.judge import judge_entry
 from tracekit.nightly.gate.outcomes import needs_second_sitting, outcome_of
@@ -21,7 +18,7 @@ from tracekit.nightly.session.prepared import Prepared, prepared
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
 from tracekit.nightly.session.tracing import trace
 from tracekit.nightly.session.values import overhead
-from tracekit.record.recorder import Progress
+from tracekit.record import Progress
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.base.errors import RecordingError
-from tracekit.base.recording import save
+from tracekit.base import RecordingError, save
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Pair
 from tracekit.nightly.history.store.document import night_in
 from tracekit.nightly.plan.plan import Capture, digest_of, relative

@@ -7,10 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.outputs import require_ours
-from tracekit.base.recording import write_whole
-from tracekit.base.redaction import redaction
+from tracekit.base import RecordingError, TracekitError, own_redaction, require_ours, write_whole
 from tracekit.nightly.folder import NightFolder, nights_in, work_of
 from tracekit.nightly.history.night import Accepted, Night
 from tracekit.nightly.history.store.place import folder_of
@@ -98,7 +95,7 @@ class Memory:
             self.store.acceptances(),
             missed=[one for one in self.store.missed_nights() if one.plan == self.plan.name],
             now=now.isoformat(),
-            redact=redaction(),
+            redact=own_redaction(),
             links=links_from(folder.page.parent, self._own_folder or folder.page.parent),
         )
         require_ours(folder.page, "The nights write theirs once that has another name.")

@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 from sqlalchemy.engine import make_url
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.base.errors import InputError, TracekitError, UsageError, nearest
-from tracekit.base.units import percent, quantity, span
+from tracekit.analysis import METRICS
+from tracekit.base import InputError, TracekitError, UsageError, nearest, percent, quantity, span
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.history.night import Entry, Night
 from tracekit.nightly.plan.estimate import Estimate, estimate, remarks
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.worktree import repository
-from tracekit.workload.workload import find
+from tracekit.workload import find
 
 _NIGHTS = 5
 COLUMNS = ("capture", "work", "reference", "pairs", "traced", "decides", "time")

@@ -5,11 +5,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.base.units import quantity
-from tracekit.compare.verdicts import Shown
-from tracekit.machine import machine
-from tracekit.machine.environment import environment, machine_name
+from tracekit.base import InterruptedRunError, RecordingError, TracekitError, quantity
+from tracekit.compare import Shown
+from tracekit.machine import environment, machine, machine_name
 from tracekit.nightly.captures import Carrier, Terms
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome
@@ -20,8 +18,7 @@ from tracekit.nightly.rehearsal import only
 from tracekit.nightly.schedule.job import bound_log
 from tracekit.nightly.schedule.running import Budget, awake, enforced, only_one
 from tracekit.nightly.trend.words import cost_of
-from tracekit.record.recorder import Progress, quiet
-from tracekit.record.recorders import choose
+from tracekit.record import Progress, choose, quiet
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"

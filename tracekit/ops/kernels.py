@@ -9,9 +9,8 @@ from typing import Any
 import mlx.core as mx
 import psutil
 
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.files import shipped
-from tracekit.workload.workload import Work
+from tracekit.base import ToolError, UsageError, shipped
+from tracekit.workload import Work
 
 
 def require_memory(needed: int, what: str, hint: str) -> None:

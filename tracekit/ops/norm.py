@@ -7,8 +7,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import UsageError
-from tracekit.base.tolerances import Floats, as_float64, relative_error
+from tracekit.base import Floats, UsageError, as_float64, relative_error
 from tracekit.ops.kernels import (
     DTYPES,
     LANES,
@@ -62,7 +61,7 @@ def _flops(rows: int, dims: int, outputs: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class NormProblem:
     """Rows to normalise, and the layer after it.
 
     Attributes:
@@ -113,7 +112,7 @@ class Problem:
         return self.x.dtype
 
 
-def _check_axes(problem: Problem) -> None:
+def _check_axes(problem: NormProblem) -> None:
     for name, array, axes in (
         ("x", problem.x, ("rows", "dims")),
         ("gain", problem.gain, ("dims",)),
@@ -132,9 +131,9 @@ def _check_axes(problem: Problem) -> None:
         )
 
 
-def draw_problem(
+def draw_norm_problem(
     rows: int, dims: int, outputs: int, *, dtype: mx.Dtype, seed: int = 0, eps: float = 1e-5
-) -> Problem:
+) -> NormProblem:
     """Draw a problem: x normal, gains about 1, weights scaled so that results are about 1.
 
     Raises:
@@ -147,7 +146,7 @@ def draw_problem(
     gain = 1 + 0.1 * mx.random.normal((dims,), dtype=dtype, key=keys[1])
     weight = mx.random.normal((outputs, dims), dtype=dtype, scale=dims**-0.5, key=keys[2])
     mx.eval(x, gain, weight)
-    return Problem(x, gain, weight, eps)
+    return NormProblem(x, gain, weight, eps)
 
 
 def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
@@ -156,13 +155,13 @@ def reference(x: Floats, gain: Floats, weight: Floats, eps: float) -> Floats:
     return (x / rms * gain) @ weight.T
 
 
-def error_of(problem: Problem, out: mx.array) -> float:
+def error_of(problem: NormProblem, out: mx.array) -> float:
     """Return the relative error of `out`, of the row where it is largest; NaN counts as inf."""
     x, gain, weight = (as_float64(one) for one in (problem.x, problem.gain, problem.weight))
     return relative_error(as_float64(out), reference(x, gain, weight, problem.eps))
 
 
-def separate(problem: Problem) -> mx.array:
+def separate(problem: NormProblem) -> mx.array:
     """Normalise with `mx.fast.rms_norm`, then multiply: what a model of `mlx.nn` layers does.
 
     The normalised rows are written in their own dtype and read again.
@@ -173,7 +172,7 @@ def separate(problem: Problem) -> mx.array:
     return mx.fast.rms_norm(problem.x, problem.gain, problem.eps) @ problem.weight.T
 
 
-def compiled(problem: Problem) -> mx.array:
+def compiled(problem: NormProblem) -> mx.array:
     """Do both in one function of `mx.compile`, which merges what is element-wise.
 
     It is no fused kernel: the multiplication stays an op of its own.
@@ -219,13 +218,13 @@ class Tile:
         return SIMDGROUPS * COLUMNS
 
 
-def tile_of(problem: Problem) -> Tile:
+def tile_of(problem: NormProblem) -> Tile:
     """Choose the smallest power of two that holds all rows, up to 8, and the widest loads."""
     rows = min(MOST_ROWS, 1 << (problem.rows - 1).bit_length())
     return Tile(rows, 1 if problem.dims % 4 else 4)
 
 
-def kernel_traffic(problem: Problem) -> Traffic:
+def kernel_traffic(problem: NormProblem) -> Traffic:
     """Model what the kernel moves and computes for this problem."""
     tile = tile_of(problem)
     return fused_traffic(
@@ -238,19 +237,19 @@ def kernel_traffic(problem: Problem) -> Traffic:
     )
 
 
-def specializations() -> frozenset[str]:
+def norm_specializations() -> frozenset[str]:
     """Return the names of the kernels that this process has launched, as Metal knows them."""
     return frozenset(_made)
 
 
-def specialization_name(problem: Problem) -> str:
+def specialization_name(problem: NormProblem) -> str:
     """Return the name of the kernel of a call; see `tracekit.ops.kernels.Source.name`."""
     kind = METAL_TYPES[problem.dtype]
     scalars = ["int32_ts"] * 3 + ["floats"]
     return _SOURCE.name(_template(problem), [*[kind] * 3, *scalars, kind])
 
 
-def fused_kernel(problem: Problem) -> mx.array:
+def fused_kernel(problem: NormProblem) -> mx.array:
     """Launch `kernels/rmsnorm_linear.metal`: one dispatch.
 
     Without Metal this can be traced, by `tracekit.lab.msl.emulation`, not run.
@@ -267,7 +266,7 @@ def fused_kernel(problem: Problem) -> mx.array:
     return out
 
 
-def _launch(problem: Problem) -> mx.array:
+def _launch(problem: NormProblem) -> mx.array:
     tile = tile_of(problem)
     across = -(-problem.outputs // tile.columns)
     (out,) = _SOURCE.kernel()(
@@ -284,7 +283,7 @@ def _launch(problem: Problem) -> mx.array:
     return out
 
 
-def _template(problem: Problem) -> list[tuple[str, Any]]:
+def _template(problem: NormProblem) -> list[tuple[str, Any]]:
     tile = tile_of(problem)
     sizes = [("ROWS", tile.rows), ("COLUMNS", COLUMNS), ("VEC", tile.vec)]
     return [("T", problem.dtype), *sizes, ("SIMDGROUPS", SIMDGROUPS)]

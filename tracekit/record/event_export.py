@@ -3,15 +3,11 @@
 import logging
 from typing import Any
 
-from tracekit.base.errors import TracekitError
-from tracekit.base.recording import Recording
+from tracekit.base import Recording, TracekitError
 from tracekit.record.host.exports import RESULTS, account, export_marks, told_tables
 from tracekit.record.xctrace.clock import TimeInfo, align, time_info
-from tracekit.tables.place import Choice
-from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import TocRun
-from tracekit.workload.journal import WorkloadReport
+from tracekit.tables import Choice, Tables, TocRun, read_toc
+from tracekit.workload import WorkloadReport
 
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,23 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Process, Provenance, Recording, now, save, stage
+from tracekit.base import Process, Provenance, Recording, ToolError, UsageError, now, save, stage
 from tracekit.machine import machine
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
 from tracekit.record.xctrace.command import distorts, end_group, ending, not_started
-from tracekit.workload.journal import WorkloadReport, fold, unclosed
-from tracekit.workload.plan import Plan, check, discard, new_folder, require_place
-from tracekit.workload.worker.spec import Spec, command
+from tracekit.workload import (
+    Plan,
+    Spec,
+    WorkloadReport,
+    check,
+    command,
+    discard,
+    fold,
+    new_folder,
+    require_place,
+    unclosed,
+)
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,39 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.analysis.scope import UNKNOWN
-from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.base.recording import Process, Provenance, Recording, now, stage
-from tracekit.base.unpacking import unpack_bundle
+from tracekit.analysis import UNKNOWN
+from tracekit.base import (
+    InputError,
+    Process,
+    Provenance,
+    Recording,
+    RecordingError,
+    UsageError,
+    now,
+    stage,
+    unpack_bundle,
+)
 from tracekit.record.recorder import Progress
 from tracekit.record.recorders import choose, judged
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.tool import find_xctrace
-from tracekit.tables.direct import PACKED, SUFFIX, direct, is_bundle
-from tracekit.tables.exports import identify, index, refusal
-from tracekit.tables.place import Choice
-from tracekit.tables.selection import meant
-from tracekit.tables.tables import Tables, leave_in_place, said_of_run
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import TocRun
-from tracekit.workload.plan import claimed, discard, kept_unless_misused
+from tracekit.tables import (
+    PACKED,
+    SUFFIX,
+    Choice,
+    Tables,
+    TocRun,
+    direct,
+    identify,
+    index,
+    is_bundle,
+    leave_in_place,
+    meant,
+    read_toc,
+    refusal,
+    said_of_run,
+)
+from tracekit.workload import claimed, discard, kept_unless_misused
 
 _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base.recording import Recording
-from tracekit.machine.monitors import Machine, Taken
-from tracekit.machine.sampler import Beside, following
+from tracekit.base import Recording
+from tracekit.machine import Beside, Machine, Taken, following
 from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import (
     Attach,
@@ -21,9 +20,7 @@ from tracekit.record.recorder import (
     journal_of,
 )
 from tracekit.record.throughput import keep_output
-from tracekit.workload.journal import ClockAnchor, Journal
-from tracekit.workload.plan import Plan
-from tracekit.workload.worker.spec import Spec, command
+from tracekit.workload import ClockAnchor, Journal, Plan, Spec, command
 
 # What xctrace grants a worker, in seconds, to get ready within the recording. The worker ends by
 # itself after its steady phase, and the recording with it; the grant only bounds one that hangs.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracekit.base.recording import Overhead, Process, Recording
+from tracekit.base import Overhead, Process, Recording
 
 # Told in a few words what goes on; the command line shows it, a script ignores it.
 Progress = Callable[[str], None]

@@ -3,9 +3,8 @@
 import shutil
 from functools import partial
 
-from tracekit.analysis.analyze import used_tables
-from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.recording import Recording, quoted
+from tracekit.analysis import used_tables
+from tracekit.base import Recording, RecordingError, ToolError, quoted
 from tracekit.record.direct_reading.export import Xml, named_directly
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.recorder import Recorder
@@ -13,10 +12,7 @@ from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.exporting import Choose
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.tool import Xctrace, find_xctrace, locate
-from tracekit.tables.direct import direct
-from tracekit.tables.exports import NOTE
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import needed_schemas
+from tracekit.tables import PRUNED_NOTE, SCHEMAS, direct, needed_schemas
 
 RECORDERS = ("auto", "xctrace", "host")
 GPUTRACE = "gputrace"  # no recorder: what stands in a run that Metal captured instead
@@ -102,7 +98,7 @@ def require_timing(recording: Recording) -> None:
 
 def require_exports(recording: Recording) -> None:
     """Raise RecordingError if the run has no exports: of nothing, nothing could be said."""
-    there = any(recording.exports.glob("*.xml")) or (recording.exports / NOTE).exists()
+    there = any(recording.exports.glob("*.xml")) or (recording.exports / PRUNED_NOTE).exists()
     if not there:
         raise RecordingError(
             f"{recording.folder} has no exports to analyze.",
@@ -120,7 +116,7 @@ def require_exports(recording: Recording) -> None:
 def _exported(recording: Recording) -> bool:
     """Tell whether tables stand, or stood, beside the table of contents."""
     tables = set(recording.exports.glob("*.xml")) - {recording.toc_file}
-    return bool(tables) or (recording.exports / NOTE).exists()
+    return bool(tables) or (recording.exports / PRUNED_NOTE).exists()
 
 
 def _require_exporter(recording: Recording) -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tracekit.base.recording import Recording
-from tracekit.workload.workload import Measured
+from tracekit.base import Recording
+from tracekit.workload import Measured
 
 LLAMA_BENCH = "llama-bench"
 

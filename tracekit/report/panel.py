@@ -7,15 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from tracekit.analysis.given import DERIVED
-from tracekit.analysis.inject import Unavailable, asked_tables
-from tracekit.analysis.intervals import Window, steady_window
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Result
-from tracekit.analysis.scope import own_rows
-from tracekit.base.errors import TracekitError
+from tracekit.analysis import (
+    DERIVED,
+    METRICS,
+    Result,
+    Unavailable,
+    Window,
+    asked_tables,
+    own_rows,
+    steady_window,
+)
+from tracekit.base import TracekitError
 from tracekit.report.plots import Moment
-from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables import SCHEMAS
 
 Tables = Mapping[str, pd.DataFrame]
 Context = Mapping[str, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.units import count, duration, quantity
+from tracekit.base import count, duration, quantity
 from tracekit.report.chart import (
     Axis,
     Chart,

@@ -10,11 +10,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from tracekit.analysis.given import Given
-from tracekit.analysis.result import Result
-from tracekit.base import units
-from tracekit.base.files import shipped
-from tracekit.base.recording import Provenance
+from tracekit.analysis import Given, Result
+from tracekit.base import Provenance, shipped, units
 from tracekit.report import text
 from tracekit.report import text as naming
 from tracekit.report.chart import Chart, svg

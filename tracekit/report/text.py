@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.base.streams import visible
-from tracekit.base.units import NOT_AVAILABLE
+from tracekit.base import NOT_AVAILABLE, visible
 
 LONGEST = 160
 

@@ -28,9 +28,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import RecordingError
-from tracekit.base.files import open_input
-from tracekit.base.recording import save
+from tracekit.base import RecordingError, open_input, save
 from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.direct import stored
 from tracekit.tables.exports import PutAway, gone, put_away

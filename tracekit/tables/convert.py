@@ -16,9 +16,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.files import replacing
-from tracekit.base.outputs import writing
+from tracekit.base import InputError, RecordingError, replacing, writing
 from tracekit.tables.bundle.cells.encodings import gathered
 from tracekit.tables.direct import Listed, shown
 from tracekit.tables.exports import ExportIndex, contents_beside, index

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.joins import Joined, Match, distinct, match
 
 _KEY = "command_buffer"

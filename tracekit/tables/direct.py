@@ -18,9 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import read_input
-from tracekit.base.recording import Recording, save
+from tracekit.base import InputError, Recording, read_input, save
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.store import Store, run_folder, store_folder, table_list
@@ -219,7 +217,7 @@ class Listed:
         return where if stored(self.file) is not None else f"{where} in {self.file.name}"
 
 
-NOTE = "direct.json"
+DIRECT_NOTE = "direct.json"
 FORMAT = 1
 _Key = tuple[str, frozenset[tuple[str, str]]]
 
@@ -248,7 +246,7 @@ def direct(folder: Path) -> Direct | None:
     Raises:
         InputError: It cannot be read, or a newer tracekit wrote it.
     """
-    note = folder / NOTE
+    note = folder / DIRECT_NOTE
     try:
         found = msgspec.json.decode(read_input(note), type=Direct)
     except FileNotFoundError:
@@ -265,7 +263,7 @@ def direct(folder: Path) -> Direct | None:
 
 def note_direct(folder: Path, note: Direct) -> None:
     """Write the note; raise RecordingError if it cannot be written."""
-    save(folder / NOTE, note)
+    save(folder / DIRECT_NOTE, note)
 
 
 def tables_in(

@@ -12,7 +12,7 @@ A caller that must not overlook it turns the warning into an exit code or an err
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 
 
 class Flaw(StrEnum):

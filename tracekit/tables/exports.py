@@ -16,9 +16,16 @@ from typing import Literal, TypeVar
 import msgspec
 from lxml import etree
 
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.files import declares_document_type, hostile, open_input, read_input, unreadable
-from tracekit.base.recording import save
+from tracekit.base import (
+    InputError,
+    RecordingError,
+    declares_document_type,
+    hostile,
+    open_input,
+    read_input,
+    save,
+    unreadable,
+)
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.container.store import Unreadable
 from tracekit.tables.bundle.errors import called
@@ -142,7 +149,7 @@ def _attributes(tag: bytes) -> dict[str, str] | None:
     return {str(name): str(value) for name, value in element.attrib.items()}
 
 
-NOTE = "pruned.json"
+PRUNED_NOTE = "pruned.json"
 FORMAT = 1
 
 
@@ -191,7 +198,7 @@ def note_put_away(folder: Path, *exports: PutAway) -> None:
         RecordingError: The note cannot be written.
     """
     noted = {one.name: one for one in (*_read(folder).exports, *exports)}
-    save(folder / NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
+    save(folder / PRUNED_NOTE, _Note(tuple(noted[name] for name in sorted(noted))))
 
 
 def gone(path: Path, one: PutAway, why: str) -> InputError:
@@ -203,7 +210,7 @@ def gone(path: Path, one: PutAway, why: str) -> InputError:
 
 
 def _read(folder: Path) -> _Note:
-    note = folder / NOTE
+    note = folder / PRUNED_NOTE
     try:
         found = msgspec.json.decode(read_input(note), type=_Note)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.normalize import dtype_of
 from tracekit.tables.schema import Kind, Schema
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.drift import DriftError, Flaw, Remark
 from tracekit.tables.schema import Column, Kind, Schema, Source
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.cache import READER_VERSION, Cache, Kept, digest
 from tracekit.tables.direct import stored
 from tracekit.tables.exports import ExportIndex, Header, Listed, PutAway, index

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracekit.base.errors import InputError, TracekitError
+from tracekit.base import InputError, TracekitError
 from tracekit.tables.cache import Cache, Kept
 from tracekit.tables.direct import is_bundle
 from tracekit.tables.drift import Flaw, Remark

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import open_input, unreadable
+from tracekit.base import InputError, open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.direct import Stored, places_of, stored
 from tracekit.tables.place import xpath_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base import InputError, UsageError
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.direct import file_shown, is_bundle, shown
 from tracekit.tables.exports import ExportIndex

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tracekit.base.errors import RecordingError
+from tracekit.base import RecordingError
 from tracekit.tables.bundle.cells.encodings import gathered
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
 from tracekit.tables.direct import Direct, note_direct, opened

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""

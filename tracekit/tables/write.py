@@ -7,8 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import UsageError
-from tracekit.base.files import replacing
+from tracekit.base import UsageError, replacing
 from tracekit.tables.layout import frame_of
 from tracekit.tables.values import dtype_of, is_coded
 

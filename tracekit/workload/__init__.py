@@ -1,1 +1,8 @@
-"""What a workload is, and the process that runs it step by step."""
+"""What a workload is, what it reports, and the processes that run it step by step.
+
+Other rooms import from here; `__init__.pyi` lists the names and the modules that they come from.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

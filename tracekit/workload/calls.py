@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import mlx.core as mx
 
-from tracekit.base.paired import least_pairs, paired_ratio
+from tracekit.base import least_pairs, paired_ratio
 from tracekit.workload.workload import Measured, Results, Step, Submitted, Told, Work
 
 Order = Literal["abba", "abab"]

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from tracekit.base.errors import RecordingError
+from tracekit.base import RecordingError
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
 FORMAT = 1

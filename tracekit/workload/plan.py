@@ -12,9 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.errors import RecordingError, UsageError
-from tracekit.base.outputs import require_apart
-from tracekit.base.recording import Provenance, Recording, as_json
+from tracekit.base import Provenance, Recording, RecordingError, UsageError, as_json, require_apart
 from tracekit.workload.workload import Workload
 
 TRACES = Path("bench") / "traces"

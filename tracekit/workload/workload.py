@@ -25,8 +25,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from tracekit.base.errors import InputError, UsageError, nearest
-from tracekit.base.files import shipped
+from tracekit.base import InputError, UsageError, nearest, shipped
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""

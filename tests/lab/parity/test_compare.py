@@ -12,8 +12,8 @@ from tracekit.lab.parity import (
     Implementation,
     Parity,
     available,
-    chosen,
-    document,
+    chosen_implementations,
+    parity_document,
     repeat,
     rows,
     run_parity,
@@ -77,7 +77,7 @@ def test_what_is_not_a_number_is_a_breach() -> None:
 
     done = run(Implementation("planted", nan))
     assert done.worst is done.outcomes[1]
-    plain = document(done)
+    plain = parity_document(done)
     assert plain["breaches"] == 1
     assert plain["outcomes"][1]["error"] is None
     assert plain["outcomes"][1]["failure"] == "the result is not finite"
@@ -165,7 +165,7 @@ def test_an_interrupt_keeps_the_cases_that_ran() -> None:
 
 
 def test_nothing_run_has_no_worst() -> None:
-    plain = document(run_parity([], [DENSE], backend="cpu"))
+    plain = parity_document(run_parity([], [DENSE], backend="cpu"))
     assert (plain["worst"], plain["repeat"], plain["breaches"]) == (None, None, 0)
 
 
@@ -178,7 +178,10 @@ def test_kernels_need_metal_or_the_emulation() -> None:
 
 
 def test_dense_attention_always_comes_along() -> None:
-    assert [one.name for one in chosen(["paged"], emulate=False)] == ["sdpa", "paged"]
+    assert [one.name for one in chosen_implementations(["paged"], emulate=False)] == [
+        "sdpa",
+        "paged",
+    ]
 
 
 @on_the_cpu
@@ -191,7 +194,7 @@ def test_dense_attention_always_comes_along() -> None:
 )
 def test_an_implementation_that_is_not_there_is_refused(name: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        chosen([name], emulate=False)
+        chosen_implementations([name], emulate=False)
     assert caught.value.message.startswith(said)
     assert "Did you mean paged-grouped" in caught.value.hint or "--emulate" in caught.value.hint
 
@@ -201,7 +204,7 @@ def test_an_implementation_that_is_not_there_is_refused(name: str, said: str) ->
 def test_the_metal_kernels_agree_on_the_cpu(name: str, compiled_kernels: object) -> None:
     done = run_parity(
         (EMPTY, Case("float16", 64, 16, lengths="seven")),
-        chosen([name], emulate=True),
+        chosen_implementations([name], emulate=True),
         backend="cpu",
         emulate=True,
     )

@@ -276,7 +276,7 @@ def test_a_workload_that_cannot_be_loaded_is_no_mistake_of_the_plan(
 
 def test_what_a_workload_needs_is_asked_for(plan_file: Path, refused: Refused) -> None:
     (plan_file.parent / "strict.py").write_text(
-        "from tracekit.workload.workload import Step, workload\n"
+        "from tracekit.workload import Step, workload\n"
         "@workload\n"
         "def strict(*, size: int, more: int = 1) -> Step:\n"
         "    'Do nothing.'\n"

@@ -155,7 +155,7 @@ def test_paths_are_relative_to_the_plan(plan_of: Plan, plan_file: Path) -> None:
     own = plan_file.parent / "work"
     own.mkdir()
     (own / "mine.py").write_text(
-        "from tracekit.workload.workload import Step, workload\n"
+        "from tracekit.workload import Step, workload\n"
         "@workload\n"
         "def mine(*, size: int = 1) -> Step:\n"
         "    'Do nothing.'\n"

@@ -19,7 +19,7 @@ from tracekit.base.recording import Recording, mark
 from tracekit.nightly.pruning.decide import Limits, Protection, trash
 from tracekit.nightly.pruning.prune import Pruned, prune
 from tracekit.pipeline import analyze, report, tables_of
-from tracekit.tables.exports import NOTE
+from tracekit.tables.exports import PRUNED_NOTE
 
 OLD = Limits(timedelta(days=30), newest=0)
 ALL = Limits(most=0, newest=0)
@@ -88,7 +88,7 @@ def test_a_pruned_run_is_still_analyzed_reported_and_read(real_run: Recording) -
     done = prune([real_run.folder], ALL)
     assert [one.what for one in done.removed] == ["bundle", "exports"]
     assert done.stayed == ()
-    assert files(real_run.exports) == {"toc.xml", NOTE}
+    assert files(real_run.exports) == {"toc.xml", PRUNED_NOTE}
     tables = tables_of(real_run)
     assert [*tables] == [*before]
     for name, frame in before.items():
@@ -231,7 +231,7 @@ def test_exports_that_were_noted_and_not_removed_yet_are_read_and_removed(
         prune([real_run.folder], ALL)
     monkeypatch.undo()
     assert (real_run.exports / "metal-gpu-intervals.xml").exists()
-    assert (real_run.exports / NOTE).exists()
+    assert (real_run.exports / PRUNED_NOTE).exists()
     rows = len(tables_of(real_run)["gpu_intervals"])
     done = prune([real_run.folder], ALL)
     assert [one.what for one in done.removed] == ["exports"]
@@ -326,12 +326,12 @@ def test_no_limit_and_no_folder_are_mistakes(make_run: MakeRun, tmp_path: Path) 
 def test_a_note_of_removed_exports_that_is_damaged_stops_that_run_only(
     real_run: Recording, make_run: MakeRun, tmp_path: Path
 ) -> None:
-    (real_run.exports / NOTE).write_text("{")
+    (real_run.exports / PRUNED_NOTE).write_text("{")
     make_run("other", exports=0)
     done = prune([tmp_path / "traces"], ALL)
     assert {one.run.name for one in done.removed} == {"real", "other"}
     [failed] = done.failed
-    assert NOTE in failed
+    assert PRUNED_NOTE in failed
     assert (real_run.exports / "metal-gpu-intervals.xml").exists()
 
 

@@ -22,8 +22,8 @@ import subprocess
 import sys
 import time
 
-from tracekit.workload.workload import IDLE, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import IDLE, Told
+from tracekit.workload import Step, workload
 
 
 @workload

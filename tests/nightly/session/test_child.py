@@ -18,9 +18,9 @@ from tracekit.workload.turns.protocol import (
     Paced,
     Prepare,
     Ready,
-    Request,
     Turn,
     Turned,
+    TurnRequest,
     line_of,
 )
 
@@ -101,7 +101,7 @@ def test_who_says_nothing_is_told(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stderr.write('busy'); sys.stderr.flush(); sys.stdin.read()")
     time.sleep(0.3)
     with pytest.raises(ToolError) as caught:
-        child.ask(Request(canary=Canary()), 0.3)
+        child.ask(TurnRequest(canary=Canary()), 0.3)
     assert caught.value.message == (
         "The candidate did not answer within 0 s and was ended. Its last words: busy"
     )
@@ -110,14 +110,14 @@ def test_who_says_nothing_is_told(pretend: Pretend) -> None:
 def test_a_word_that_is_not_ended_is_no_answer(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdout.write('{'); sys.stdout.flush(); sys.stdin.read()")
     with pytest.raises(ToolError, match="did not answer"):
-        child.ask(Request(canary=Canary()), 0.3)
+        child.ask(TurnRequest(canary=Canary()), 0.3)
 
 
 def test_the_night_s_end_comes_before_patience(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
     told = "^The night's time was spent while the candidate worked"
     with pytest.raises(BudgetSpentError, match=told):
-        child.ask(Request(canary=Canary()), 60)
+        child.ask(TurnRequest(canary=Canary()), 60)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, UsageError), (3, ToolError), (4, ToolError)])
@@ -139,7 +139,7 @@ def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:
 def test_a_side_that_closes_its_output_is_gone(pretend: Pretend) -> None:
     child = pretend("import os, sys; os.close(1); sys.stdin.read(); os._exit(0)")
     with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit status"):
-        child.ask(Request(canary=Canary()), 20)
+        child.ask(TurnRequest(canary=Canary()), 20)
 
 
 def test_what_is_missing_elsewhere_is_not_taken_for_tracekit(pretend: Pretend) -> None:

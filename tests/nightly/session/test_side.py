@@ -15,7 +15,7 @@ from tracekit.workload.turns.protocol import Hello
 pytestmark = pytest.mark.usefixtures("children")
 
 SDPA = '''
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 @workload

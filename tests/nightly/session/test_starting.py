@@ -10,7 +10,7 @@ import pytest
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.nightly.session.child import started
 from tracekit.nightly.session.side import Side
-from tracekit.workload.turns.protocol import Request, Turn
+from tracekit.workload.turns.protocol import Turn, TurnRequest
 
 pytestmark = pytest.mark.usefixtures("children")
 
@@ -46,7 +46,7 @@ def test_only_its_own_words_are_quoted(side: Side, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("words of another night\n")
     with started("the candidate", side, log) as child, pytest.raises(ToolError) as caught:
-        child.ask(Request(turn=Turn(1.0)), 10)
+        child.ask(TurnRequest(turn=Turn(1.0)), 10)
     assert caught.value.message == (
         "The candidate: A turn was asked of a child that nothing was prepared in."
     )

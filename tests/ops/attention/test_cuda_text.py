@@ -13,8 +13,7 @@ from tracekit.lab.msl.emulation import generated
 from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, Plan, plan
 from tracekit.ops.attention.problem import Problem, draw_problem
-from tracekit.ops.norm import Problem as NormProblem
-from tracekit.ops.norm import fused_kernel
+from tracekit.ops.norm import NormProblem, fused_kernel
 
 BENCH = Path(__file__).parents[3] / "bench"
 

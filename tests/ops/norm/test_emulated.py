@@ -12,8 +12,8 @@ from small_kernels import needs_compiler
 from tracekit.lab.msl.emulation import emulation
 from tracekit.lab.msl.program import Order
 from tracekit.ops.norm import (
-    Problem,
-    draw_problem,
+    NormProblem,
+    draw_norm_problem,
     error_of,
     fused_kernel,
     kernel_traffic,
@@ -38,7 +38,7 @@ SIZES = [
 
 
 def test_the_sizes_reach_every_specialization() -> None:
-    tiles = {tile_of(draw_problem(*sizes, dtype=mx.float16)) for sizes in SIZES}
+    tiles = {tile_of(draw_norm_problem(*sizes, dtype=mx.float16)) for sizes in SIZES}
     assert {(one.rows, one.vec) for one in tiles} == {
         (rows, vec) for rows in (1, 2, 4, 8) for vec in (1, 4)
     }
@@ -49,7 +49,7 @@ def test_the_sizes_reach_every_specialization() -> None:
 def test_it_agrees_with_float64_in_every_order_of_threads(
     dtype: mx.Dtype, sizes: tuple[int, int, int]
 ) -> None:
-    problem = draw_problem(*sizes, dtype=dtype, seed=3)
+    problem = draw_norm_problem(*sizes, dtype=dtype, seed=3)
     outs: list[mx.array] = []
     for order in Order:
         with emulation(order=order, seed=1):
@@ -64,7 +64,10 @@ def test_it_agrees_with_float64_in_every_order_of_threads(
 def test_it_moves_the_bytes_of_the_model_and_none_outside(
     dtype: mx.Dtype, sizes: tuple[int, int, int]
 ) -> None:
-    problem, tile = draw_problem(*sizes, dtype=dtype), tile_of(draw_problem(*sizes, dtype=dtype))
+    problem, tile = (
+        draw_norm_problem(*sizes, dtype=dtype),
+        tile_of(draw_norm_problem(*sizes, dtype=dtype)),
+    )
     with emulation(checked=True) as log:
         fused_kernel(problem)
     (launch,) = log.launches
@@ -77,7 +80,7 @@ def test_it_moves_the_bytes_of_the_model_and_none_outside(
 
 
 def test_one_kernel_runs_by_the_name_that_is_told() -> None:
-    problem = draw_problem(3, 517, 13, dtype=mx.float16)
+    problem = draw_norm_problem(3, 517, 13, dtype=mx.float16)
     with emulation() as log:
         fused_kernel(problem)
     assert [one.function for one in log.launches] == [specialization_name(problem)]
@@ -90,26 +93,26 @@ def test_one_kernel_runs_by_the_name_that_is_told() -> None:
 def test_arrays_so_small_that_mlx_would_bind_them_as_constants(
     rows: int, dims: int, outputs: int
 ) -> None:
-    problem = draw_problem(rows, dims, outputs, dtype=mx.float32)
+    problem = draw_norm_problem(rows, dims, outputs, dtype=mx.float32)
     with emulation(checked=True):
         assert error_of(problem, fused_kernel(problem)) < MOST[mx.float32]
 
 
 def test_eps_counts_where_rows_are_small() -> None:
-    drawn = draw_problem(2, 33, 5, dtype=mx.float32)
-    small = Problem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
+    drawn = draw_norm_problem(2, 33, 5, dtype=mx.float32)
+    small = NormProblem(drawn.x * 1e-3, drawn.gain, drawn.weight, eps=1e-2)
     with emulation():
         assert error_of(small, fused_kernel(small)) < MOST[mx.float32]
-        other = Problem(small.x, small.gain, small.weight, eps=1e-6)
+        other = NormProblem(small.x, small.gain, small.weight, eps=1e-6)
         assert error_of(other, fused_kernel(small)) > 0.1
 
 
 def test_what_is_no_number_stays_in_its_row() -> None:
-    drawn = draw_problem(3, 33, 5, dtype=mx.float32)
+    drawn = draw_norm_problem(3, 33, 5, dtype=mx.float32)
     x = np.array(drawn.x)
     x[1, 7] = np.nan
     with emulation():
-        out = np.array(fused_kernel(Problem(mx.array(x), drawn.gain, drawn.weight)))
+        out = np.array(fused_kernel(NormProblem(mx.array(x), drawn.gain, drawn.weight)))
     assert np.isnan(out).all(axis=1).tolist() == [False, True, False]
     assert np.isfinite(out[[0, 2]]).all()
 
@@ -134,7 +137,7 @@ def with_one_buffer(body: str) -> str:
 def test_a_kernel_broken_on_purpose_is_wrong_in_some_order(
     broken: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = draw_problem(4, 516, 37, dtype=mx.float32)
+    problem = draw_norm_problem(4, 516, 37, dtype=mx.float32)
     errors: list[float] = []
     for order in Order:
         with emulation(order=order), monkeypatch.context() as patch:

@@ -6,13 +6,13 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.lab.msl.emulation import generated
 from tracekit.ops.norm import (
-    Problem,
+    NormProblem,
     Tile,
-    draw_problem,
+    draw_norm_problem,
     fused_kernel,
     kernel_traffic,
+    norm_specializations,
     specialization_name,
-    specializations,
     tile_of,
 )
 
@@ -29,12 +29,12 @@ from tracekit.ops.norm import (
     ],
 )
 def test_the_tile_holds_all_rows_if_it_can(rows: int, dims: int, tile: Tile) -> None:
-    assert tile_of(draw_problem(rows, dims, 2, dtype=mx.float16)) == tile
+    assert tile_of(draw_norm_problem(rows, dims, 2, dtype=mx.float16)) == tile
 
 
 def test_all_sizes_share_as_many_kernels_as_there_are_tiles() -> None:
     names = {
-        specialization_name(draw_problem(rows, dims, outputs, dtype=mx.float16))
+        specialization_name(draw_norm_problem(rows, dims, outputs, dtype=mx.float16))
         for rows in (1, 2, 3, 5, 9, 17)
         for dims in (64, 96, 97)
         for outputs in (7, 40)
@@ -43,7 +43,7 @@ def test_all_sizes_share_as_many_kernels_as_there_are_tiles() -> None:
 
 
 def test_the_traffic_of_the_kernel_is_that_of_its_tiles() -> None:
-    moved = kernel_traffic(draw_problem(9, 64, 33, dtype=mx.float16))
+    moved = kernel_traffic(draw_norm_problem(9, 64, 33, dtype=mx.float16))
     # 2 tiles of rows, 3 of columns
     assert moved.read == 2 * (3 * 9 * 64 + 2 * 3 * 64 + 2 * 33 * 64)
 
@@ -51,17 +51,17 @@ def test_the_traffic_of_the_kernel_is_that_of_its_tiles() -> None:
 @pytest.mark.skipif(mx.metal.is_available(), reason="here is Metal")
 def test_without_metal_the_kernel_says_what_to_do_instead() -> None:
     with pytest.raises(ToolError, match="cannot run a Metal kernel here") as caught:
-        fused_kernel(draw_problem(1, 64, 3, dtype=mx.float16))
+        fused_kernel(draw_norm_problem(1, 64, 3, dtype=mx.float16))
     assert "compiled" in caught.value.hint
 
 
 @pytest.mark.parametrize(("rows", "dims", "outputs"), [(3, 100, 5), (2, 7, 3), (1, 3, 1)])
 def test_the_name_is_the_one_that_mlx_gives(rows: int, dims: int, outputs: int) -> None:
-    problem = draw_problem(rows, dims, outputs, dtype=mx.bfloat16)
+    problem = draw_norm_problem(rows, dims, outputs, dtype=mx.bfloat16)
 
     def call(*arrays: mx.array) -> mx.array:
-        return fused_kernel(Problem(*arrays))
+        return fused_kernel(NormProblem(*arrays))
 
     (kernel,) = generated(call, problem.x, problem.gain, problem.weight)
     assert kernel.function == specialization_name(problem)
-    assert specialization_name(problem) in specializations()
+    assert specialization_name(problem) in norm_specializations()

@@ -2,17 +2,19 @@ import mlx.core as mx
 import pytest
 
 from tracekit.base.errors import UsageError
-from tracekit.ops.norm import Problem, draw_problem
+from tracekit.ops.norm import NormProblem, draw_norm_problem
 
 
 def test_a_problem_knows_its_sizes() -> None:
-    problem = draw_problem(3, 16, 5, dtype=mx.bfloat16)
+    problem = draw_norm_problem(3, 16, 5, dtype=mx.bfloat16)
     assert (problem.rows, problem.dims, problem.outputs) == (3, 16, 5)
     assert problem.dtype == mx.bfloat16
 
 
 def test_the_same_seed_draws_the_same() -> None:
-    one, again, other = (draw_problem(2, 8, 3, dtype=mx.float32, seed=seed) for seed in (4, 4, 5))
+    one, again, other = (
+        draw_norm_problem(2, 8, 3, dtype=mx.float32, seed=seed) for seed in (4, 4, 5)
+    )
     assert mx.array_equal(one.weight, again.weight)
     assert not mx.array_equal(one.x, other.x)
 
@@ -31,22 +33,22 @@ def test_arrays_that_do_not_fit_are_one_sentence(
     x: tuple[int, ...], gain: tuple[int, ...], weight: tuple[int, ...], sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
-        Problem(mx.zeros(x), mx.zeros(gain), mx.zeros(weight))
+        NormProblem(mx.zeros(x), mx.zeros(gain), mx.zeros(weight))
 
 
 def test_all_arrays_have_one_floating_type() -> None:
     with pytest.raises(UsageError, match="must all be float16"):
-        Problem(mx.zeros((2, 8)), mx.zeros(8, mx.float16), mx.zeros((3, 8)))
+        NormProblem(mx.zeros((2, 8)), mx.zeros(8, mx.float16), mx.zeros((3, 8)))
     with pytest.raises(UsageError, match="must all be float16"):
-        Problem(*(mx.zeros(shape, mx.int32) for shape in ((2, 8), (8,), (3, 8))))
+        NormProblem(*(mx.zeros(shape, mx.int32) for shape in ((2, 8), (8,), (3, 8))))
 
 
 @pytest.mark.parametrize("eps", [-1e-5, float("nan"), float("inf")])
 def test_eps_is_a_number_of_at_least_nought(eps: float) -> None:
     with pytest.raises(UsageError, match="eps must be"):
-        Problem(mx.zeros((2, 8)), mx.zeros(8), mx.zeros((3, 8)), eps)
+        NormProblem(mx.zeros((2, 8)), mx.zeros(8), mx.zeros((3, 8)), eps)
 
 
 def test_what_no_memory_holds_is_not_drawn() -> None:
     with pytest.raises(UsageError, match="this machine has"):
-        draw_problem(1, 2**20, 2**30, dtype=mx.float32)
+        draw_norm_problem(1, 2**20, 2**30, dtype=mx.float32)

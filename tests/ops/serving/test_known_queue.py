@@ -85,7 +85,7 @@ def test_levels_over_the_run_are_worked_out(rig: Callable[..., Any]) -> None:
     # both take three blocks; prefill, prefill + decode, decode, decode: done; decode: done
     assert METRICS["block_occupancy_peak"].measure(one["requests"], gauges) == 6 / 32
     assert METRICS["queue_peak"].measure(one["requests"], gauges) == 0
-    times, values = serving.readings(gauges, "used_blocks")
+    times, values = serving.readings_named(gauges, "used_blocks")
     assert values.tolist() == [6, 3, 0]
     assert times.tolist() == [0, 14 * MS, 16 * MS]
 

@@ -133,7 +133,7 @@ def test_a_pool_too_small_for_some_rejects_just_those() -> None:
 WORKLOAD = """
 import mlx.core as mx
 from tracekit.ops.serving import Lengths, Limits, Load, Rate, Shape, serving_step
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def short(seconds: float = 60.0, rate: float = 300.0) -> Step:

@@ -60,7 +60,7 @@ import time
 
 import mlx.core as mx
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 @workload

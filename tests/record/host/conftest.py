@@ -16,7 +16,7 @@ from tracekit.workload.worker.spec import Spec, command
 NAPS = '''
 import os, signal, sys, time
 from tracekit.base.errors import UsageError
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 made = 0
 

@@ -138,7 +138,7 @@ def test_methods_that_make_no_sense(
 
 NAPS = '''
 import time
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def naps() -> Step:

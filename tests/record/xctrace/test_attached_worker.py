@@ -43,7 +43,7 @@ import subprocess
 import time
 from pathlib import Path
 from tracekit.base.errors import UsageError
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 made = 0
 folder = Path(__file__).parent

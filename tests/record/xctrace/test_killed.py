@@ -179,7 +179,7 @@ def test_a_terminal_that_hangs_up_stops_and_saves(
 
 WORKLOAD = '''
 import time
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 @workload
 def naps() -> Step:

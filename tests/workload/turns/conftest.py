@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tracekit.workload.turns import command
-from tracekit.workload.turns.protocol import Answer, Request, answer_of, line_of
+from tracekit.workload.turns import resident_command
+from tracekit.workload.turns.protocol import Answer, TurnRequest, answer_of, line_of
 
 NAPS = '''
 import sys
 import time
 
-from tracekit.workload.workload import IDLE, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import IDLE, Told
+from tracekit.workload import Step, workload
 
 names = set()
 counted = {"steps": 0, "begun": 0}
@@ -76,14 +76,14 @@ class Line:
 
     def __init__(self, **options: Any) -> None:
         self.process = subprocess.Popen(
-            command(Path(sys.executable)),
+            resident_command(Path(sys.executable)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             **options,
         )
 
-    def send(self, request: Request | bytes) -> None:
+    def send(self, request: TurnRequest | bytes) -> None:
         """Ask, and do not wait."""
         assert self.process.stdin is not None
         line = request if isinstance(request, bytes) else line_of(request)
@@ -95,7 +95,7 @@ class Line:
         assert self.process.stdout is not None
         return answer_of(self.process.stdout.readline())
 
-    def ask(self, request: Request | bytes) -> Answer:
+    def ask(self, request: TurnRequest | bytes) -> Answer:
         """Ask, and wait for the answer."""
         self.send(request)
         return self.hear()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
-from tracekit.workload.turns import command
+from tracekit.workload.turns import resident_command
 from tracekit.workload.turns.protocol import (
     PROTOCOL,
     Answer,
@@ -18,9 +18,9 @@ from tracekit.workload.turns.protocol import (
     Paced,
     Prepare,
     Ready,
-    Request,
     Turn,
     Turned,
+    TurnRequest,
     answer_of,
     line_of,
     request_of,
@@ -28,10 +28,10 @@ from tracekit.workload.turns.protocol import (
 from tracekit.workload.workload import Measured
 
 REQUESTS = [
-    Request(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
-    Request(turn=Turn(0.5, 9, 0.01)),
-    Request(canary=Canary("gpu", mlx=True)),
-    Request(finish=Finish()),
+    TurnRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
+    TurnRequest(turn=Turn(0.5, 9, 0.01)),
+    TurnRequest(canary=Canary("gpu", mlx=True)),
+    TurnRequest(finish=Finish()),
 ]
 ANSWERS = [
     Answer(hello=Hello(PROTOCOL, "0.1.0", "3.12.1", "0.30.0", 4711)),
@@ -44,7 +44,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_a_request_comes_across(request_: Request) -> None:
+def test_a_request_comes_across(request_: TurnRequest) -> None:
     line = line_of(request_)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -61,7 +61,7 @@ def test_an_answer_comes_across(answer: Answer) -> None:
 
 @given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers(-(2**53), 2**53)))
 def test_any_parameter_comes_across(parameters: dict[str, object]) -> None:
-    request = Request(prepare=Prepare("x", parameters=parameters))
+    request = TurnRequest(prepare=Prepare("x", parameters=parameters))
     assert request_of(line_of(request)) == request
 
 
@@ -91,5 +91,5 @@ def test_a_newer_child_may_say_more() -> None:
 
 
 def test_the_command_line_names_the_interpreter_and_keeps_the_folder_out() -> None:
-    line = command(Path("/venv/bin/python"))
+    line = resident_command(Path("/venv/bin/python"))
     assert line == ("/venv/bin/python", "-P", "-X", "faulthandler", "-m", "tracekit.workload.turns")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Request, Turn, Turned
+from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Turn, Turned, TurnRequest
 from tracekit.workload.turns.resident import Notes, Resident, hello, turned
 from tracekit.workload.worker.loop import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
@@ -20,19 +20,19 @@ def resident() -> Iterator[Resident]:
 
 def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: Any) -> Ready:
     asked = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
-    ready = resident.heed(Request(prepare=asked)).ready
+    ready = resident.heed(TurnRequest(prepare=asked)).ready
     assert ready is not None
     return ready
 
 
 def step_on(resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0) -> Turned:
-    turn = resident.heed(Request(turn=Turn(seconds, least, wake))).turn
+    turn = resident.heed(TurnRequest(turn=Turn(seconds, least, wake))).turn
     assert turn is not None
     return turn
 
 
 def finish(resident: Resident) -> dict[str, Measured]:
-    finished = resident.heed(Request(finish=Finish())).finished
+    finished = resident.heed(TurnRequest(finish=Finish())).finished
     assert finished is not None
     return finished.results
 

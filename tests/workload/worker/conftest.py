@@ -14,7 +14,7 @@ from tracekit.workload.worker.spec import Spec, command
 NAPS = '''
 import time
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 
 @workload

@@ -17,8 +17,8 @@ NEVER = 2**63 - 1
 MS = 1_000_000
 PACED = '''
 import time
-from tracekit.workload.workload import Gauge, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Gauge, Told
+from tracekit.workload import Step, workload
 
 def tell():
     return Told(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))

@@ -22,7 +22,7 @@ NAPS_THAT = '''
 import os
 import time
 from tracekit.base.errors import UsageError
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 made = 0
 
@@ -345,8 +345,8 @@ def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
 
 SERVES = '''
 import time
-from tracekit.workload.workload import Measured, Request, Told
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Measured, Request, Told
+from tracekit.workload import Step, workload
 
 begun = []
 

@@ -22,8 +22,8 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import ON_THE_CPU, of_target, window_of_target
-from tracekit.base.units import percent
-from tracekit.workload.workload import COMPILE, READBACK
+from tracekit.base import percent
+from tracekit.workload import COMPILE, READBACK
 
 _DRIVEN = ("driver intervals", "driver events")
 # What must have been recorded for a cause's share: its own table and those of what goes first.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, spans, union
 from tracekit.analysis.upkeep import WIRE
-from tracekit.workload.workload import COMPILE, IDLE, READBACK, REFERENCE
+from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
 
 Flags = NDArray[np.bool_]
 

@@ -14,8 +14,7 @@ from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
-from tracekit.machine.chips import Chip
-from tracekit.machine.roofline import bound, intensity, reached
+from tracekit.machine import Chip, bound, intensity, reached
 
 _SECOND = 1e9
 

@@ -20,7 +20,7 @@ from tracekit.analysis.serving import (
     offered,
     parts,
     percentile,
-    readings,
+    readings_named,
     steady_phase,
     ticks_of,
     time_weighted,
@@ -222,14 +222,14 @@ def block_occupancy_mean(
 def block_occupancy_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> float:
     """Share of the block pool in use at most."""
     offered(requests)
-    return float(readings(gauges, "used_blocks")[1].max()) / _pool(gauges)
+    return float(readings_named(gauges, "used_blocks")[1].max()) / _pool(gauges)
 
 
 @metric("count", Better.LOWER)
 def queue_peak(requests: pd.DataFrame, gauges: pd.DataFrame) -> int:
     """Requests that waited to be admitted, at most."""
     offered(requests)
-    return int(readings(gauges, "queued_requests")[1].max())
+    return int(readings_named(gauges, "queued_requests")[1].max())
 
 
 SERVING_METRICS = (

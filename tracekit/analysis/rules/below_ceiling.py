@@ -8,7 +8,7 @@ from tracekit.analysis.intervals import gaps, intersection, spans
 from tracekit.analysis.metrics.idle import tokens_and_time
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target
-from tracekit.base.units import percent, quantity
+from tracekit.base import percent, quantity
 
 _ADVICE = (
     "The kernels are fast enough for more; what is between them is not. Prepare pipelines, "

@@ -19,7 +19,7 @@ from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.intervals import steady_window
 from tracekit.analysis.rule import Finding, Severity, rule
 from tracekit.analysis.scope import of_target
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
 _LEAST = 0.001  # of the idle time, for a cause to be named

@@ -8,7 +8,7 @@ from tracekit.analysis.intervals import clip, spans
 from tracekit.analysis.roof import Roof, roof
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target
-from tracekit.base.units import percent, size
+from tracekit.base import percent, size
 
 _ADVICE = (
     "Make the working set as large as in use: pages of its own for every sequence, all layers and "

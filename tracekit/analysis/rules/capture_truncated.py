@@ -7,9 +7,9 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, spans, steady_window
 from tracekit.analysis.rule import Evidence, Finding, Severity, rule
-from tracekit.base.units import duration, percent
-from tracekit.tables.drift import Flaw
-from tracekit.workload.workload import IDLE
+from tracekit.base import duration, percent
+from tracekit.tables import Flaw
+from tracekit.workload import IDLE
 
 _AGAIN = (
     "Record again with room for the whole steady phase: a longer --time-limit or fewer steps, "

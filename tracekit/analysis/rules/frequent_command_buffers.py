@@ -11,7 +11,7 @@ from tracekit.analysis.intervals import Times, Window
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target, on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import LATE, Launches, each, flights, launches, spared
-from tracekit.base.units import count, duration, percent
+from tracekit.base import count, duration, percent
 
 _ADVICE = (
     "Put more into each command buffer. MLX commits one after so many operations or so much "

@@ -17,7 +17,7 @@ from tracekit.analysis.submission import (
     per_step,
     told_readbacks,
 )
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Read results back once a step, at its end: keep what the next operation needs on the device "

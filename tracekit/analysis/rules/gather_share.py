@@ -9,7 +9,7 @@ from tracekit.analysis.intervals import busy
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Let the kernel read pages in place through the block table, as `tracekit capture --workload "

@@ -18,7 +18,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target, on_gpu
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Close what else draws or computes (browsers, video calls, a second model), let the display "

@@ -9,7 +9,7 @@ from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
 from tracekit.analysis.machine import Below, Clock, below_best, clock
 from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target, on_gpu
-from tracekit.base.units import duration, percent, quantity
+from tracekit.base import duration, percent, quantity
 
 _ADVICE = (
     "Candidates: plug in the power adapter and switch Low Power Mode off; let the machine cool "

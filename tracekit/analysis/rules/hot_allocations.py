@@ -10,7 +10,7 @@ from tracekit.analysis.metrics.steps import steady_steps
 from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.upkeep import allocations, wiring
-from tracekit.base.units import duration, percent, quantity, size
+from tracekit.base import duration, percent, quantity, size
 
 _ADVICE = (
     "Make buffers before the loop and use them again: preallocate outputs and caches, take "

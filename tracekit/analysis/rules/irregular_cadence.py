@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
 from tracekit.analysis.rule import Finding, Severity, longest, rule
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "In a steady decode loop each step does the same work and should take the same time. Look at "

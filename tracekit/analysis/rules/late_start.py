@@ -9,7 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.analysis.submission import LATE, IdleGaps
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Keep the device awake and the queue filled: commit the next command buffer while this one "

@@ -20,7 +20,7 @@ from tracekit.analysis.intervals import spans, steady_window
 from tracekit.analysis.rule import Finding, Severity, rule
 from tracekit.analysis.scope import of_target
 from tracekit.analysis.work_names import named_work
-from tracekit.base.units import percent
+from tracekit.base import percent
 
 _SHOWN = 3
 _ADVICE = (

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.roof import Roof, known_roof
 from tracekit.analysis.rule import Finding, Severity, rule
-from tracekit.base.units import percent
+from tracekit.base import percent
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: fewer bytes in each tile (a smaller "

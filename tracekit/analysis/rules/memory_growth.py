@@ -10,7 +10,7 @@ from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
 from tracekit.analysis.rule import Evidence, Finding, Severity, rule
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import Trend, levels, trend
-from tracekit.base.units import duration, percent, size
+from tracekit.base import duration, percent, size
 
 _ADVICE = (
     "If it is a cache of keys and values, it is meant to grow: preallocate it or page it, so that "

@@ -10,7 +10,7 @@ from tracekit.analysis.intervals import Times, Window, spans
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.work_names import Chore, NamedWork, named_work
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Make block tables, slot mappings and sequence lengths once for each step, before the first "

@@ -14,8 +14,8 @@ from tracekit.analysis.rule import Evidence, Finding, Severity, longest_rows, ru
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
 from tracekit.analysis.work_names import reasons
-from tracekit.base.units import duration
-from tracekit.workload.workload import COMPILE
+from tracekit.base import duration
+from tracekit.workload import COMPILE
 
 _ADVICE = (
     "Make every pipeline before the loop: run each shape, dtype and template value once while "

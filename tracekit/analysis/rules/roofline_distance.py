@@ -12,7 +12,7 @@ from tracekit.analysis.roof import ATTAINABLE, Roof, roof
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_a_server, of_target
 from tracekit.analysis.work_names import Chore, named_work
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "The kernels are slower than their bytes ask for, waiting left out. Candidates: reads that "

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Write the new token's key and value in the kernel that makes them or in the one that "

@@ -6,9 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity, rule
-from tracekit.tables.drift import Flaw
-from tracekit.tables.normalize import owner
-from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
     "Take a newer tracekit, or record with a version of Instruments that this one knows; until "

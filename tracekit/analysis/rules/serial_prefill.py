@@ -18,7 +18,7 @@ from tracekit.analysis.intervals import (
 )
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.rule import Finding, Severity, longest, rule
-from tracekit.base.units import count, duration, percent
+from tracekit.base import count, duration, percent
 
 _ADVICE = (
     "Take smaller pieces of a prompt at a time (chunked prefill), and let a piece share its "

@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Evidence, Finding, Severity, rule
 from tracekit.analysis.scope import on_gpu, window_of_target
-from tracekit.base.units import percent, size
+from tracekit.base import percent, size
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: keep fewer values alive in a thread "

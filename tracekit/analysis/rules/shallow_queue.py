@@ -11,7 +11,7 @@ from tracekit.analysis.intervals import Window, busy, overlap
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import Flights, IdleGaps, between_steps, encoding, flights
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Keep two steps in flight: build and submit the next one before you wait for this one "

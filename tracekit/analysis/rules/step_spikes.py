@@ -16,7 +16,7 @@ from tracekit.analysis.rhythm import (
     spikes,
 )
 from tracekit.analysis.rule import Evidence, Finding, Severity, rule
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _SHOWN = 20
 _ADVICE = (

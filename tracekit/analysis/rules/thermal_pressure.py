@@ -10,8 +10,8 @@ from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import monitored
 from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
 from tracekit.analysis.scope import window_of_target
-from tracekit.base.units import duration, percent
-from tracekit.machine.monitors import THERMAL_PRESSURES
+from tracekit.base import duration, percent
+from tracekit.machine import THERMAL_PRESSURES
 
 STATES = ("Nominal", "Fair", "Serious", "Critical")
 _ADVICE = (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.rule import Finding, Severity, longest, rule
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.analysis.submission import LONGEST, Launches, each, launches, spared
-from tracekit.base.units import duration, percent
+from tracekit.base import duration, percent
 
 _ADVICE = (
     "Give each encoder more work: one encoder for many dispatches, a fused kernel instead of "

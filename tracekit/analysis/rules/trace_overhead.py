@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.rule import Finding, Severity, rule
-from tracekit.base.units import percent
+from tracekit.base import percent
 
 _ADVICE = (
     "Take shares of this recording (idle time by cause, the share of a kernel), not its "

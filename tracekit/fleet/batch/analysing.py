@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import pipeline
-from tracekit.analysis.result import Result, load
-from tracekit.base.errors import InputError, TracekitError
-from tracekit.base.recording import Recording
-from tracekit.base.units import size
+from tracekit.analysis import Result, load
+from tracekit.base import InputError, Recording, TracekitError, size
 from tracekit.fleet.batch.places import Said
 from tracekit.fleet.batch.results import Row, judged, keep_tables
 from tracekit.fleet.batch.sources import Form, Source
-from tracekit.record.imports import choose_run, recordings_of
-from tracekit.tables.exports import NOTE
+from tracekit.record import choose_run, recordings_of
+from tracekit.tables import PRUNED_NOTE
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -197,7 +195,7 @@ def _borrowed(theirs: Path, folder: Path) -> Recording:
     for name in _LINKED:
         if (theirs / name).exists():
             (folder / name).symlink_to((theirs / name).resolve())
-    if (recording.exports / NOTE).exists() and Recording(theirs).tables.is_dir():
+    if (recording.exports / PRUNED_NOTE).exists() and Recording(theirs).tables.is_dir():
         shutil.copytree(Recording(theirs).tables, recording.tables)
     if _still_holds(Recording(theirs)):
         shutil.copyfile(Recording(theirs).result_file, recording.result_file)

@@ -9,23 +9,26 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.base.errors import (
+from tracekit.base import (
+    HeldError,
     InterruptedRunError,
     RecordingError,
     ToolError,
     TracekitError,
     UsageError,
+    legible,
+    nothing,
+    opened,
+    own_redaction,
+    require_apart,
+    taken,
 )
-from tracekit.base.files import legible
-from tracekit.base.locks import HeldError, opened, taken
-from tracekit.base.outputs import require_apart
-from tracekit.base.redaction import nothing, redaction
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
 from tracekit.fleet.batch.results import RESULTS, Known, Results, Row, forget_tables, worded
 from tracekit.fleet.batch.sources import Source, sources_of
 from tracekit.fleet.batch.tasks import Tally
-from tracekit.record.recorder import Progress, quiet
+from tracekit.record import Progress, quiet
 
 if TYPE_CHECKING:
     from tracekit.fleet.batch.workers import Workers
@@ -118,7 +121,7 @@ class _Writer:
     def __init__(self, plan: Plan, tally: Tally, progress: Progress) -> None:
         self._plan, self._tally, self._progress = plan, tally, progress
         self._results = Results(plan.output / RESULTS)
-        self._redact = redaction() if plan.choices.redacted else nothing
+        self._redact = own_redaction() if plan.choices.redacted else nothing
 
     def open_tasks(self, sources: Iterable[Source]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""

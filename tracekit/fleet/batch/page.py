@@ -10,14 +10,21 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.base.recording import write_whole
-from tracekit.base.redaction import nothing
-from tracekit.base.units import count, duration, quantity
+from tracekit.analysis import METRICS
+from tracekit.base import count, duration, nothing, quantity, write_whole
 from tracekit.fleet.batch.results import RESULTS, Results
-from tracekit.report.chart import Axis, Chart, area, linear, span, upright
-from tracekit.report.render import Redact, document, environment_of
-from tracekit.report.text import heading
+from tracekit.report import (
+    Axis,
+    Chart,
+    Redact,
+    area,
+    document,
+    environment_of,
+    heading,
+    linear,
+    span,
+    upright,
+)
 
 _RANKS = ("error", "warning", "note")
 _UNKNOWN = len(_RANKS)

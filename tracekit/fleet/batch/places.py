@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from fsspec.core import url_to_fs
 
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base import InputError, UsageError
 
 CHAIN = "::"
 _SCHEME = re.compile(r"^[A-Za-z][\w+.-]*://")

@@ -14,13 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit import pipeline
-from tracekit.analysis.result import Measurement, Result
-from tracekit.analysis.rule import Finding
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.files import replacing
-from tracekit.base.recording import Recording, now
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.toc.read import own
+from tracekit.analysis import Finding, Measurement, Result
+from tracekit.base import Recording, TracekitError, UsageError, now, replacing
+from tracekit.tables import SCHEMAS, own
 
 _NS_PER_MS = 1e6
 

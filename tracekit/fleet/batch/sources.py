@@ -9,7 +9,7 @@ from typing import Any
 
 from fsspec.utils import glob_translate
 
-from tracekit.base.errors import InputError, UsageError
+from tracekit.base import InputError, UsageError
 from tracekit.fleet.batch.places import Place, Said, fixed, is_pattern, place_of
 
 _KEY = 24  # letters of a digest: 96 bits

@@ -15,8 +15,7 @@ from uuid import uuid4
 from distributed import Client, Future, as_completed
 from distributed.scheduler import KilledWorker
 
-from tracekit.base.errors import ToolError
-from tracekit.base.units import count, span
+from tracekit.base import ToolError, count, span
 from tracekit.fleet.batch.analysing import BEGUN, Task, analysed
 from tracekit.fleet.batch.results import Row
 from tracekit.fleet.batch.workers import Workers

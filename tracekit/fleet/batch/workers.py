@@ -17,8 +17,7 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Status
 from distributed.system import MEMORY_LIMIT
 
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.processes import uninterrupted
+from tracekit.base import ToolError, UsageError, uninterrupted
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer

@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import UsageError
-from tracekit.base.files import replacing
-from tracekit.base.streams import on_one_line, visible
+from tracekit.base import UsageError, on_one_line, replacing, visible
 from tracekit.fleet.query.database import Answer
 
 Form = Literal["parquet", "csv", "json"]

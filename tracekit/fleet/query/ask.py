@@ -9,12 +9,12 @@ from pathlib import Path
 
 import duckdb
 
-from tracekit.base.errors import InterruptedRunError, UsageError
+from tracekit.base import InterruptedRunError, UsageError
 from tracekit.fleet.query.database import Answer, Database
 from tracekit.fleet.query.refusals import LeftOut, missing_table, refusal
 from tracekit.fleet.query.sources import Opener, sources
 from tracekit.fleet.query.views import Views, folders
-from tracekit.record.recorder import Progress, quiet
+from tracekit.record import Progress, quiet
 
 _BEGIN = {"select", "with", "from", "values", "pivot", "pivot_wider", "unpivot", "table", "("}
 _HINT = "Ask with SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE or EXPLAIN."

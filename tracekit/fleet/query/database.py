@@ -21,8 +21,8 @@ import pyarrow as pa
 from duckdb import DuckDBPyRelation
 from duckdb.sqltypes import DuckDBPyType
 
-from tracekit.analysis.work_names import ASKER, BLANK, INSTANCE, UNLABELLED
-from tracekit.base.errors import InterruptedRunError
+from tracekit.analysis import ASKER, BLANK, INSTANCE, UNLABELLED
+from tracekit.base import InterruptedRunError
 
 _HELD = {
     *("boolean", "tinyint", "smallint", "integer", "bigint"),

@@ -8,10 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import load
-from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.recording import Provenance, Recording
+from tracekit.analysis import METRICS, load
+from tracekit.base import Provenance, Recording, RecordingError, TracekitError
 from tracekit.fleet.query.database import text, texts
 from tracekit.fleet.query.sources import Batch, Run
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.tables.bundle.cells.encodings import without_bundle
+from tracekit.base import InputError, TracekitError, UsageError
+from tracekit.tables import without_bundle
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
 _TOO_MUCH = "Ask for less at once, with WHERE, LIMIT or fewer runs."

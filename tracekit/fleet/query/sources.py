@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.base.errors import (
+from tracekit.base import (
     InputError,
     InterruptedRunError,
+    Recording,
     RecordingError,
     TracekitError,
     UsageError,
+    is_text,
+    legible,
 )
-from tracekit.base.files import is_text, legible
-from tracekit.base.recording import Recording
 from tracekit.pipeline import import_
-from tracekit.tables.direct import is_bundle
-from tracekit.tables.exports import index
-from tracekit.tables.selection import meant
+from tracekit.tables import index, is_bundle, meant
 
 DEFAULT = Path("bench/traces")
 _ZIPPED = ".trace.zip"

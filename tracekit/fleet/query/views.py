@@ -25,22 +25,23 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import RecordingError, TracekitError
-from tracekit.base.files import is_text, replacing
-from tracekit.base.recording import Recording
+from tracekit.base import Recording, RecordingError, TracekitError, is_text, replacing
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query import overviews as batches
 from tracekit.fleet.query.database import Database, texts
 from tracekit.fleet.query.refusals import LeftOut, no_table
 from tracekit.fleet.query.sources import Opener, Run, Sources, sources
 from tracekit.pipeline import tables_of
-from tracekit.record.recorder import Progress, quiet
-from tracekit.tables.cache import READER_VERSION
-from tracekit.tables.direct import direct
-from tracekit.tables.place import lasting, stamp
-from tracekit.tables.schemas import SCHEMAS
-from tracekit.tables.sources import origins
-from tracekit.tables.tables import MissingTableError
+from tracekit.record import Progress, quiet
+from tracekit.tables import (
+    READER_VERSION,
+    SCHEMAS,
+    MissingTableError,
+    direct,
+    lasting,
+    origins,
+    stamp,
+)
 
 FORMAT = 1
 _SAID = b"tracekit.said"

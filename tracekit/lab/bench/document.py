@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from tracekit.base.errors import InputError
-from tracekit.base.paired import least_pairs
+from tracekit.base import InputError, least_pairs
 from tracekit.lab.bench.inputs import Shape
 
 T = TypeVar("T")

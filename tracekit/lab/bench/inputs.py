@@ -7,12 +7,10 @@ from functools import cached_property
 import mlx.core as mx
 import psutil
 
-from tracekit.base.errors import UsageError
-from tracekit.machine.triad import last_cache
-from tracekit.ops.attention.dense import gathered, padding_mask
-from tracekit.ops.attention.problem import Problem, check_heads, draw_lengths, draw_problem
-from tracekit.workload.calls import backend
-from tracekit.workload.parameters import ITEMSIZES, DtypeName
+from tracekit.base import UsageError
+from tracekit.machine import last_cache
+from tracekit.ops import Problem, check_heads, draw_lengths, draw_problem, gathered, padding_mask
+from tracekit.workload import ITEMSIZES, DtypeName, backend
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.lab.bench.document import Dispatch, calls_of, in_turn, rounds_of
 from tracekit.lab.bench.subject import Prepared, Subject
 from tracekit.lab.metal_queue import PROTOCOL, Protocol, load_metal, time_kernels
-from tracekit.record.recorder import Progress, quiet
-from tracekit.workload.calls import backend
+from tracekit.record import Progress, quiet
+from tracekit.workload import backend
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from tracekit.base.paired import paired_ratio
+from tracekit.base import paired_ratio
 from tracekit.lab.bench.document import Comparison, Row, Timing, summarize
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.measure import Found, GpuClock, Runner

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from tracekit.base.errors import UsageError, require
+from tracekit.base import UsageError, require
 from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
 from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
 from tracekit.lab.bench.measure import Clock, Effort, GpuClock, Runner, describe, measure
 from tracekit.lab.bench.rows import compared, finished
 from tracekit.lab.bench.subject import Subject, Unavailable
 from tracekit.lab.bench.subjects import chosen
-from tracekit.machine.machine import describe as describe_machine
-from tracekit.record.recorder import Progress, quiet
-from tracekit.workload.calls import backend
+from tracekit.machine import describe as describe_machine
+from tracekit.record import Progress, quiet
+from tracekit.workload import backend
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base import recording
-from tracekit.base.errors import UsageError
-from tracekit.base.files import require_writable
-from tracekit.base.recording import write_whole
+from tracekit.base import UsageError, recording, require_writable, write_whole
 from tracekit.lab.bench.document import VERSION, Bench, Comparison, Row
 from tracekit.lab.bench.tune import Tuning
 
@@ -49,7 +46,7 @@ def check_writable(path: Path) -> None:
     require_writable(path)
 
 
-def document(bench: Bench) -> dict[str, Any]:
+def bench_document(bench: Bench) -> dict[str, Any]:
     """Return a bench as plain values, with what follows from its numbers."""
     plain: dict[str, Any] = msgspec.to_builtins(bench)
     for row, one in zip(plain["rows"], bench.rows, strict=True):
@@ -75,7 +72,7 @@ def save_tuning(tuning: Tuning, path: Path) -> None:
 
 def as_json(bench: Bench) -> bytes:
     """Return a bench as indented JSON."""
-    return recording.as_json(document(bench))
+    return recording.as_json(bench_document(bench))
 
 
 def as_csv(bench: Bench) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 
-from tracekit.workload.workload import Step
+from tracekit.workload import Step
 
 if TYPE_CHECKING:
     from tracekit.lab.bench.inputs import Inputs

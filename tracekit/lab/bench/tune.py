@@ -12,9 +12,9 @@ from tracekit.lab.bench.rows import finished, quicker
 from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects.attention import Choice, paged
 from tracekit.lab.suggestion import DecodeShape, Suggestion, suggest
-from tracekit.ops.attention.plan import HD_TILES
-from tracekit.record.recorder import Progress, quiet
-from tracekit.workload.calls import backend
+from tracekit.ops import HD_TILES
+from tracekit.record import Progress, quiet
+from tracekit.workload import backend
 
 BLOCK_SIZES = (16, 32, 64)
 THREADGROUPS = (64, 128, 256, 512)
@@ -181,7 +181,7 @@ def _took(row: Row) -> float:
 
 
 def _suggested(shape: Shape) -> tuple[Suggestion, ...]:
-    from tracekit.machine.chips import this_chip  # noqa: PLC0415  asks the machine
+    from tracekit.machine import this_chip  # noqa: PLC0415  asks the machine
 
     sizes = DecodeShape(
         shape.batch, shape.q_heads, shape.kv_heads, shape.head_dim, shape.context, shape.itemsize

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.base.units import NOT_AVAILABLE, duration, quantity, size
+from tracekit.base import NOT_AVAILABLE, duration, quantity, size
 from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning

@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from tracekit.base.errors import KernelError, RecordingError, ToolError
-from tracekit.base.files import notes_folder, replacing
+from tracekit.base import KernelError, RecordingError, ToolError, notes_folder, replacing
 from tracekit.lab.msl.compiler import SHIM, Compiler, compiler_words, find_compiler
 from tracekit.lab.msl.edits import blank, without_comments
 from tracekit.lab.msl.kernel import Kernel

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.lab.msl.edits import Edited
 from tracekit.lab.msl.kernel import Kernel
 

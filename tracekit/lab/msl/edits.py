@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.lab.msl.kernel import LONGEST_TEXT, Kernel, Origin
 
 

@@ -15,7 +15,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import ToolError, UsageError
+from tracekit.base import ToolError, UsageError
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.program import Order, Program, Statistics, Triple

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 
 Constant = int | float | bool
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from shutil import which
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.lab.msl.edits import without_comments
 
 _DECLARATIONS = Path(__file__).parent / "opencl"

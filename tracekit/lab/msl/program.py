@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import KernelError, UsageError
+from tracekit.base import KernelError, UsageError
 from tracekit.lab.msl.compiler import located, named
 from tracekit.lab.msl.edits import Edited, without_comments
 from tracekit.lab.msl.kernel import Kernel

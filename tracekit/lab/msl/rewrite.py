@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.lab.msl.edits import (
     Edit,
     Edited,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.lab.msl.edits import Edit, blank, without_comments, without_strings
 from tracekit.lab.msl.kernel import Constant, Kernel
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.lab.msl.edits import Edited, without_comments
 from tracekit.lab.msl.kernel import Kernel
 from tracekit.lab.msl.library import MOST_BUFFERS

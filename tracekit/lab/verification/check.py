@@ -22,8 +22,7 @@ from typing import Any, overload
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import InputError, TracekitError, UsageError
-from tracekit.base.files import open_input
+from tracekit.base import InputError, TracekitError, UsageError, open_input
 from tracekit.lab.msl.emulation import Log, emulation, generated
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verdict import arrays

@@ -5,13 +5,18 @@ from dataclasses import replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.tolerances import BOUNDS
+from tracekit.base import BOUNDS
 from tracekit.lab.verification.check import Check
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.plan import Kernel, plan
-from tracekit.ops.attention.problem import Problem, draw_problem, nan_past_ends
-from tracekit.ops.attention.reference import reference_of
-from tracekit.workload.parameters import DtypeName
+from tracekit.ops import (
+    Kernel,
+    Problem,
+    draw_problem,
+    nan_past_ends,
+    paged_decode,
+    plan,
+    reference_of,
+)
+from tracekit.workload import DtypeName
 
 NO_PAGE = 10**6
 

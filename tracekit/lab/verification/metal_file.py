@@ -12,9 +12,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.base.files import open_input
-from tracekit.base.tolerances import BOUNDS
+from tracekit.base import BOUNDS, InputError, UsageError, open_input
 from tracekit.lab.msl.compile import compile_kernel
 from tracekit.lab.msl.edits import with_includes, without_comments
 from tracekit.lab.msl.kernel import Kernel

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 
 
 class Outcome(StrEnum):

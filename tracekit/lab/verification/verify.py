@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.base.errors import InputError, KernelError, ToolError
+from tracekit.base import InputError, KernelError, ToolError
 from tracekit.lab.msl.kernel import Origin, where
 from tracekit.lab.msl.lint import excerpt, find_clang, lint
 from tracekit.lab.msl.program import Order, Statistics

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from tracekit.analysis.result import Better
-from tracekit.compare.spread import Interval
-from tracekit.compare.verdicts import Scale, Shown
+from tracekit.analysis import Better
+from tracekit.compare import Interval, Scale, Shown
 from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Judged, Pair, Side

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tracekit.base.paired import CONFIDENCE, least_pairs
-from tracekit.compare.spread import Interval
+from tracekit.base import CONFIDENCE, least_pairs
+from tracekit.compare import Interval
 from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Outcome
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.analysis.result import load
-from tracekit.analysis.rule import Evidence
-from tracekit.base.errors import InconclusiveError, RecordingError, TracekitError, UsageError
-from tracekit.base.recording import Recording
-from tracekit.machine.environment import own_name
+from tracekit.analysis import Evidence, load
+from tracekit.base import InconclusiveError, Recording, RecordingError, TracekitError, UsageError
+from tracekit.machine import own_name
 from tracekit.nightly.folder import nights_in
 from tracekit.nightly.gate.report.model import GateReport, Suite, explained
 from tracekit.nightly.history.night import DOCUMENT, Entry, Night, Outcome

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Better
+from tracekit.analysis import METRICS, Better
 from tracekit.nightly.gate.changes import Case, pairs_of, value
 from tracekit.nightly.gate.decision import (
     POLICY,

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.processes import sweep
-from tracekit.base.recording import write_whole
+from tracekit.base import TracekitError, UsageError, sweep, write_whole
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from tracekit.base.paired import CONFIDENCE
-from tracekit.compare.spread import Interval
+from tracekit.base import CONFIDENCE
+from tracekit.compare import Interval
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracekit.base.errors import InconclusiveError, UsageError
+from tracekit.base import InconclusiveError, UsageError
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.asking import Value
 

@@ -12,9 +12,8 @@ from textwrap import shorten
 
 import msgspec
 
-from tracekit.base.units import quantity, short_commit, stamp
-from tracekit.compare.spread import Interval
-from tracekit.compare.verdicts import Shown
+from tracekit.base import quantity, short_commit, stamp
+from tracekit.compare import Interval, Shown
 from tracekit.nightly.gate.statistics import middle
 from tracekit.nightly.history.night import DOCUMENT, Accepted, Judged, Night, Outcome
 from tracekit.nightly.history.steps import Series

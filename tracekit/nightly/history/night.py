@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from tracekit.base.recording import Overhead
-from tracekit.compare.verdicts import Scale
-from tracekit.machine.state import State
+from tracekit.base import Overhead
+from tracekit.compare import Scale
+from tracekit.machine import State
 
 
 @dataclass(frozen=True)

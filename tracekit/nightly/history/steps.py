@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.compare.verdicts import Scale
+from tracekit.compare import Scale
 from tracekit.nightly.gate.statistics import shift
 from tracekit.nightly.history.night import Outcome
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.base.files import open_input
+from tracekit.base import InputError, UsageError, open_input
 
 Route = tuple[str | int, ...]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tracekit.analysis.metrics import METRICS
+from tracekit.analysis import METRICS
 from tracekit.nightly.plan.plan import Capture, NightPlan
 
 START = 5.0

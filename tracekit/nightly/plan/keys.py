@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from tracekit.base.errors import UsageError, nearest
-from tracekit.base.units import size_of
-from tracekit.machine.monitors import THERMAL_PRESSURES
-from tracekit.machine.state import StateLimits
+from tracekit.base import UsageError, nearest, size_of
+from tracekit.machine import THERMAL_PRESSURES, StateLimits
 from tracekit.nightly.plan.document import Route
 from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.nightly.plan.document import Places, Route
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.compare.verdicts import Scale
-from tracekit.machine.state import StateLimits
-from tracekit.workload.plan import METAL_SYSTEM_TRACE
+from tracekit.compare import Scale
+from tracekit.machine import StateLimits
+from tracekit.workload import METAL_SYSTEM_TRACE
 
 
 class ReferenceKind(StrEnum):

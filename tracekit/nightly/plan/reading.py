@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Better
-from tracekit.analysis.rules import RULES
-from tracekit.base.errors import InputError, UsageError, nearest
-from tracekit.base.paired import least_pairs
-from tracekit.compare.verdicts import Scale
-from tracekit.machine.state import StateLimits
+from tracekit.analysis import METRICS, RULES, Better
+from tracekit.base import InputError, UsageError, least_pairs, nearest
+from tracekit.compare import Scale
+from tracekit.machine import StateLimits
 from tracekit.nightly.plan.document import MINIMAL, SHARED, Document, Route, open_document
 from tracekit.nightly.plan.keys import (
     CAPTURE,
@@ -33,8 +30,7 @@ from tracekit.nightly.plan.keys import (
 )
 from tracekit.nightly.plan.mistakes import Mistakes, UnfitError
 from tracekit.nightly.plan.plan import Capture, Gated, NightPlan, Reference, digested
-from tracekit.workload.plan import ANY_PROGRAM
-from tracekit.workload.workload import Workload, find
+from tracekit.workload import ANY_PROGRAM, Workload, find
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL

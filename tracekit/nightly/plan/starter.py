@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TextIO
 
-from tracekit.base.errors import RecordingError, UsageError
-from tracekit.base.outputs import require_apart
+from tracekit.base import RecordingError, UsageError, require_apart
 from tracekit.nightly.plan.document import OWN, SHARED, has_plan
 
 STARTER = """\

@@ -12,12 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tracekit.base.errors import TracekitError
-from tracekit.base.recording import Provenance, Recording
+from tracekit.base import Provenance, Recording, TracekitError
 from tracekit.nightly.history.listing import course_in
 from tracekit.nightly.history.night import DOCUMENT, Accepted
 from tracekit.nightly.history.steps import Series
-from tracekit.record.guardian.care import size
+from tracekit.record import size
 
 _TRASH = ".pruned"
 _WORKING = timedelta(days=1)  # no stage takes longer; one that says so was cut off

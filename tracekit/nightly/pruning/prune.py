@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracekit.base.errors import RecordingError, TracekitError, UsageError
-from tracekit.base.recording import Recording, mark, now
+from tracekit.base import Recording, RecordingError, TracekitError, UsageError, mark, now
 from tracekit.nightly.pruning.decide import (
     Decision,
     Limits,
@@ -27,12 +26,9 @@ from tracekit.nightly.pruning.decide import (
     runs_below,
     trash,
 )
-from tracekit.record.guardian.care import size
-from tracekit.record.recorder import Progress, quiet
-from tracekit.tables.direct import NOTE as DIRECT
-from tracekit.tables.direct import direct
-from tracekit.tables.exports import PutAway, note_put_away
-from tracekit.tables.pruned import stored_to_put_away, to_put_away
+from tracekit.record import Progress, quiet, size
+from tracekit.tables import DIRECT_NOTE as DIRECT
+from tracekit.tables import PutAway, direct, note_put_away, stored_to_put_away, to_put_away
 
 STAGE = "prune"
 

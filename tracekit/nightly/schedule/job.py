@@ -20,9 +20,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from hashlib import blake2b
 from pathlib import Path
 
-from tracekit.base.errors import TracekitError, UsageError
-from tracekit.base.files import replacing
-from tracekit.base.recording import now
+from tracekit.base import TracekitError, UsageError, now, replacing
 from tracekit.nightly.plan.plan import NightPlan
 
 SYSTEM_PATH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")

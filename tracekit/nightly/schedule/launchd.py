@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from tracekit.base.recording import write_whole
+from tracekit.base import write_whole
 from tracekit.nightly.schedule.job import SINCE, Job, names_of
 from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused
-from tracekit.record.xctrace.command import Completed
+from tracekit.record import Completed
 
 _STOP_SECONDS = 300  # a trace that is being saved takes that long
 _GONE_SECONDS = 30.0

@@ -14,11 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.base import locks
-from tracekit.base.errors import ToolError
-from tracekit.base.files import notes_folder
-from tracekit.base.locks import HeldError, Holder
-from tracekit.base.recording import now
+from tracekit.base import HeldError, Holder, ToolError, locks, notes_folder, now
 from tracekit.nightly.plan.plan import NightPlan
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base import RecordingError, ToolError
 from tracekit.nightly.history.listing import Course, last_course
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import job as due

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from datetime import time
 from pathlib import Path
 
-from tracekit.base.errors import ToolError
-from tracekit.base.recording import write_whole
+from tracekit.base import ToolError, write_whole
 from tracekit.nightly.schedule.job import SINCE, Job, names_of
 from tracekit.nightly.schedule.scheduler import Installed, Standing, ask, refused
-from tracekit.record.xctrace.command import Completed
+from tracekit.record import Completed
 
 _STOP_SECONDS = 300
 _SPARE_SECONDS = 3600  # for a night that does not see that its budget is spent

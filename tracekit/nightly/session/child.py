@@ -14,15 +14,11 @@ from typing import TypeVar
 
 import psutil
 
-from tracekit.base.errors import InputError, RecordingError, ToolError, UsageError
-from tracekit.base.processes import sweep, uninterrupted
+from tracekit.base import InputError, RecordingError, ToolError, UsageError, sweep, uninterrupted
 from tracekit.nightly.session.program import BudgetSpentError, ending, last_words
 from tracekit.nightly.session.side import Side
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.guardian.rescue import end_leftovers
-from tracekit.workload.turns import command
-from tracekit.workload.turns.protocol import (
+from tracekit.record import Care, Guardian, end_leftovers
+from tracekit.workload import (
     PROTOCOL,
     Answer,
     Canary,
@@ -31,11 +27,12 @@ from tracekit.workload.turns.protocol import (
     Hello,
     Prepare,
     Ready,
-    Request,
     Turn,
     Turned,
+    TurnRequest,
     answer_of,
     line_of,
+    resident_command,
 )
 
 log = logging.getLogger(__name__)
@@ -117,7 +114,7 @@ class Child:
 
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.ready = _given(self.ask(Request(prepare=asked), self.patience.ready).ready)
+        self.ready = _given(self.ask(TurnRequest(prepare=asked), self.patience.ready).ready)
         for warning in self.ready.warnings:
             log.warning("%s: %s", self.name, warning)
         return self.ready
@@ -126,16 +123,16 @@ class Child:
         """Let it step for a while."""
         steps = 10 * (asked.least + 2) * self.ready.last / _SECOND
         limit = self.patience.turn + 10 * (asked.seconds + asked.wake) + steps
-        return _given(self.ask(Request(turn=asked), limit).turn)
+        return _given(self.ask(TurnRequest(turn=asked), limit).turn)
 
     def sing(self, asked: Canary) -> int:
         """Let it do fixed work, and return how long that took, in ns."""
-        return _given(self.ask(Request(canary=asked), self.patience.canary).canary).nanoseconds
+        return _given(self.ask(TurnRequest(canary=asked), self.patience.canary).canary).nanoseconds
 
     def finish(self) -> Finished:
         """Let it end its work, and wait for its end."""
         self.look()
-        finished = _given(self.ask(Request(finish=Finish()), self.patience.finish).finished)
+        finished = _given(self.ask(TurnRequest(finish=Finish()), self.patience.finish).finished)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(self.patience.finish)
         return finished
@@ -145,7 +142,7 @@ class Child:
         with suppress(psutil.Error):
             self.started |= set(psutil.Process(self.process.pid).children(recursive=True))
 
-    def ask(self, request: Request, limit: float) -> Answer:
+    def ask(self, request: TurnRequest, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds.
 
         Raises:
@@ -300,7 +297,7 @@ def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
         since = said.tell()
         try:
             process = subprocess.Popen(
-                command(side.python),
+                resident_command(side.python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=said,

@@ -13,10 +13,9 @@ from time import monotonic
 
 import msgspec
 
-from tracekit.base.errors import RecordingError
-from tracekit.lab.parity import VERSION
-from tracekit.machine.state import State
-from tracekit.machine.watch import Watch
+from tracekit.base import RecordingError
+from tracekit.lab import VERSION
+from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.child import Bounds, Child, started
 from tracekit.nightly.session.prepared import Prepared
@@ -30,7 +29,7 @@ from tracekit.nightly.session.program import (
 )
 from tracekit.nightly.session.side import Side
 from tracekit.nightly.session.values import quantities_of, require_steps, values_of
-from tracekit.workload.turns.protocol import Canary, Prepare, Turn, Turned
+from tracekit.workload import Canary, Prepare, Turn, Turned
 
 MORE_IS_WORSE = frozenset({"canary", "load", "gpu_others", "thermal_pressure", "low_power"})
 """Readings of which the greatest counts; of all others, such as a clock, the least does."""

@@ -12,8 +12,8 @@ from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.child import PATIENCE, Bounds, Patience, started
 from tracekit.nightly.session.side import Side, candidate_of, reference_of
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.workload.turns.protocol import Ready
+from tracekit.record import Guardian
+from tracekit.workload import Ready
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.errors import InconclusiveError, RecordingError, ToolError
-from tracekit.base.processes import sweep
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.base import InconclusiveError, RecordingError, ToolError, sweep
+from tracekit.record import Care, Guardian
 
 
 class ParityError(ToolError):

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.errors import TracekitError, UsageError
+from tracekit.base import TracekitError, UsageError
 from tracekit.machine import machine
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.worktree import Worktree, checked_out, repository
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.command import own_environment
-from tracekit.workload.turns.protocol import Hello
-from tracekit.workload.workload import find
+from tracekit.record import Guardian, own_environment
+from tracekit.workload import Hello, find
 
 # What points a Python to the modules, or the environment, of another one.
 _OF_ANOTHER = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")

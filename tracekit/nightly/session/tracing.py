@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracekit.analysis.result import Result, load
-from tracekit.base.errors import InconclusiveError, ToolError, TracekitError
-from tracekit.base.recording import Recording
-from tracekit.machine.state import State
-from tracekit.machine.watch import Watch
+from tracekit.analysis import Result, load
+from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError
+from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Program, ending, last_words, run

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Result
-from tracekit.base.errors import ToolError
-from tracekit.base.recording import Overhead
-from tracekit.compare.spread import quantile
+from tracekit.analysis import METRICS, Result
+from tracekit.base import Overhead, ToolError
+from tracekit.compare import quantile
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.workload.turns.protocol import Finished, Turned
+from tracekit.workload import Finished, Turned
 
 ENOUGH = 100
 """Steps of a turn from which its 99th percentile is told."""

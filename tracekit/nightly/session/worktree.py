@@ -17,12 +17,21 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.errors import RecordingError, ToolError, TracekitError, UsageError
-from tracekit.base.files import notes_folder
-from tracekit.base.git import REPOSITORY_VARIABLES, complaint, done, git
-from tracekit.base.recording import now, save
+from tracekit.base import (
+    REPOSITORY_VARIABLES,
+    RecordingError,
+    ToolError,
+    TracekitError,
+    UsageError,
+    complaint,
+    done,
+    git,
+    notes_folder,
+    now,
+    save,
+)
 from tracekit.nightly.session.program import BudgetSpentError, Program, ending, last_words, run
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.record import Guardian
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
 
-from tracekit.base.units import quantity
-from tracekit.compare.verdicts import Shown
+from tracekit.base import quantity
+from tracekit.compare import Shown
 from tracekit.nightly.history.night import Judged
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.trend import points
@@ -14,8 +14,7 @@ from tracekit.nightly.trend.course import Course
 from tracekit.nightly.trend.picture import COMPACT, FLAT, WIDE, Panel, Picture
 from tracekit.nightly.trend.points import Drawing, Pick, lane_of, marks_of, summary_of
 from tracekit.nightly.trend.words import WAYS, days_of, direction, moment_of, shift
-from tracekit.report.chart import Axis, binary, linear
-from tracekit.report.text import heading
+from tracekit.report import Axis, binary, heading, linear
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night

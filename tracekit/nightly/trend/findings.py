@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from tracekit.base.units import duration
+from tracekit.base import duration
 from tracekit.nightly.history.night import Found
 from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.trend.course import Course, Fared

@@ -9,11 +9,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from urllib.parse import quote
 
-from tracekit.base.units import short_commit
+from tracekit.base import short_commit
 from tracekit.nightly.history.night import Accepted, Described, Entry, Night
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.words import day, moment_of
-from tracekit.report.text import flat
+from tracekit.report import flat
 
 Links = Callable[[str], str]
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from markupsafe import Markup
 
-from tracekit.base.units import quantity, short_commit
+from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.night import Accepted, Described, Night
 from tracekit.nightly.history.steps import Point, Series, Step, steps_of
 from tracekit.nightly.history.store.decisions import Missed
@@ -47,9 +47,7 @@ from tracekit.nightly.trend.words import (
     several,
     shift,
 )
-from tracekit.report import text
-from tracekit.report.render import Redact, document, environment_of
-from tracekit.report.text import heading
+from tracekit.report import Redact, document, environment_of, heading, text
 
 
 @dataclass(frozen=True)

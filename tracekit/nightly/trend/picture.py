@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tracekit.nightly.trend.words import date_of
-from tracekit.report.chart import Axis, Plane, Shape
+from tracekit.report import Axis, Plane, Shape
 
 _STEPS = (1, 2, 7, 14)  # days between ticks, before it is months
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)

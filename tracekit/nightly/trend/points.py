@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tracekit.base.units import quantity, short_commit
+from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.steps import Point, Series, Step
 from tracekit.nightly.trend.course import Course, Fared
 from tracekit.nightly.trend.picture import Tag
@@ -20,7 +20,7 @@ from tracekit.nightly.trend.words import (
     shift,
     state_of,
 )
-from tracekit.report.chart import Axis, Plane, Shape
+from tracekit.report import Axis, Plane, Shape
 
 _RADIUS = 3.4
 _CHARACTER = 6.2

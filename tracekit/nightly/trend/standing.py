@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tracekit.base.units import quantity
+from tracekit.base import quantity
 from tracekit.nightly.history.night import Judged, Night, Outcome
 from tracekit.nightly.history.steps import Series, Step
 from tracekit.nightly.history.store.decisions import Missed
@@ -26,7 +26,7 @@ from tracekit.nightly.trend.words import (
     shift,
     state_of,
 )
-from tracekit.report.text import heading
+from tracekit.report import heading
 
 _FRESH = timedelta(hours=36)  # a night a day, and half a day for one that is late
 MOST_CHANGES, MOST_LOST, LATELY = 12, 40, 30

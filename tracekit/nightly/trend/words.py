@@ -4,10 +4,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from tracekit.base.errors import InputError
-from tracekit.base.recording import Overhead
-from tracekit.base.units import NOT_AVAILABLE, percent
-from tracekit.compare.verdicts import Scale, Shown
+from tracekit.base import NOT_AVAILABLE, InputError, Overhead, percent
+from tracekit.compare import Scale, Shown
 from tracekit.nightly.history.night import Outcome
 
 Better = Literal["lower", "higher", "neither"]

@@ -8,8 +8,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import UsageError
-from tracekit.base.tolerances import as_float64, relative_error
+from tracekit.base import UsageError, as_float64, relative_error
 from tracekit.ops.attention.problem import Problem, check_memory
 from tracekit.ops.attention.reference import dense_reference
 from tracekit.ops.kernels import Traffic

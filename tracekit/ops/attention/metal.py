@@ -6,7 +6,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.ops.attention.plan import HD_TILES, Kernel, Plan, plan
 from tracekit.ops.attention.problem import Problem, check_head_dim, draw_problem
 from tracekit.ops.kernels import LANES, LEAST_BUFFER, METAL_TYPES, Source, needing_metal, padded

@@ -9,7 +9,7 @@ from tracekit.ops.attention.metal import paged_decode
 from tracekit.ops.attention.plan import Kernel, plan
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.kernels import Traffic
-from tracekit.workload.calls import backend
+from tracekit.workload import backend
 
 
 def traffic(

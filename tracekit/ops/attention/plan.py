@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.ops.attention.problem import Problem
 from tracekit.ops.kernels import LANES
 

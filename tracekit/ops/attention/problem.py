@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.ops.kernels import DTYPES, LEAST_BUFFER, require_memory
 
 HEAD_DIMS = (64, 80, 96, 128, 256)

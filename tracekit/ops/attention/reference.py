@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.tolerances import Floats, as_float64, relative_error
+from tracekit.base import Floats, as_float64, relative_error
 from tracekit.ops.attention.problem import Problem
 
 Integers = NDArray[np.int32]

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import UsageError
-from tracekit.base.tolerances import Floats, as_float64
+from tracekit.base import Floats, UsageError, as_float64
 from tracekit.ops.kernels import require_memory
 
 # Rows come round again after so many tokens; a prime, so that no window and no block does too.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.tolerances import as_float64, relative_error
+from tracekit.base import as_float64, relative_error
 from tracekit.ops.cache.contiguous import GrowingCache, Rows, Sizes, SlidingCache, expected
 from tracekit.ops.cache.paged import PagedCache
-from tracekit.workload.workload import Gauge, Span, Told
+from tracekit.workload import Gauge, Span, Told
 
 Cache = GrowingCache | SlidingCache | PagedCache
 # A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.

@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError, TracekitError, UsageError
+from tracekit.base import InputError, TracekitError, UsageError
 
 
 class OutOfBlocks(TracekitError):  # noqa: N818 - what happened, as the field calls it

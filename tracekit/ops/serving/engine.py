@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.ops.cache.paged import Blocks
 from tracekit.ops.serving.load import Job
-from tracekit.workload.workload import IDLE, Gauge, Measured, Request, Span, Told
+from tracekit.workload import IDLE, Gauge, Measured, Request, Span, Told
 
 
 class Clock(Protocol):

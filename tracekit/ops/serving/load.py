@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 
 Distribution = Literal["fixed", "uniform", "lognormal"]
 

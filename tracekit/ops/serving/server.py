@@ -10,8 +10,7 @@ from statistics import median
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base.errors import UsageError
-from tracekit.base.tolerances import accepted, as_float64, relative_error
+from tracekit.base import UsageError, accepted, as_float64, relative_error
 from tracekit.ops.attention.dense import sdpa
 from tracekit.ops.attention.metal import specializations
 from tracekit.ops.attention.paged import append, append_run, attend
@@ -30,8 +29,7 @@ from tracekit.ops.serving.engine import (
     SystemClock,
 )
 from tracekit.ops.serving.load import Job, Load, draw_schedule
-from tracekit.workload.calls import backend
-from tracekit.workload.workload import Measured, Step, Told
+from tracekit.workload import Measured, Step, Told, backend
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""

@@ -13,18 +13,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import notes_folder
-from tracekit.base.recording import Recording, now
+from tracekit.base import InputError, Recording, notes_folder, now
 from tracekit.record.direct_reading.remembered import Checked, Memory, keep
-from tracekit.tables.bundle.bundle import BundleRun
-from tracekit.tables.bundle.container.store import Store
-from tracekit.tables.direct import Stored, places_of
-from tracekit.tables.layout import Layout
-from tracekit.tables.reading import read_pieces
-from tracekit.tables.toc.read import read_toc, wanted
-from tracekit.tables.toc.toc import Toc, TocRun
-from tracekit.tables.xml.node import Node, Symbols, no_symbols
+from tracekit.tables import (
+    BundleRun,
+    Layout,
+    Node,
+    Store,
+    Stored,
+    Symbols,
+    Toc,
+    TocRun,
+    no_symbols,
+    places_of,
+    read_pieces,
+    read_toc,
+    wanted,
+)
 
 MOST_ROWS = 50_000
 

@@ -12,23 +12,28 @@ from typing import Literal
 
 import pyarrow.compute as pc
 
-from tracekit.base.errors import InputError, ToolError
-from tracekit.base.files import notes_folder
-from tracekit.base.recording import Recording
+from tracekit.base import InputError, Recording, ToolError, notes_folder
 from tracekit.record.direct_reading.compare import check, told
 from tracekit.record.direct_reading.remembered import build_of, recall
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.outcome import target_has_rows, without_rows
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.tables.bundle.bundle import Bundle, BundleRun
-from tracekit.tables.bundle.container.store import Store
-from tracekit.tables.bundle.errors import UnknownBundleError
-from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.bundle.run_info import write_toc
-from tracekit.tables.direct import NOTE, Direct, note_direct, opened
-from tracekit.tables.toc.read import own, wanted
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables import (
+    DIRECT_NOTE,
+    Bundle,
+    BundleReader,
+    BundleRun,
+    Direct,
+    Store,
+    TocRun,
+    UnknownBundleError,
+    note_direct,
+    opened,
+    own,
+    wanted,
+    write_toc,
+)
 
 
 def named_directly(bundle: Path, run: TocRun, *, unchecked: bool = False) -> frozenset[int] | None:
@@ -106,7 +111,7 @@ def export(
     try:
         bundle = opened(recording.bundle)
     except InputError as error:
-        (recording.exports / NOTE).unlink(missing_ok=True)
+        (recording.exports / DIRECT_NOTE).unlink(missing_ok=True)
         said = recorder.export(recording, progress, choose=asked.choose)
         return (*said, *_unread(error))
     recording.exports.mkdir(parents=True, exist_ok=True)

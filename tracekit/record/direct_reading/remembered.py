@@ -10,10 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from tracekit.base.errors import TracekitError
-from tracekit.base.recording import save
+from tracekit.base import TracekitError, save
 from tracekit.record.xctrace.tool import read_version
-from tracekit.tables.bundle.container.store import Store
+from tracekit.tables import Store
 
 log = logging.getLogger(__name__)
 

@@ -17,12 +17,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from tracekit.base.errors import ToolError, TracekitError, UsageError
-from tracekit.base.files import shipped
-from tracekit.base.units import count
-from tracekit.machine.machine import describe
-from tracekit.machine.state import JUDGED, State, StateLimits, contaminated
-from tracekit.machine.state import unknown as not_known
+from tracekit.base import ToolError, TracekitError, UsageError, count, shipped
+from tracekit.machine import JUDGED, State, StateLimits, contaminated, describe
+from tracekit.machine import unknown as not_known
 from tracekit.record.direct_reading.remembered import Memory
 from tracekit.record.doctor.facts import (
     Fact,

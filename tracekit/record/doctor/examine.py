@@ -9,10 +9,16 @@ from typing import Any
 
 import msgspec
 
-from tracekit.base.capabilities import FORMAT, Capabilities, Identity, advise
-from tracekit.base.errors import InconclusiveError, TracekitError
-from tracekit.base.files import notes_folder
-from tracekit.base.recording import save
+from tracekit.base import (
+    FORMAT,
+    Capabilities,
+    Identity,
+    InconclusiveError,
+    TracekitError,
+    advise,
+    notes_folder,
+    save,
+)
 from tracekit.record.direct_reading.remembered import recall
 from tracekit.record.doctor.checks import (
     direct_facts,
@@ -28,7 +34,7 @@ from tracekit.record.doctor.probe import DOSE, Dose, probe, probe_host, shown
 from tracekit.record.doctor.xcode import Toolchain, toolchain
 from tracekit.record.recorder import Progress, Recorder, quiet
 from tracekit.record.recorders import choose
-from tracekit.workload.plan import METAL_SYSTEM_TRACE, Plan
+from tracekit.workload import METAL_SYSTEM_TRACE, Plan
 
 log = logging.getLogger(__name__)
 

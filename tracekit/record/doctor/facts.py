@@ -11,15 +11,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from tracekit.base.capabilities import Identity
-from tracekit.base.errors import TracekitError
-from tracekit.machine.machine import describe
-from tracekit.machine.state import State
-from tracekit.machine.watch import look
+from tracekit.base import Identity, TracekitError
+from tracekit.machine import State, describe, look
 from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
 from tracekit.record.xctrace.command import Run, run
 from tracekit.record.xctrace.tool import read_version
-from tracekit.workload.plan import TRACES
+from tracekit.workload import TRACES
 
 
 class Verdict(StrEnum):

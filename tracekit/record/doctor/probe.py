@@ -8,21 +8,28 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.base.errors import InterruptedRunError, TracekitError
-from tracekit.base.recording import Provenance, Recording, now
-from tracekit.base.units import NOT_AVAILABLE, count, stamp
+from tracekit.base import (
+    NOT_AVAILABLE,
+    Capabilities,
+    Combination,
+    Identity,
+    InterruptedRunError,
+    Mode,
+    Provenance,
+    Recording,
+    TracekitError,
+    count,
+    now,
+    stamp,
+)
 from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Progress, Recorded, Recorder, quiet
 from tracekit.record.xctrace.exporting import counter_set
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
-from tracekit.tables.tables import Tables
-from tracekit.tables.toc.read import read_toc
-from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.plan import Plan
-from tracekit.workload.workload import load
+from tracekit.tables import Tables, read_toc
+from tracekit.workload import Plan, WorkloadReport, fold, load
 
 WORK = Path(__file__).with_name("probe_work.py")
 _WARMUP = 3

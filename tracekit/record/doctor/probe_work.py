@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import mlx.core as mx
 import typer
 
-from tracekit.workload.workload import Step, workload
+from tracekit.workload import Step, workload
 
 _SIZE = 4096
 _SOURCE = """

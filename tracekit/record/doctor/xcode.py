@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tracekit.base.errors import ToolError, TracekitError
+from tracekit.base import ToolError, TracekitError
 from tracekit.record.doctor.facts import (
     Fact,
     Surroundings,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.processes import start_of
+from tracekit.base import start_of
 
 
 def size(paths: Iterable[Path]) -> int:

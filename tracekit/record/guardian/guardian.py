@@ -14,7 +14,7 @@ from typing import IO, Self
 
 import psutil
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.record.guardian import gate
 from tracekit.record.guardian.care import Care, Order, encode, ward
 

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base.errors import TracekitError
-from tracekit.base.processes import found, no_older, runs
-from tracekit.base.recording import Recording, mark
+from tracekit.base import Recording, TracekitError, found, mark, no_older, runs
 from tracekit.record.guardian.care import Order, Ward, size
-from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload import WorkloadReport, fold
 
 log = logging.getLogger(__name__)
 

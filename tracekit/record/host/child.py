@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tracekit.base.errors import RecordingError, ToolError
+from tracekit.base import RecordingError, ToolError
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.host.session import Bundle

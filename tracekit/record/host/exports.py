@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from tracekit.base.recording import Recording
+from tracekit.base import Recording
 from tracekit.record.host.sampler import Sample, read_samples
 from tracekit.record.host.session import Bundle, Session, load_session
 from tracekit.record.host.writer import (
@@ -20,8 +20,7 @@ from tracekit.record.host.writer import (
 )
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
-from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.workload import Work
+from tracekit.workload import Work, WorkloadReport, fold
 
 
 def _columns(*columns: tuple[str, str, str]) -> tuple[ExportColumn, ...]:

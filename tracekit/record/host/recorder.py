@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import UsageError
-from tracekit.base.recording import Overhead, Process, Recording, now, save
-from tracekit.machine.machine import describe
+from tracekit.base import Overhead, Process, Recording, UsageError, now, save
+from tracekit.machine import describe
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.host.child import Child, Patience, start
 from tracekit.record.host.exports import export
@@ -20,7 +19,7 @@ from tracekit.record.host.sampler import Sampler, process_name, runs
 from tracekit.record.host.session import Session, close, fresh
 from tracekit.record.host.watch import End, Listener, Pace, watch
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
-from tracekit.workload.journal import Block, WorkloadReport, fold, unclosed
+from tracekit.workload import Block, WorkloadReport, fold, unclosed
 
 FEWEST_PAIRS = 4
 _DRAWS = 2000

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from tracekit.base.errors import RecordingError, ToolError, UsageError
+from tracekit.base import RecordingError, ToolError, UsageError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.base.errors import InputError, RecordingError
-from tracekit.base.recording import now, save
+from tracekit.base import InputError, RecordingError, now, save
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from pathlib import Path
 from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - it has no other name
 
-from tracekit.base.files import replacing
-from tracekit.base.recording import write_whole
+from tracekit.base import replacing, write_whole
 from tracekit.record.host.session import Session
 
 NANOSECONDS = ("start-time", "event-time", "sample-time")

@@ -12,13 +12,12 @@ from typing import Self
 
 import msgspec
 
-from tracekit.base.errors import ToolError, UsageError
-from tracekit.base.recording import Recording, save
+from tracekit.base import Recording, ToolError, UsageError, save
 from tracekit.record.recorder import Attach, Progress, Warmed
 from tracekit.record.xctrace.command import end_group, ending, not_started, own_environment
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.workload.journal import WorkloadReport, fold, unclosed
+from tracekit.workload import WorkloadReport, fold, unclosed
 
 _TOLD = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
 _LAST_WORDS = 2000

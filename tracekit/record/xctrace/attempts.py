@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base.recording import Process, Recording
+from tracekit.base import Process, Recording
 from tracekit.record.guardian.care import size
 from tracekit.record.recorder import Launch, Progress, Request, journal_of
 from tracekit.record.xctrace import staging
@@ -18,7 +18,7 @@ from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.outcome import problem_of
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Order, Survey, Watch, record
-from tracekit.workload.journal import WorkloadReport, fold
+from tracekit.workload import WorkloadReport, fold
 
 
 class Family:

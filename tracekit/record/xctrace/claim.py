@@ -12,11 +12,17 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base import locks
-from tracekit.base.errors import RecordingError, ToolError, UsageError
-from tracekit.base.files import notes_folder
-from tracekit.base.locks import HeldError, Holder
-from tracekit.base.recording import Recording, now
+from tracekit.base import (
+    HeldError,
+    Holder,
+    Recording,
+    RecordingError,
+    ToolError,
+    UsageError,
+    locks,
+    notes_folder,
+    now,
+)
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.staging import remember, staging_folder, sweep
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tracekit.workload.journal import ClockAnchor
+from tracekit.workload import ClockAnchor
 
 START_DATE = "start-date of the TOC"
 TIME_INFO = "time-info"

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tracekit.base.errors import ToolError
+from tracekit.base import ToolError
 from tracekit.record.guardian.care import Care
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.problems import Problem, recognize

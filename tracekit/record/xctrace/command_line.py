@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.record.recorder import Attach, Launch, Request, Target
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account

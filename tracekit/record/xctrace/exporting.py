@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracekit.base.errors import ToolError
-from tracekit.base.recording import Recording
+from tracekit.base import Recording, ToolError
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
 from tracekit.record.xctrace.selection import Selection
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc.read import Wanted, own, wanted
-from tracekit.tables.toc.toc import TocRun
+from tracekit.tables import TocRun, Wanted, own, wanted
 
 _KEY = "Counter Set: "
 _NONE = "(null)"

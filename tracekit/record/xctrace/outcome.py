@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.errors import ToolError, TracekitError
-from tracekit.base.recording import Recording
+from tracekit.base import Recording, ToolError, TracekitError
 from tracekit.record.guardian.care import size
 from tracekit.record.xctrace.command import Completed, ending, failure
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, no_counters
@@ -16,9 +15,8 @@ from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, reco
 from tracekit.record.xctrace.progress import Account, State, Stop
 from tracekit.record.xctrace.recording_process import Ended
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc.read import wanted
-from tracekit.tables.toc.toc import TocRun
-from tracekit.workload.journal import WorkloadReport
+from tracekit.tables import TocRun, wanted
+from tracekit.workload import WorkloadReport
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.base.errors import InterruptedRunError, RecordingError, TracekitError
-from tracekit.base.recording import Process, Recording, now
+from tracekit.base import (
+    InterruptedRunError,
+    Process,
+    Recording,
+    RecordingError,
+    TracekitError,
+    now,
+)
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.guardian.rescue import end_leftovers, meant
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
@@ -28,9 +34,8 @@ from tracekit.record.xctrace.outcome import judge, look_for_rows, nothing_came, 
 from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
 from tracekit.record.xctrace.tool import Xctrace
-from tracekit.tables.toc.read import read_toc
-from tracekit.tables.toc.toc import TocRun
-from tracekit.workload.journal import WorkloadReport
+from tracekit.tables import TocRun, read_toc
+from tracekit.workload import WorkloadReport
 
 # Which processes have GPU intervals in a bundle; None where that cannot be told without an export.
 Named = Callable[[Path, TocRun], frozenset[int] | None]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base.errors import InputError, ToolError, UsageError
+from tracekit.base import InputError, ToolError, UsageError
 from tracekit.record.recorder import Request
 from tracekit.record.xctrace.templates.settings import SUFFIX, counter_profile, read_template
 from tracekit.record.xctrace.tool import Xctrace

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.errors import TracekitError
-from tracekit.base.recording import save
+from tracekit.base import TracekitError, save
 from tracekit.record.guardian.care import size
 from tracekit.record.xctrace.command import Run, run
 

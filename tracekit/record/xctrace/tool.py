@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.base.errors import RecordingError, ToolError, TracekitError
+from tracekit.base import RecordingError, ToolError, TracekitError
 from tracekit.record.guardian.guardian import Guardian
 from tracekit.record.xctrace.command import Completed, Run, check, failure, guarded, run
 from tracekit.record.xctrace.problems import NO_DOCUMENT

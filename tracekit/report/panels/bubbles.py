@@ -5,10 +5,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import SHORTEST, by_cause, idle_time, loaded_time, unsure
-from tracekit.analysis.idle.pieces import CAUSES, Cause, Drained
-from tracekit.analysis.result import Result
-from tracekit.base.units import percent
+from tracekit.analysis import (
+    CAUSES,
+    SHORTEST,
+    Cause,
+    Drained,
+    Result,
+    by_cause,
+    idle_time,
+    loaded_time,
+    unsure,
+)
+from tracekit.base import percent
 from tracekit.report.panel import Context, Panel, Tables, of_table, rows, steady_or_busy_window
 
 _MOST_NAMED = 2

@@ -1,6 +1,6 @@
 """What passed, what could not be checked and why, what failed to run."""
 
-from tracekit.analysis.result import Check, Result, Status, reasons
+from tracekit.analysis import Check, Result, Status, reasons
 from tracekit.report.panel import Context, Panel, Tables
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tracekit.analysis.result import Result
-from tracekit.analysis.rule import Evidence, Finding, Severity
+from tracekit.analysis import Evidence, Finding, Result, Severity
 from tracekit.report.panel import Context, Panel, Tables
 
 MOST_WINDOWS = 8

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.analyze import used_tables
-from tracekit.analysis.intervals import Window
-from tracekit.analysis.result import Result
-from tracekit.base.recording import Provenance
-from tracekit.base.units import count, duration
+from tracekit.analysis import Result, Window, used_tables
+from tracekit.base import Provenance, count, duration
 from tracekit.report.panel import (
     Context,
     Panel,
@@ -22,7 +19,7 @@ from tracekit.report.panel import (
     rows,
 )
 from tracekit.report.text import flat
-from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables import SCHEMAS
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.metrics.steps import steady_steps
-from tracekit.analysis.result import Result
+from tracekit.analysis import Result, Unavailable, steady_steps
 from tracekit.report.chart import Chart
 from tracekit.report.panel import (
     Context,

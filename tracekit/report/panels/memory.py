@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.result import Result
-from tracekit.base.units import size
+from tracekit.analysis import Result
+from tracekit.base import size
 from tracekit.report.chart import Chart, binary
 from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
 from tracekit.report.plots import Level, levels

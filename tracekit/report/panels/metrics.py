@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from tracekit.analysis.result import Better, Measurement, Result
-from tracekit.base.units import quantity, unavailable
+from tracekit.analysis import Better, Measurement, Result
+from tracekit.base import quantity, unavailable
 from tracekit.report.panel import TOLD, Context, Panel, Tables, meaning, of_metric
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}

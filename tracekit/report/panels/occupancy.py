@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.counters import Kind
-from tracekit.analysis.result import Result
-from tracekit.base.units import percent
+from tracekit.analysis import Kind, Result
+from tracekit.base import percent
 from tracekit.report.panel import Context, Panel, Tables, rows
 
 _SPREAD = (0.05, 0.95)

@@ -4,9 +4,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.analysis.result import Result
-from tracekit.base.recording import Provenance
-from tracekit.base.units import NOT_AVAILABLE, size, stamp
+from tracekit.analysis import Result
+from tracekit.base import NOT_AVAILABLE, Provenance, size, stamp
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.text import flat
 

@@ -5,15 +5,24 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window
-from tracekit.analysis.metrics.server import LATENCIES, STATISTICS, Latency
-from tracekit.analysis.result import Result
-from tracekit.analysis.serving import Part, level_at, limit, parts, readings, steady_phase
-from tracekit.base.units import count, duration, quantity
+from tracekit.analysis import (
+    LATENCIES,
+    STATISTICS,
+    Latency,
+    Part,
+    Result,
+    Unavailable,
+    Window,
+    level_at,
+    limit,
+    parts,
+    readings_named,
+    steady_phase,
+)
+from tracekit.base import count, duration, quantity
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.panels.work import by_time
-from tracekit.workload.workload import REFERENCE
+from tracekit.workload import REFERENCE
 
 WIDTH, HEIGHT = 1000, 60
 MOST_POINTS = 400
@@ -140,7 +149,7 @@ def _charts(steps: pd.DataFrame, gauges: pd.DataFrame) -> list[Chart]:
     for name, title, unit, bound, kind in _LEVELS:
         try:
             run = steady_phase(steps)
-            times, values = readings(gauges, name)
+            times, values = readings_named(gauges, name)
         except Unavailable:
             continue
         most = limit(gauges, bound) if bound else None

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.machine import chip_of, machine_table
-from tracekit.analysis.metrics.steps import bytes_moved, steady_steps
-from tracekit.analysis.result import Result
-from tracekit.base.units import percent
+from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, machine_table, steady_steps
+from tracekit.base import percent
+from tracekit.machine import Chip
 from tracekit.machine import roofline as model
-from tracekit.machine.chips import Chip
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.plots import Placed, roof

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import Window
-from tracekit.analysis.machine import readings
-from tracekit.analysis.result import Result
-from tracekit.base.units import duration, quantity
+from tracekit.analysis import Result, Window, readings
+from tracekit.base import duration, quantity
 from tracekit.report.panel import Context, Panel, Tables, marked_window, rows
 
 WIDTH, HEIGHT = 1000, 60

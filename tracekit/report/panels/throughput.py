@@ -8,17 +8,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.inject import Unavailable, thresholds
-from tracekit.analysis.intervals import Coverage, Times, Window, spans
-from tracekit.analysis.metrics.steps import steady_steps, variants
-from tracekit.analysis.result import Result
-from tracekit.analysis.rhythm import Beats, beats, spikes
-from tracekit.analysis.rules.step_spikes import step_spikes
-from tracekit.base.units import NOT_AVAILABLE, count, percent, quantity
+from tracekit.analysis import (
+    Beats,
+    Coverage,
+    Result,
+    Times,
+    Unavailable,
+    Window,
+    beats,
+    spans,
+    spikes,
+    steady_steps,
+    step_spikes,
+    thresholds,
+    variants,
+)
+from tracekit.base import NOT_AVAILABLE, count, percent, quantity
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, phase_begins, rows
 from tracekit.report.plots import Level, course
-from tracekit.workload.workload import IDLE
+from tracekit.workload import IDLE
 
 OVERHEAD = "overhead"
 MOST_BINS = 60

@@ -1,6 +1,6 @@
 """The timeline: everything on one axis."""
 
-from tracekit.analysis.result import Result
+from tracekit.analysis import Result
 from tracekit.report.panel import Context, Panel, Tables
 from tracekit.report.timeline.still import SHADES, WIDTH, strips, ticks
 from tracekit.report.timeline.track import Timeline

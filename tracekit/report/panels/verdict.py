@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tracekit.analysis.result import Check, Measurement, Result, Status
-from tracekit.analysis.rule import Severity
-from tracekit.base.units import count, quantity, unavailable
+from tracekit.analysis import Check, Measurement, Result, Severity, Status
+from tracekit.base import count, quantity, unavailable
 from tracekit.report.panel import TOLD, Context, Panel, Tables, of_metric
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence

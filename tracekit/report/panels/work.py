@@ -5,10 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.intervals import Times, busy, grouped, spans
-from tracekit.analysis.metrics.steps import variants
-from tracekit.analysis.result import Result
-from tracekit.analysis.work_names import families
+from tracekit.analysis import Result, Times, busy, families, grouped, spans, variants
 from tracekit.report.panel import Context, Panel, Tables, of_table, of_target, rows
 
 MOST_ROWS = 20

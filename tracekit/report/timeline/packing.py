@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times
+from tracekit.analysis import Times
 from tracekit.report.timeline.track import Detail, Timeline, Track
 
 STEPS = (1 << 16) - 1

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, spans
-from tracekit.base.units import count
+from tracekit.analysis import Times, spans
+from tracekit.base import count
 from tracekit.report.panel import Tables, of_target, rows
 from tracekit.report.timeline.track import Heading, Kind, Levels, Track
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.analysis.intervals import Coverage
-from tracekit.base.units import count, duration, moment, percent, quantity
+from tracekit.analysis import Coverage
+from tracekit.base import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
 
 WIDTH = 1000

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, union
-from tracekit.base.units import count, duration
+from tracekit.analysis import Times, union
+from tracekit.base import count, duration
 from tracekit.report.timeline.track import MERGED, Detail, Kind, Timeline, Track, unknown
 
 MOST = 1_800_000

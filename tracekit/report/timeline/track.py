@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, Window, spans, union
-from tracekit.analysis.work_names import families
+from tracekit.analysis import Times, Window, families, spans, union
 
 
 class Kind(StrEnum):

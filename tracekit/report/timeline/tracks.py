@@ -6,12 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tracekit.analysis.idle.gaps import SHORTEST
-from tracekit.analysis.idle.pieces import CAUSES
-from tracekit.analysis.intervals import Times, Window, busy, gaps, spans
-from tracekit.analysis.result import Result
-from tracekit.analysis.rule import Evidence, Finding
-from tracekit.base.units import duration
+from tracekit.analysis import (
+    CAUSES,
+    SHORTEST,
+    Evidence,
+    Finding,
+    Result,
+    Times,
+    Window,
+    busy,
+    gaps,
+    spans,
+)
+from tracekit.base import duration
 from tracekit.report.panel import Rows, Tables, of_others, of_target, rows, steady_or_busy_window
 from tracekit.report.timeline.readings import readings
 from tracekit.report.timeline.thinning import thinned
@@ -30,7 +37,7 @@ from tracekit.report.timeline.track import (
     windows,
     words,
 )
-from tracekit.workload.workload import REFERENCE
+from tracekit.workload import REFERENCE
 
 _DRAINED = {"yes": "ran empty by a wait", "no": "did not wait", "unknown": "not known"}
 

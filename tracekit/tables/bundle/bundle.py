@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.bundle.container.files import Files
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError, plist
 from tracekit.tables.bundle.container.requirements import TYPE_SUFFIX, Requirements, requirements

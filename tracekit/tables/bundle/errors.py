@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 
 
 def called(bundle: Path) -> str:

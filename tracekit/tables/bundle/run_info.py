@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tracekit.base.recording import Process, write_whole
+from tracekit.base import Process, write_whole
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_64, BIAS, odd_tags
 from tracekit.tables.bundle.container.keyed import Archive, ArchiveError

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import replacing
+from tracekit.base import InputError, replacing
 from tracekit.tables.bundle.bundle import Bundle, BundleRun
 from tracekit.tables.bundle.cells.encodings import ALL_32, ALL_64, EngineeringType, Evidence
 from tracekit.tables.bundle.container.records import TIME, Column, read_records

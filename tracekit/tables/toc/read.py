@@ -14,9 +14,16 @@ from pathlib import Path
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.base.files import declares_document_type, hostile, open_input, unreadable
-from tracekit.base.recording import Process, Recording
+from tracekit.base import (
+    InputError,
+    Process,
+    Recording,
+    UsageError,
+    declares_document_type,
+    hostile,
+    open_input,
+    unreadable,
+)
 from tracekit.tables.toc.toc import (
     NAMES,
     ExternalFormat,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.recording import Process
+from tracekit.base import Process
 
 # As a bundle keeps those of one instrument: a text, or several, under the name of each setting.
 Dictionaries = Sequence[Mapping[str, str | Sequence[str]]]

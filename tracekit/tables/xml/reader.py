@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.definitions import Definitions

@@ -12,8 +12,7 @@ from typing import cast
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import declares_document_type, hostile, open_input, unreadable
+from tracekit.base import InputError, declares_document_type, hostile, open_input, unreadable
 from tracekit.tables.drift import DamagedExportError
 
 

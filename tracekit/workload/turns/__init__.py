@@ -7,7 +7,7 @@ standard output, a line of JSON each; see `tracekit.workload.turns.protocol`.
 from pathlib import Path
 
 
-def command(python: Path) -> tuple[str, ...]:
+def resident_command(python: Path) -> tuple[str, ...]:
     """Return the command line that starts the child in an interpreter.
 
     It keeps the folder one stands in off the module path, as the `tracekit` program does.

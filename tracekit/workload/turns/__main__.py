@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from queue import SimpleQueue
 from types import FrameType
 
-from tracekit.base.errors import InterruptedRunError, TracekitError
+from tracekit.base import InterruptedRunError, TracekitError
 from tracekit.workload.turns.protocol import Answer, Failed, line_of, request_of
 from tracekit.workload.turns.resident import Resident, hello
 from tracekit.workload.worker.loop import GRACE, Stop

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.workload.workload import Measured
 
 PROTOCOL = 1
@@ -71,7 +71,7 @@ class Canary:
 
 
 @dataclass(frozen=True)
-class Request:
+class TurnRequest:
     """One line to the child; one of these is given."""
 
     prepare: Prepare | None = None
@@ -181,16 +181,16 @@ class Answer:
     failed: Failed | None = None
 
 
-def line_of(message: Request | Answer) -> bytes:
+def line_of(message: TurnRequest | Answer) -> bytes:
     """Return the message as a line; what is not given is left out."""
     given = {name: one for name, one in vars(message).items() if one is not None}
     return msgspec.json.encode(given, enc_hook=str) + b"\n"
 
 
-def request_of(line: bytes) -> Request:
+def request_of(line: bytes) -> TurnRequest:
     """Read a line to the child; raise InputError where it asks nothing that is known."""
     try:
-        request = msgspec.json.decode(line, type=Request, dec_hook=_build)
+        request = msgspec.json.decode(line, type=TurnRequest, dec_hook=_build)
     except msgspec.MsgspecError as error:
         raise InputError(f"What was asked is no request: {error}.") from error
     if sum(one is not None for one in vars(request).values()) != 1:

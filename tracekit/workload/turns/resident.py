@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from os import getpid
 from typing import Any
 
-from tracekit.base.errors import InputError, ToolError
+from tracekit.base import InputError, ToolError
 from tracekit.workload.turns.protocol import (
     PROTOCOL,
     Answer,
@@ -21,9 +21,9 @@ from tracekit.workload.turns.protocol import (
     Paced,
     Prepare,
     Ready,
-    Request,
     Turn,
     Turned,
+    TurnRequest,
 )
 from tracekit.workload.worker.loop import Loop, Stop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
@@ -127,7 +127,7 @@ class Resident:
     _begun: bool = False
     _canary: Work | None = None
 
-    def heed(self, request: Request) -> Answer:
+    def heed(self, request: TurnRequest) -> Answer:
         """Do what is asked; whatever a workload raises passes through."""
         if request.prepare is not None:
             return Answer(ready=self._prepare(request.prepare))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from tracekit.base.errors import InterruptedRunError, TracekitError, UsageError
+from tracekit.base import InterruptedRunError, TracekitError, UsageError
 from tracekit.workload.worker.loop import Stop, hold
 from tracekit.workload.worker.phases import run, stay
 from tracekit.workload.worker.spec import Account, Spec

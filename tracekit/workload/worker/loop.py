@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.base.errors import InterruptedRunError
+from tracekit.base import InterruptedRunError
 from tracekit.workload.worker.spec import Spec, Teller
 from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, Told
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import psutil
 
-from tracekit.base.errors import RecordingError, ToolError
-from tracekit.base.processes import start_of
+from tracekit.base import RecordingError, ToolError, start_of
 from tracekit.machine import vmmap
 from tracekit.workload.worker.loop import FEWEST, Loop, Stop, budget, measure, reference
 from tracekit.workload.worker.spec import Account, Spec, Teller

@@ -9,8 +9,7 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from tracekit.base.errors import InputError, UsageError
-from tracekit.base.recording import save
+from tracekit.base import InputError, UsageError, save
 from tracekit.workload.journal import ClockAnchor, Journal, fold
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import InconclusiveError, UsageError
-from tracekit.base.redaction import nothing, redaction
+from tracekit.base.redaction import nothing, own_redaction
 from tracekit.nightly.history.exports import bencher, benchmarks, otava, write_points, write_values
 from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.steps import Point, Series
@@ -117,14 +117,14 @@ def test_no_person_is_named(kind: Any) -> None:
         reason="/home/ada/x failed",
         environment={"at": "/Users/ada"},
     )
-    content = written([series_of(point)], kind, redaction())
+    content = written([series_of(point)], kind, own_redaction())
     assert b"ada" not in content
     value = Value(
         *("n1", "2026-03-01", "mini", "nightly", "decode", "w1", "step_p50", "candidate"),
         *(1, 1, False, 0, 3.5, False, "see /Users/ada/log"),
     )
     file = io.BytesIO()
-    write_values(file, [value], kind, redaction())
+    write_values(file, [value], kind, own_redaction())
     assert b"ada" not in file.getvalue()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracekit.base.errors import require
+from tracekit.base import require
 from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects import attention, layers
 from tracekit.lab.bench.subjects import attention as prefill

@@ -8,19 +8,27 @@ import mlx.core as mx
 import numpy as np
 import psutil
 
-from tracekit.base.errors import UsageError
-from tracekit.base.tolerances import as_float64, relative_error
-from tracekit.base.units import size
+from tracekit.base import UsageError, as_float64, relative_error, size
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.ops.attention.dense import causal_mask, gathered, naive_attention, sdpa
-from tracekit.ops.attention.metal import paged_decode
-from tracekit.ops.attention.paged import attend, traffic
-from tracekit.ops.attention.plan import Kernel, Plan, plan
-from tracekit.ops.attention.problem import Problem, check_head_dim
-from tracekit.ops.attention.reference import dense_reference, largest_error
-from tracekit.ops.kernels import Traffic
-from tracekit.workload.calls import backend, step_of
+from tracekit.ops import (
+    Kernel,
+    Plan,
+    Problem,
+    Traffic,
+    attend,
+    causal_mask,
+    check_head_dim,
+    dense_reference,
+    gathered,
+    largest_error,
+    naive_attention,
+    paged_decode,
+    plan,
+    sdpa,
+    traffic,
+)
+from tracekit.workload import backend, step_of
 
 # From queries `[batch, q_heads, head_dim]` and the number of a set to the same shape.
 Call = Callable[[mx.array, int], mx.array]

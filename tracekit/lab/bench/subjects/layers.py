@@ -10,20 +10,20 @@ import numpy as np
 
 from tracekit.lab.bench.inputs import Inputs
 from tracekit.lab.bench.subject import Launched, Prepared, Subject, Unavailable
-from tracekit.ops.attention.paged import append, append_run
-from tracekit.ops.kernels import Traffic
-from tracekit.ops.norm import (
-    Problem,
+from tracekit.ops import (
+    NormProblem,
+    Traffic,
+    append,
+    append_run,
     compiled,
-    draw_problem,
+    draw_norm_problem,
     error_of,
     fused_kernel,
     kernel_traffic,
     separate,
     separate_traffic,
 )
-from tracekit.workload.calls import backend, step_of
-from tracekit.workload.workload import Step, Work
+from tracekit.workload import Step, Work, backend, step_of
 
 
 def _append(inputs: Inputs) -> Prepared:
@@ -171,17 +171,17 @@ def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     )
 
 
-def _by_ops(inputs: Inputs, op: Callable[[Problem], mx.array]) -> Prepared:
+def _by_ops(inputs: Inputs, op: Callable[[NormProblem], mx.array]) -> Prepared:
     shape = inputs.shape
     cost = separate_traffic(shape.rows, shape.dims, shape.out_dims, itemsize=shape.itemsize)
     return _prepared_of_norm(_problems(inputs), op, cost)
 
 
-def _problems(inputs: Inputs) -> tuple[Problem, ...]:
+def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
     shape = inputs.shape
     size = (shape.rows + shape.out_dims) * shape.dims * shape.itemsize
     return tuple(
-        draw_problem(
+        draw_norm_problem(
             shape.rows,
             shape.dims,
             shape.out_dims,
@@ -193,7 +193,7 @@ def _problems(inputs: Inputs) -> tuple[Problem, ...]:
 
 
 def _prepared_of_norm(
-    problems: tuple[Problem, ...], op: Callable[[Problem], mx.array], cost: Traffic
+    problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: Traffic
 ) -> Prepared:
     turn, first = itertools.cycle(problems), problems[0]
 

@@ -6,7 +6,7 @@ import typer
 
 from tracekit.lab.verification.check import Check, check
 from tracekit.lab.verification.decode import decode_check
-from tracekit.workload.parameters import DTYPES, DtypeName
+from tracekit.workload import DTYPES, DtypeName
 
 
 @check(each={"dtype": DTYPES, "hd_tile": (8, 16), "partitions": (1, 3)})

@@ -5,10 +5,10 @@ from typing import Annotated
 import mlx.core as mx
 import typer
 
-from tracekit.base.tolerances import BOUNDS, as_float64
+from tracekit.base import BOUNDS, as_float64
 from tracekit.lab.verification.check import Check, check
-from tracekit.ops.norm import draw_problem, fused_kernel, reference, tile_of
-from tracekit.workload.parameters import DTYPES, DtypeName
+from tracekit.ops import draw_norm_problem, fused_kernel, reference, tile_of
+from tracekit.workload import DTYPES, DtypeName
 
 
 @check(each={"dtype": DTYPES, "rows": (1, 5, 9), "dims": (128, 67)})
@@ -20,7 +20,7 @@ def rmsnorm_linear(
     out_dims: Annotated[int, typer.Option(min=1, max=65536, help="Elements of a result.")] = 50,
 ) -> Check:
     """Normalise rows and multiply them with a matrix in one dispatch."""
-    problem = draw_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
+    problem = draw_norm_problem(rows, dims, out_dims, dtype=getattr(mx, dtype))
     tile, size = tile_of(problem), problem.dtype.size
     down, across = -(-rows // tile.rows), -(-out_dims // tile.columns)
     return Check(

@@ -12,7 +12,7 @@ from lxml import etree
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import bounds, said, sentences, shift
 from tracekit.nightly.history.night import Outcome
-from tracekit.report.text import visible
+from tracekit.report import visible
 
 _UNKNOWN_HOST = "localhost"  # what readers expect where the host is not told
 _TAGS = {

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tracekit.analysis.rule import Evidence
-from tracekit.compare.verdicts import Scale
+from tracekit.analysis import Evidence
+from tracekit.compare import Scale
 from tracekit.nightly.history.night import Outcome
 
 FORMAT = 1

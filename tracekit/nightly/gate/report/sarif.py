@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from tracekit.base.recording import as_json
+from tracekit.base import as_json
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.gate.report.text import said, sentences
 from tracekit.nightly.history.night import Outcome
-from tracekit.report.text import visible
+from tracekit.report import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning"}

@@ -5,10 +5,17 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
-from tracekit.compare.compare import Comparison
-from tracekit.compare.differences import FindingChange
-from tracekit.compare.page import bounds, course, ruling, shift, side
-from tracekit.compare.verdicts import Change, Verdict
+from tracekit.compare import (
+    Change,
+    Comparison,
+    FindingChange,
+    Verdict,
+    bounds,
+    course,
+    ruling,
+    shift,
+    side,
+)
 from tracekit.nightly.gate.report.model import Case, GateReport, Link, Suite, explained
 from tracekit.nightly.history.night import Described, Entry, Found, Judged, Night, Outcome
 from tracekit.nightly.plan.plan import NightPlan

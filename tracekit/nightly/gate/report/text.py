@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tracekit.base.units import quantity, stamp
-from tracekit.compare.verdicts import Shown
+from tracekit.base import quantity, stamp
+from tracekit.compare import Shown
 from tracekit.nightly.gate.report.model import Case, GateReport, Suite
 from tracekit.nightly.history.night import LEADS, Outcome
-from tracekit.report.text import line, sentence, visible
+from tracekit.report import line, sentence, visible
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 NOTHING = "—"

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 
-from tracekit.base.errors import InputError, RecordingError, ToolError, TracekitError
+from tracekit.base import InputError, RecordingError, ToolError, TracekitError
 from tracekit.nightly.history.store.place import place, shown
 
 _NOTHING_LOST = "What was there is as it was, and the night's folder keeps its night.json."

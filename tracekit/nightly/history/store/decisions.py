@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from tracekit.base.errors import UsageError, nearest
+from tracekit.base import UsageError, nearest
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.history.night import Accepted, Entry, Night, Outcome
 from tracekit.nightly.history.store.rows import plain

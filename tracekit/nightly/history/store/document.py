@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.nightly.history.night import DOCUMENT, FORMAT, Night, Outcome
 
 _CUT_SHORT = "The night was cut short: its process was killed, or the machine went down."

@@ -7,7 +7,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, column, inspect, select, table
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 from tracekit.nightly.history.store.database import Database
 from tracekit.nightly.history.store.schema import METADATA, VERSION, VERSION_TABLE
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, make_url, select
 from sqlalchemy.exc import ArgumentError
 
-from tracekit.base.errors import UsageError
+from tracekit.base import UsageError
 from tracekit.nightly.history.night import DOCUMENT
 from tracekit.nightly.history.store.document import night_in
 from tracekit.nightly.history.store.schema import NIGHTS

@@ -10,9 +10,9 @@ import msgspec
 from sqlalchemy import Connection, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tracekit.base.errors import InputError
-from tracekit.compare.verdicts import Scale
-from tracekit.machine.state import State
+from tracekit.base import InputError
+from tracekit.compare import Scale
+from tracekit.machine import State
 from tracekit.nightly.gate.changes import changes, values
 from tracekit.nightly.gate.statistics import middle, shift
 from tracekit.nightly.history.night import Entry, Judged, Night, Pair

@@ -8,8 +8,7 @@ from typing import Self
 
 from sqlalchemy import Connection, insert, select
 
-from tracekit.base.errors import UsageError
-from tracekit.base.recording import now
+from tracekit.base import UsageError, now
 from tracekit.nightly.history.night import Accepted, Night, Outcome
 from tracekit.nightly.history.steps import Series
 from tracekit.nightly.history.store.asking import (

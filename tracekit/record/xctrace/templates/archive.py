@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tracekit.base.errors import InputError
+from tracekit.base import InputError
 
 LARGEST = 1 << 26
 _BINARY = b"bplist00"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracekit.base.errors import InputError, RecordingError, UsageError
-from tracekit.base.outputs import require_apart
+from tracekit.base import InputError, RecordingError, UsageError, require_apart
 from tracekit.record.xctrace.templates.archive import (
     LARGEST,
     Archive,

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from tracekit.base.errors import InputError
-from tracekit.base.files import open_input
+from tracekit.base import InputError, open_input
 from tracekit.tables.bundle.errors import BundleError, damaged
 
 _ZLIB = b"\x78"

@@ -21,7 +21,7 @@ from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 from numpy.typing import NDArray
 
-from tracekit.base.files import open_input, unreadable
+from tracekit.base import open_input, unreadable
 from tracekit.tables.values import FORMS, Form
 from tracekit.tables.xml.fast.definitions import NUMERIC, Definitions, Identities
 from tracekit.tables.xml.fast.elements import (
