@@ -1,7 +1,9 @@
 """What a newcomer forgot: the line that lists a new file, its test, its words."""
 
+import ast
 import importlib
 import inspect
+import re
 import typing
 from pathlib import Path
 
@@ -120,3 +122,73 @@ def test_public_names_are_sorted_and_there() -> None:
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'tracekit' has no attribute 'nothing'"):
         _ = tracekit.nothing
+
+
+ROOMS = [*sorted(one.parent.name for one in PACKAGE.glob("*/__init__.pyi")), "cli"]
+# Modules whose functions read best under the module's own name.
+DEEP = {
+    ("tracekit/cli/bench.py", "tracekit.lab.bench.words"),
+    ("tracekit/cli/gate.py", "tracekit.nightly.gate.report.text"),
+    ("tracekit/cli/nightly.py", "tracekit.nightly.schedule.schedule"),
+}
+
+
+def _imports(file: Path) -> set[str]:
+    """What a file imports of tracekit: modules, and modules out of packages."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tracekit"):
+            for name in node.names:
+                inner = f"{node.module}.{name.name}"
+                is_module = (ROOT / inner.replace(".", "/")).with_suffix(".py").exists()
+                found.add(inner if is_module else str(node.module))
+    return found
+
+
+def test_there_are_fourteen_rooms_and_little_beside_them() -> None:
+    assert len(ROOMS) == 14
+    beside = {one.name for one in PACKAGE.iterdir()} - set(ROOMS) - {"__pycache__"}
+    shipped_inside = {"kernels", "workloads", "templates"}
+    assert beside - shipped_inside == {
+        "__init__.py",
+        "__main__.py",
+        "pipeline.py",
+        "py.typed",
+        "run.py",
+    }
+
+
+def test_a_room_is_entered_by_its_face() -> None:
+    inside = [
+        (file.relative_to(ROOT).as_posix(), module)
+        for file in PACKAGE.rglob("*.py")
+        for module in _imports(file)
+        if len(module.split(".")) > 2
+        and module.split(".")[1] in ROOMS[:-1]  # only __main__ imports from cli
+        and module.split(".")[1] != file.relative_to(PACKAGE).parts[0]
+        and not (module.count(".") == 2 and _is_on_the_face(module))
+    ]
+    assert set(inside) == DEEP
+
+
+def _is_on_the_face(module: str) -> bool:
+    _, room, name = module.split(".")
+    return name in importlib.import_module(f"tracekit.{room}").__all__
+
+
+@pytest.mark.parametrize("room", [one for one in ROOMS if one != "cli"])
+def test_every_name_of_a_face_is_there(room: str) -> None:
+    face = importlib.import_module(f"tracekit.{room}")
+    assert face.__all__
+    assert [name for name in face.__all__ if not hasattr(face, name)] == []
+
+
+def test_the_way_through_the_house_exists() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    assert len(page.splitlines()) <= 120
+    steps = re.findall(r"`((?:\w+/)*\w+\.py)` `(\w+)`", page)
+    assert len(steps) > 15
+    for file, name in steps:
+        code = ast.parse((PACKAGE / file).read_text())
+        named = {one.name for one in code.body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+        assert name in named, f"{file} has no {name}"

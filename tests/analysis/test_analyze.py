@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis import analyze as subject
 from tracekit.analysis.analyze import analyze, counted_once, judge, measure, told_results
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
-from tracekit.analysis.result import Better, Measurement, Status
+from tracekit.analysis.result import Better, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity, rule
 from tracekit.analysis.rules import RULES
 from tracekit.base.errors import UsageError
@@ -20,7 +19,7 @@ OURS = Provenance(targets=(Process(4711, "python3"),))
 MS = 1_000_000
 
 
-def status(result: subject.Result, name: str) -> Status:
+def status(result: Result, name: str) -> Status:
     return next(check.status for check in result.checks if check.rule == name)
 
 
