@@ -8,8 +8,8 @@ from bundle_writer import RunInfo, write_bundle
 from small_bundle import PYTHON, SERVER, intervals, ticks
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
+from tracekit.record.direct_reading.compare import Checked, Memory, keep
 from tracekit.record.direct_reading.export import named_directly, rows_of_target
-from tracekit.record.direct_reading.remembered import Checked, Memory, keep
 from tracekit.record.xctrace.exporting import NO_ROWS
 from tracekit.tables.bundle.bundle import Bundle
 from tracekit.tables.bundle.run_info import write_toc

@@ -1,6 +1,6 @@
 """The doctor says what comparing bundles with exports has shown."""
 
-from tracekit.record.direct_reading.remembered import Checked, Memory
+from tracekit.record.direct_reading.compare import Checked, Memory
 from tracekit.record.doctor.checks import direct_facts
 from tracekit.record.doctor.facts import Verdict
 

@@ -13,8 +13,7 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from tracekit.base import InputError, Recording, ToolError, notes_folder
-from tracekit.record.direct_reading.compare import check, told
-from tracekit.record.direct_reading.remembered import build_of, recall
+from tracekit.record.direct_reading.compare import build_of, check, recall, told
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.outcome import target_has_rows, without_rows

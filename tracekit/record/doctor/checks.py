@@ -20,7 +20,7 @@ import psutil
 from tracekit.base import ToolError, TracekitError, UsageError, count, shipped
 from tracekit.machine import JUDGED, State, StateLimits, contaminated, describe
 from tracekit.machine import unknown as not_known
-from tracekit.record.direct_reading.remembered import Memory
+from tracekit.record.direct_reading.compare import Memory
 from tracekit.record.doctor.facts import (
     Fact,
     Surroundings,

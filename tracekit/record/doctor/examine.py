@@ -19,7 +19,7 @@ from tracekit.base import (
     notes_folder,
     save,
 )
-from tracekit.record.direct_reading.remembered import recall
+from tracekit.record.direct_reading.compare import recall
 from tracekit.record.doctor.checks import (
     direct_facts,
     nightly_facts,

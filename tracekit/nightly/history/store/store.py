@@ -32,10 +32,9 @@ from tracekit.nightly.history.store.decisions import (
     all_missed,
     all_pinned,
 )
-from tracekit.nightly.history.store.document import cut_short, decoded, night_in
 from tracekit.nightly.history.store.migrating import require_tables
 from tracekit.nightly.history.store.place import night_id
-from tracekit.nightly.history.store.rows import append, moment, plain
+from tracekit.nightly.history.store.rows import append, cut_short, decoded, moment, night_in, plain
 from tracekit.nightly.history.store.schema import NIGHTS, PINS
 
 
