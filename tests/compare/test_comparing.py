@@ -36,20 +36,20 @@ def changed(run: Path, **parts: Any) -> None:
 
 def test_two_runs_need_no_word_between_them() -> None:
     a, b, c, vs = Path("a"), Path("b"), Path("c"), Path("vs")
-    assert compare.sides([a, b]) == ([a], [b])
-    assert compare.sides([a, vs, b]) == ([a], [b])
-    assert compare.sides([a, c, vs, b]) == ([a, c], [b])
+    assert compare.parse_sides([a, b]) == ([a], [b])
+    assert compare.parse_sides([a, vs, b]) == ([a], [b])
+    assert compare.parse_sides([a, c, vs, b]) == ([a, c], [b])
 
 
 @pytest.mark.parametrize("words", ["a", "a b c", "a vs", "vs b", "a vs b vs c", "a vs vs b"])
 def test_what_is_no_comparison_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="several on both sides of a vs") as error:
-        compare.sides([Path(one) for one in words.split()])
+        compare.parse_sides([Path(one) for one in words.split()])
     assert "tracekit compare A1 A2 vs B1 B2" in error.value.hint
 
 
 def test_runs_are_read_from_folders_and_from_results(runs: tuple[Path, Path]) -> None:
-    folder, file = compare.samples([runs[0], runs[1] / "result.json"])
+    folder, file = compare.read_samples([runs[0], runs[1] / "result.json"])
     assert (folder.name, file.name) == ("run", "other")
     assert folder.tables is not None
     assert file.tables is not None, "the tables beside a result are used"
@@ -60,34 +60,34 @@ def test_a_result_alone_has_no_tables(runs: tuple[Path, Path], tmp_path: Path) -
     alone = tmp_path / "kept" / "result.json"
     alone.parent.mkdir()
     shutil.copy(runs[0] / "result.json", alone)
-    (sample,) = compare.samples([alone])
+    (sample,) = compare.read_samples([alone])
     assert sample.tables is None
     assert "only its result is left" in sample.absence
     shutil.rmtree(runs[1] / "exports")
-    (cleaned,) = compare.samples([runs[1]])
+    (cleaned,) = compare.read_samples([runs[1]])
     assert cleaned.tables is None
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(runs: tuple[Path, Path]) -> None:
     twin = runs[1].parent / "twins" / "run"
     shutil.copytree(runs[0], twin)
-    names = [one.name for one in compare.samples([runs[0], twin])]
+    names = [one.name for one in compare.read_samples([runs[0], twin])]
     assert names[1] == "twins/run"
     assert names[0].endswith("/run")
 
 
 def test_what_is_no_run_is_said(tmp_path: Path, runs: tuple[Path, Path]) -> None:
     with pytest.raises(RecordingError, match="is not a run's folder"):
-        compare.samples([tmp_path / "nothing"])
+        compare.read_samples([tmp_path / "nothing"])
     (runs[0] / "result.json").unlink()
     with pytest.raises(RecordingError, match="does not exist"):
-        compare.samples([runs[0]])
+        compare.read_samples([runs[0]])
 
 
 def test_unlike_work_is_refused_unless_forced(runs: tuple[Path, Path]) -> None:
     changed(runs[0], workload="sdpa", recorder="xctrace")
     changed(runs[1], workload="paged", recorder="xctrace")
-    before, after = (compare.samples([one]) for one in runs)
+    before, after = (compare.read_samples([one]) for one in runs)
     with pytest.raises(UsageError, match="workload is sdpa and paged") as error:
         compare.compare_runs(before, after)
     assert "--force" in error.value.hint

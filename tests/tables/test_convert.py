@@ -130,7 +130,7 @@ def test_nothing_is_written_of_what_is_no_export(tmp_path: Path) -> None:
 RUN = """
 import resource, sys
 from pathlib import Path
-from tracekit.cli import main
+from tracekit.cli.main import main
 limit = int(sys.argv[3])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-import pandas as pd
-
 from tracekit.base.errors import UsageError
 
 NOT_AVAILABLE = "not available"
@@ -102,9 +100,18 @@ def unavailable(reason: str) -> str:
 
 
 def _known(value: Number, words: Callable[[float], str]) -> str:
-    if value is None or pd.isna(value):
+    if value is None or _is_missing(value):
         return NOT_AVAILABLE
     return words(value) if math.isfinite(value) else NOT_AVAILABLE
+
+
+def _is_missing(value: float) -> bool:
+    """Tell a value of a frame that is none: not a number, or one of pandas' own marks."""
+    if isinstance(value, int | float):
+        return value != value  # noqa: PLR0124  true of NaN alone
+    import pandas as pd  # noqa: PLC0415  `--help` shows no values of frames
+
+    return bool(pd.isna(value))
 
 
 def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> str:

@@ -1,15 +1,18 @@
 """Calls of MLX as steps, and steps of two variants in turn, in one recording."""
 
+# ruff: noqa: PLC0415 - listing workloads must be instant, so MLX is loaded where it is used
+
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import mlx.core as mx
+from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.base import least_pairs, paired_ratio
 from tracekit.workload.workload import Measured, Results, Step, Submitted, Told, Work
+
+if TYPE_CHECKING:
+    import mlx.core as mx
 
 Order = Literal["abba", "abab"]
 Timed = tuple[str, int]
@@ -135,11 +138,13 @@ def _known(
     return Measured(value, unit, better, absent if value is None else "")
 
 
-Call = Callable[[], mx.array]
+Call = Callable[[], "mx.array"]
 
 
 def backend() -> str:
     """Return where MLX runs now: "metal", "cpu" or another device of MLX's."""
+    import mlx.core as mx
+
     if mx.default_device() == mx.Device(mx.cpu):
         return "cpu"
     return "metal" if mx.metal.is_available() else "gpu"
@@ -147,8 +152,9 @@ def backend() -> str:
 
 def submitting(call: Call) -> Call:
     """Make a call hand its work over without waiting for it."""
+    import mlx.core as mx
 
-    def submit() -> mx.array:
+    def submit() -> "mx.array":
         out = call()
         mx.async_eval(out)
         return out
@@ -164,6 +170,8 @@ def step_of(call: Call, work: Work, **told: Any) -> Step:
         work: What a call does.
         told: What else the step says of itself: other arguments of `Step`.
     """
+    import mlx.core as mx
+
     return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **{**vars(work), **told})
 
 

@@ -21,7 +21,7 @@ HOSTILE = "</script><b>x</b>"
 @pytest.fixture(scope="module")
 def made() -> Any:
     """The runs of tests/compare, which are made of step times."""
-    file = Path(__file__).parents[2] / "history" / "conftest.py"
+    file = Path(__file__).parents[1] / "conftest.py"
     spec = importlib.util.spec_from_file_location("made_runs", file)
     assert spec is not None
     assert spec.loader is not None
