@@ -107,11 +107,10 @@ def _known(value: Number, words: Callable[[float], str]) -> str:
 
 def _is_missing(value: float) -> bool:
     """Tell a value of a frame that is none: not a number, or one of pandas' own marks."""
-    if isinstance(value, int | float):
-        return value != value  # noqa: PLR0124  true of NaN alone
-    import pandas as pd  # noqa: PLC0415  `--help` shows no values of frames
-
-    return bool(pd.isna(value))
+    try:
+        return math.isnan(value)
+    except TypeError:  # pandas.NA and NaT are no numbers
+        return True
 
 
 def _stepped(value: float, steps: tuple[tuple[int, str], ...], least: str) -> str:

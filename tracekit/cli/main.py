@@ -20,12 +20,14 @@ from tracekit.base import (
     UsageError,
     streams,
 )
-from tracekit.cli import batch as batch_command
 from tracekit.cli import (
+    batch,
     bench,
     chip,
+    compare,
     convert,
     doctor,
+    gate,
     history,
     nightly,
     prune,
@@ -33,19 +35,6 @@ from tracekit.cli import (
     show,
     stages,
     verify,
-)
-from tracekit.cli import compare as compare_command
-from tracekit.cli import (
-    doctor as templates,
-)
-from tracekit.cli import gate as gate_command
-from tracekit.cli import history as history_command
-from tracekit.cli import open as open_command
-from tracekit.cli import (
-    query as querying,
-)
-from tracekit.cli import (
-    verify as verification,
 )
 from tracekit.cli.options import named_workload, planned
 
@@ -93,25 +82,25 @@ def application(arguments: Sequence[str]) -> typer.Typer:
     app.command("import")(stages.import_)
     app.command("tables")(show.tables)
     app.command("convert")(convert.convert)
-    app.command("query")(querying.query)
-    app.command("batch")(batch_command.batch)
-    app.command("compare")(compare_command.compare)
-    app.command("gate")(gate_command.gate)
+    app.command("query")(query.query)
+    app.command("batch")(batch.batch)
+    app.command("compare")(compare.compare)
+    app.command("gate")(gate.gate)
     app.command("index")(query.index)
     app.command("prune")(prune.prune)
     app.command("workloads")(show.workloads)
     app.command("rules")(show.rules)
-    app.add_typer(templates.app, name="templates")
+    app.add_typer(doctor.app, name="templates")
     app.command("doctor")(doctor.doctor)
     app.command("chip")(chip.chip)
-    app.command("open")(open_command.open_)
+    app.command("open")(show.open_)
     app.command("bench")(bench.bench)
     app.command("parity")(verify.parity)
     app.add_typer(nightly.app, name="nightly")
-    app.add_typer(history_command.app, name="history")
+    app.add_typer(history.app, name="history")
     app.add_typer(history.baseline_app, name="baseline")
     judged = arguments[1:] if arguments[:1] == ["verify-kernel"] else []
-    app.command("verify-kernel")(verification.with_parameters(judged))
+    app.command("verify-kernel")(verify.with_parameters(judged))
     app.callback()(_global_options)
     return app
 

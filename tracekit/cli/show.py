@@ -1,5 +1,6 @@
-"""Commands that show: tables, workloads, rules."""
+"""Commands that show: tables, workloads, rules; `open` a run where it can be looked at."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from tracekit.cli import options
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tracekit.record import What
     from tracekit.tables import Choice, Tables
 
 
@@ -108,3 +110,39 @@ def rules(
         return
     require(name, RULES, "rule", otherwise="`tracekit rules` lists them.")
     console.show_rule(RULES[name])
+
+
+def open_(
+    run: options.RunFolder,
+    *,
+    page: Annotated[bool, typer.Option("--page", help="The page, in the browser.")] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="The bundle, in Instruments.")] = False,
+    gputrace: Annotated[
+        bool, typer.Option("--gputrace", help="The GPU frame capture, in Xcode.")
+    ] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print the command line instead of running it.")
+    ] = False,
+) -> None:
+    """Open a run's page, bundle or capture.
+
+    Without an option the page is opened, or the capture of a run that has nothing else. A bundle
+    is opened in the Instruments of the Xcode that recorded it, where that is still here.
+    """
+    from tracekit.cli import console
+    from tracekit.record import opening, perform
+
+    one = opening(Recording(run), _what(page=page, trace=trace, gputrace=gputrace))
+    console.show_warnings(one.warnings)
+    if only_print:
+        console.show_line(shlex.join(one.argv))
+    else:
+        perform(one)
+
+
+def _what(*, page: bool, trace: bool, gputrace: bool) -> "What | None":
+    from tracekit.base import UsageError
+
+    if page + trace + gputrace > 1:
+        raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
+    return "page" if page else "trace" if trace else "gputrace" if gputrace else None

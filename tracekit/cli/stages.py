@@ -56,8 +56,7 @@ def capture(
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
     from tracekit.cli import console
-    from tracekit.cli.open import opening, perform
-    from tracekit.record import capture_gpu
+    from tracekit.record import capture_gpu, opening, perform
 
     with console.progress("capture") as progress:
         recording = capture_gpu(plan, progress)

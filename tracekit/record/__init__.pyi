@@ -24,6 +24,9 @@ from .imports import run_and_targets as run_and_targets
 from .observe import observe as observe
 from .observe import request_for as request_for
 from .observe import unheeded as unheeded
+from .opening import What as What
+from .opening import opening as opening
+from .opening import perform as perform
 from .recorder import Progress as Progress
 from .recorder import Recorded as Recorded
 from .recorder import Recorder as Recorder

@@ -242,7 +242,8 @@ KILLED = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from tracekit.nightly.pruning import Limits, prune
+from tracekit.nightly.pruning.decide import Limits
+from tracekit.nightly.pruning.prune import prune
 print("ready", flush=True)
 prune([Path(sys.argv[1])], Limits(most=0, newest=0))
 print("done", flush=True)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tracekit.base.recording import Recording
-from tracekit.cli.open import opening
 from tracekit.nightly.history.night import Night, Outcome
 from tracekit.nightly.history.store.store import Store
 from tracekit.nightly.pruning.decide import Limits
 from tracekit.nightly.pruning.prune import prune
+from tracekit.record.opening import opening
 
 Run = Callable[..., Any]
 MakeRun = Callable[..., Recording]

@@ -16,7 +16,7 @@ from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule import schedule
 from tracekit.nightly.schedule import schedule as rehearsal
-from tracekit.nightly.schedule.job import job_of, time_of_day
+from tracekit.nightly.schedule.job import job_of, next_due, time_of_day
 from tracekit.nightly.schedule.running import only_one
 
 NIGHT = time(2, 30)
@@ -131,7 +131,7 @@ def test_status_tells_the_last_night_and_the_missed_ones(launchd: Fakes, plan: N
 
 def test_a_due_time_of_just_now_is_not_missed_yet(launchd: Fakes, plan: NightPlan) -> None:
     schedule.install(plan, NIGHT, "launchd")
-    due = schedule.next_due(NIGHT, now())
+    due = next_due(NIGHT, now())
     assert schedule.status(plan, due + timedelta(minutes=10)).missed == ()
     assert schedule.status(plan, due + timedelta(minutes=20)).missed == (due,)
 

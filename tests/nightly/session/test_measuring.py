@@ -237,7 +237,8 @@ def test_a_killed_night_leaves_nothing_behind(workloads: Path, tmp_path: Path) -
     program = f"""
 from pathlib import Path
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session import measure, prepared
+from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.prepared import prepared
 home = Path({str(tmp_path)!r})
 capture = Capture("short", "naps", home / "plan" / "workloads", {{"mark": str(home / "pids")}},
                   Reference(), turn=30.0)

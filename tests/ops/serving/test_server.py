@@ -132,7 +132,8 @@ def test_a_pool_too_small_for_some_rejects_just_those() -> None:
 
 WORKLOAD = """
 import mlx.core as mx
-from tracekit.ops.serving import Lengths, Limits, Load, Rate, Shape, serving_step
+from tracekit.ops.serving.load import Lengths, Load, Rate
+from tracekit.ops.serving.server import Limits, Shape, serving_step
 from tracekit.workload import Step, workload
 
 @workload

@@ -25,7 +25,8 @@ STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGK
 TRACEKIT = """
 import json, os, subprocess, sys, time
 from pathlib import Path
-from tracekit.record.guardian import Care, Guardian
+from tracekit.record.guardian.care import Care
+from tracekit.record.guardian.guardian import Guardian
 folder, argv, care, more = map(json.loads, sys.argv[1:])
 care = Care(tuple(map(tuple, care["rungs"])), care["group"], tuple(care["grows"]))
 with Guardian(Path(folder)) as guardian:

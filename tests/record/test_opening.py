@@ -10,7 +10,7 @@ import pytest
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.recording import Provenance, Recording
 from tracekit.cli.main import main
-from tracekit.cli.open import opening
+from tracekit.record.opening import opening
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Recording]

@@ -1,18 +1,16 @@
-"""`open`: the page in the browser, the bundle in Instruments, the capture in Xcode."""
+"""What opens a run's page, bundle or GPU frame capture, and in which Instruments."""
 
 import platform
-import shlex
 import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from tracekit.base import Provenance, Recording, RecordingError, ToolError, TracekitError
-from tracekit.cli import options
-from tracekit.record import Run, Xctrace, check, find_xctrace, instruments_app, read_version, run
+from tracekit.record.xctrace.command import Run, check, run
+from tracekit.record.xctrace.templates.settings import instruments_app
+from tracekit.record.xctrace.tool import Xctrace, find_xctrace, read_version
 
 What = Literal["page", "trace", "gputrace"]
 
@@ -139,41 +137,3 @@ def _other_build(provenance: Provenance, tool: Xctrace) -> tuple[str, ...]:
     if not before or not now.build or before == now.build:
         return ()
     return (f"Recorded with build {before} of Xcode, opened with build {now.build}.",)
-
-
-_What = Literal["page", "trace", "gputrace"]
-
-
-def open_(
-    run: options.RunFolder,
-    *,
-    page: Annotated[bool, typer.Option("--page", help="The page, in the browser.")] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="The bundle, in Instruments.")] = False,
-    gputrace: Annotated[
-        bool, typer.Option("--gputrace", help="The GPU frame capture, in Xcode.")
-    ] = False,
-    only_print: Annotated[
-        bool, typer.Option("--print", help="Print the command line instead of running it.")
-    ] = False,
-) -> None:
-    """Open a run's page, bundle or capture.
-
-    Without an option the page is opened, or the capture of a run that has nothing else. A bundle
-    is opened in the Instruments of the Xcode that recorded it, where that is still here.
-    """
-    from tracekit.cli import console
-
-    one = opening(Recording(run), _chosen(page=page, trace=trace, gputrace=gputrace))
-    console.show_warnings(one.warnings)
-    if only_print:
-        console.show_line(shlex.join(one.argv))
-    else:
-        perform(one)
-
-
-def _chosen(*, page: bool, trace: bool, gputrace: bool) -> _What | None:
-    from tracekit.base import UsageError
-
-    if page + trace + gputrace > 1:
-        raise UsageError("Open one thing at a time: --page, --trace or --gputrace.")
-    return "page" if page else "trace" if trace else "gputrace" if gputrace else None
