@@ -3,6 +3,7 @@
 import gc
 import itertools
 import json
+import logging
 import os
 import signal
 import sys
@@ -31,6 +32,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="write golden files instead of comparing"
     )
+
+
+class _Raising(logging.Handler):
+    """Raises what a log line is about."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1]:
+            raise record.exc_info[1]
+
+
+@pytest.fixture(autouse=True)
+def broken_checks_raise() -> Iterator[Callable[[], None]]:
+    """Let a rule or a metric that breaks fail the test; call the value to have it logged only."""
+    log, handler = logging.getLogger("tracekit.analysis.analyze"), _Raising()
+    log.addHandler(handler)
+    yield lambda: log.removeHandler(handler)
+    log.removeHandler(handler)
 
 
 def pytest_unconfigure() -> None:

@@ -80,8 +80,10 @@ def broken(gpu_intervals: pd.DataFrame) -> Iterator[Finding]:
     yield Finding("broken", Severity.NOTE, str(1 / (len(gpu_intervals) - 1)), "")
 
 
-def test_a_broken_rule_costs_only_itself(intervals: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+def test_a_broken_rule_costs_only_itself(
+    intervals: Make, broken_checks_raise: Callable[[], None]
+) -> None:
+    broken_checks_raise()
     check, findings = judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
     assert check.status is Status.FAILED
     assert "ZeroDivisionError" in check.reason
@@ -95,11 +97,11 @@ def never_whole(gpu_intervals: pd.DataFrame) -> float:
 
 
 def test_a_broken_metric_costs_only_itself(
-    intervals: Make, monkeypatch: pytest.MonkeyPatch
+    intervals: Make, broken_checks_raise: Callable[[], None]
 ) -> None:
     with pytest.raises(ZeroDivisionError):
         measure(never_whole, {"gpu_intervals": intervals([(0, 5)])})
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    broken_checks_raise()
     measured = measure(never_whole, {"gpu_intervals": intervals([(0, 5)])})
     assert measured.value is None
     assert "ZeroDivisionError" in measured.reason

@@ -108,6 +108,28 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
+LIBRARIES = ("pandas", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("--version", 0), ("workloads", 0), ("capture --nonsense", 2), ("query", 2), ("open", 2)],
+)
+def test_what_needs_no_tables_loads_no_library_for_them(command: str, code: int) -> None:
+    program = (
+        f"import sys; sys.argv = ['tracekit', *{command.split()!r}]\n"
+        "from tracekit.cli.main import main\n"
+        "code = 0\n"
+        "try: main()\n"
+        "except SystemExit as end: code = end.code or 0\n"
+        f"print(code, sorted({set(LIBRARIES)!r} & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == f"{code} []"
+
+
 def test_the_version_is_told(tracekit: Run) -> None:
     shown = tracekit("--version")
     assert shown.code == 0

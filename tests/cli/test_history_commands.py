@@ -15,7 +15,7 @@ from tracekit.nightly.history.night import Outcome
 from tracekit.nightly.history.store.store import Store
 
 Run = Callable[..., Any]
-FORMATS = "csv json parquet otava bencher github-action-benchmark".split()
+FORMATS = "csv json parquet".split()
 
 
 @pytest.fixture
@@ -116,13 +116,13 @@ def test_a_history_is_exported_into_a_file(
     content = out.read_bytes()
     if kind == "parquet":
         assert pq.read_table(out)["night"].to_pylist() == [night_of(1).id, night_of(2).id]
-    elif kind in {"csv", "otava"}:
+    elif kind == "csv":
         assert len(content.splitlines()) == 3
     else:
         assert json.loads(content)
 
 
-@pytest.mark.parametrize("kind", ["csv", "json", "otava", "bencher"])
+@pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_history_is_exported_to_stdout(tracekit: Run, file: Path, kind: str) -> None:
     chosen = ("--history", str(file), "--until", "2026-03-03")
     shown = tracekit("history", *chosen, "--export", "-", "--format", kind)
@@ -143,24 +143,12 @@ def test_no_person_is_named_in_an_export(tracekit: Run, file: Path) -> None:
     assert "ada" not in shown.out
 
 
-def test_an_export_of_a_last_night_without_values_is_inconclusive(
-    tracekit: Run, file: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "bmf.json"
-    shown = tracekit("history", "--history", str(file), "--export", str(out), "--format", "bencher")
-    assert shown.code == 4
-    assert "has no value: No room" in shown.err
-    assert not out.exists()
-
-
 def test_options_that_do_not_go_together_are_told(
     tracekit: Run, file: Path, tmp_path: Path
 ) -> None:
     shown = tracekit("history", "--history", str(file), "--samples")
     assert shown.code == 2
-    shown = tracekit(
-        "history", "--history", str(file), "--samples", "--format", "otava", "--export", "-"
-    )
+    shown = tracekit("history", "--history", str(file), "--export", "-", "--format", "otava")
     assert shown.code == 2
     shown = tracekit("history", "--history", str(file), "--export", str(tmp_path))
     assert (shown.code, "is a folder" in shown.err) == (3, True)

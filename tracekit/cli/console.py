@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import msgspec
-import pandas as pd
 from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
@@ -17,10 +17,14 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tracekit.analysis import Result, Rule, Status, numbers, reasons, silence, worth
 from tracekit.base import InconclusiveError, InputError, Recording, quoted, visible
-from tracekit.nightly import Outcome
-from tracekit.record import MATRIX_COLUMNS, Diagnosis, Progress, matrix_rows, quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracekit.analysis import Result, Rule
+    from tracekit.nightly import Outcome
+    from tracekit.record import Diagnosis, Progress
 
 OUT = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
@@ -76,8 +80,10 @@ _WIDEST = 30  # characters of a cell
 
 
 @contextmanager
-def progress(stage: str) -> Generator[Progress]:
+def progress(stage: str) -> "Generator[Progress]":
     """Show a stage while it runs, and how long it took; say nothing where nobody looks."""
+    from tracekit.record import quiet
+
     if not ERR.is_terminal:
         yield quiet
         return
@@ -88,7 +94,7 @@ def progress(stage: str) -> Generator[Progress]:
     ERR.print(styled(("✓", "green"), f" {stage} ", (f"{monotonic() - began:.1f} s", "dim")))
 
 
-def show(result: Result, recording: Recording, *, json: bool = False) -> None:
+def show(result: "Result", recording: Recording, *, json: bool = False) -> None:
     """Print the result: the numbers, the findings in words, and where everything is."""
     if json:
         show_json(result)
@@ -139,7 +145,7 @@ def show_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
+def show_tables(tables: "Iterable[tuple[str, pd.DataFrame | str]]") -> None:
     """Print the tables that a run has, with their rows and columns, or why one is not there."""
     rows = [
         (name, "", found)
@@ -154,7 +160,7 @@ def show_tables(tables: Iterable[tuple[str, pd.DataFrame | str]]) -> None:
     table(("table", "rows", "columns"), rows)
 
 
-def show_frame(frame: pd.DataFrame, rows: int) -> None:
+def show_frame(frame: "pd.DataFrame", rows: int) -> None:
     """Print the first rows of a table: folded to the terminal, tab-separated elsewhere."""
     shown = frame.head(rows)
     if OUT.is_terminal:
@@ -176,7 +182,7 @@ def show_hint(hint: str) -> None:
     ERR.print(styled(hint, style="dim"))
 
 
-def show_rule(rule: Rule) -> None:
+def show_rule(rule: "Rule") -> None:
     """Print what a rule says of itself."""
     OUT.print(styled((rule.name, "bold"), f"  {rule.title}"))
     for head, text in rule.sections.items():
@@ -190,8 +196,10 @@ def show_error(message: str, hint: str) -> None:
         ERR.print(styled(("hint: ", "bold"), hint))
 
 
-def show_diagnosis(diagnosis: Diagnosis, *, json: bool = False) -> None:
+def show_diagnosis(diagnosis: "Diagnosis", *, json: bool = False) -> None:
     """Print what the doctor found: a row a fact, its fix below it, then the matrix."""
+    from tracekit.record import MATRIX_COLUMNS, matrix_rows
+
     if json:
         show_json(diagnosis.document())
         return
@@ -247,14 +255,18 @@ def watched() -> bool:
     return ERR.is_terminal
 
 
-def _show_metrics(result: Result) -> None:
+def _show_metrics(result: "Result") -> None:
+    from tracekit.analysis import numbers
+
     known = numbers(result)
     width = max(map(len, known), default=0)
     for name, value in known.items():
         OUT.print(styled(f"{name:<{width}}  ", (value, "bold")))
 
 
-def _show_findings(result: Result) -> None:
+def _show_findings(result: "Result") -> None:
+    from tracekit.analysis import silence, worth
+
     OUT.print()
     if not result.findings:
         OUT.print(styled(silence(result)))
@@ -265,7 +277,9 @@ def _show_findings(result: Result) -> None:
         OUT.print(styled(f"  → {finding.advice}", style="dim"))
 
 
-def _show_checks(result: Result) -> None:
+def _show_checks(result: "Result") -> None:
+    from tracekit.analysis import Status, reasons
+
     passed = [one.rule for one in result.checks if one.status is Status.PASSED]
     OUT.print()
     OUT.print(styled(f"passed       {', '.join(passed) or 'none'}"))
@@ -288,12 +302,14 @@ def _show_paths(recording: Recording) -> None:
 
 
 _GATE = "capture-empty"
-_CODES = {Outcome.OK: 0, Outcome.REGRESSION: 1, Outcome.FAILED: 3, Outcome.INCONCLUSIVE: 4}
+_CODES = {"ok": 0, "regression": 1, "failed": 3, "inconclusive": 4}
 _STOP = 128
 
 
-def require_rows(result: Result) -> None:
+def require_rows(result: "Result") -> None:
     """Raise InconclusiveError if a recording of xctrace is not known to hold its target's work."""
+    from tracekit.analysis import Status
+
     gate = next(one for one in result.checks if one.rule == _GATE)
     if gate.status is Status.FOUND:
         message = next(one.message for one in result.findings if one.rule == _GATE)
@@ -332,9 +348,9 @@ def require_tables(damage: Sequence[str]) -> None:
         raise InputError(" ".join(damage), hint="The other tables were written.")
 
 
-def night_code(outcome: Outcome | None) -> int:
+def night_code(outcome: "Outcome | None") -> int:
     """Return the exit code of how a night ended; one that did not end has failed."""
-    return _CODES[outcome or Outcome.FAILED]
+    return _CODES[outcome or "failed"]
 
 
 def bisect_code(code: int) -> int:

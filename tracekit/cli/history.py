@@ -75,24 +75,17 @@ def time_of(text: str, now: datetime | None = None) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-Format = Literal["csv", "json", "parquet", "otava", "bencher", "github-action-benchmark"]
+Format = Literal["csv", "json", "parquet"]
 
 Export = Annotated[
     Path | None, typer.Option(metavar="FILE|-", help="Write medians of each night into a file.")
 ]
-FormatName = Annotated[
-    Format, typer.Option("--format", help="How; the last two hold the last night alone.")
-]
+FormatName = Annotated[Format, typer.Option("--format", help="How.")]
 Samples = Annotated[
     bool, typer.Option("--samples", help="Export every value of every turn instead of medians.")
 ]
-Better = Annotated[
-    Literal["lower", "higher"],
-    typer.Option(help="Which metrics go to github-action-benchmark: a file has one kind."),
-]
 
 STDOUT = Path("-")
-_FLAT = ("csv", "json", "parquet")
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,6 @@ class Chosen:
     """How an export is to be written."""
 
     kind: Format
-    better: Literal["lower", "higher"]
     samples: bool
 
 
@@ -108,9 +100,9 @@ def require_sense(chosen: Chosen, export: Path | None) -> None:
     """Raise UsageError where options do not go together."""
     from tracekit.base import UsageError
 
-    if chosen.samples and (export is None or chosen.kind not in _FLAT):
+    if chosen.samples and export is None:
         raise UsageError(
-            "--samples says what --export writes as csv, json or parquet.",
+            "--samples says what --export writes.",
             hint="Add --export FILE --format csv",
         )
 
@@ -120,7 +112,7 @@ def write(store: "Store", of: dict[str, Any], file: Path, chosen: Chosen) -> Non
     from tracekit.base import own_redaction, replacing
     from tracekit.cli import console
 
-    content = _content(store, of, file, chosen, own_redaction())
+    content = _content(store, of, chosen, own_redaction())
     if file == STDOUT:
         sys.stdout.flush()
         stdout = sys.stdout.buffer
@@ -154,36 +146,15 @@ def known_series(store: "Store", of: dict[str, Any]) -> "list[Series]":
 
 
 def _content(
-    store: "Store", of: dict[str, Any], file: Path, chosen: Chosen, redact: "Callable[[str], str]"
+    store: "Store", of: dict[str, Any], chosen: Chosen, redact: "Callable[[str], str]"
 ) -> "Callable[[BinaryIO], Any]":
     """Return what writes the content into a file that is open."""
     from tracekit.nightly import write_points, write_values
 
     kind, series = chosen.kind, known_series(store, of)
-    if kind == "csv" or kind == "json" or kind == "parquet":  # noqa: PLR1714  types see it so
-        if chosen.samples:
-            return lambda opened: write_values(opened, store.samples(**of), kind, redact)
-        return lambda opened: write_points(opened, series, kind, redact)
-    text = _of_others(series, file, chosen)
-    return lambda opened: opened.write(text)
-
-
-def _of_others(series: "Sequence[Series]", file: Path, chosen: Chosen) -> bytes:
-    from tracekit.base import as_json
-    from tracekit.cli import console
-    from tracekit.nightly import TOOLS, bencher, benchmarks, otava
-
-    if chosen.kind == "bencher":
-        return as_json(bencher(series))
-    if chosen.kind == "github-action-benchmark":
-        console.show_hint(f"The action reads it with tool: {TOOLS[chosen.better]}")
-        return as_json(benchmarks(series, chosen.better))
-    made = otava(series, "history.csv" if file == STDOUT else str(file))
-    if made.left_out:
-        nights = "1 night has" if made.left_out == 1 else f"{made.left_out} nights have"
-        console.show_warnings([f"{nights} no value of one of these metrics."])
-    console.show_hint(f"Otava reads it with this configuration:\n{made.test}")
-    return made.csv.encode()
+    if chosen.samples:
+        return lambda opened: write_values(opened, store.samples(**of), kind, redact)
+    return lambda opened: write_points(opened, series, kind, redact)
 
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -312,7 +283,6 @@ def history(
     export: Export = None,
     kind: FormatName = "csv",
     samples: Samples = False,
-    better: Better = "lower",
     html: Html = None,
     json: Json = False,
     force: options.Force = False,
@@ -335,7 +305,7 @@ def history(
         "until": time_of(until) if until else None,
     }
     named = {"capture": capture, "metric": None if metric == "all" else metric}
-    chosen = Chosen(kind, better, samples=samples)
+    chosen = Chosen(kind, samples=samples)
     require_sense(chosen, export)
     url = history_url(history, config)
     files = [one for one in (export, html) if one and one != STDOUT]

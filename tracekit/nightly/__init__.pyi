@@ -16,10 +16,6 @@ from .gate.report.sources import of_night as of_night
 from .gate.report.sources import of_no_night as of_no_night
 from .gate.report.text import annotations as annotations
 from .gate.report.text import markdown as markdown
-from .history.exports import TOOLS as TOOLS
-from .history.exports import bencher as bencher
-from .history.exports import benchmarks as benchmarks
-from .history.exports import otava as otava
 from .history.exports import write_points as write_points
 from .history.exports import write_values as write_values
 from .history.listing import Course as Course
