@@ -86,7 +86,7 @@ def seconds(folder: Path, number: int, workers: int, hook: Hook) -> float:
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         local_directory=str(folder),
-        preload=["tracekit.fleet.batch.prelude"],
+        preload=["tracekit.fleet.batch.analysing"],
     )
     with cluster, tempfile.TemporaryDirectory(dir=folder) as place:
         out = Path(place) / "out"

@@ -103,7 +103,7 @@ def compared(timed: Sequence[Timed], subject: Variant, baseline: Variant) -> Res
 
     A pair is a step of each, one right after the other. The speed-up is the median over pairs
     of the baseline's time by the subject's, above 1 where the subject is faster, with a 95 %
-    interval of order statistics; see `tracekit.base.paired`.
+    interval of order statistics; see `tracekit.base.tolerances`.
     """
     results: dict[str, float | Measured] = {}
     for one in (subject, baseline):

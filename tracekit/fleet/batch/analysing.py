@@ -1,7 +1,9 @@
 """One recording from its source to its rows, in a worker: nothing that goes wrong leaves it."""
 
+import logging
 import re
 import shutil
+import signal
 import tempfile
 import time
 import traceback
@@ -22,6 +24,12 @@ from tracekit.tables import PRUNED_NOTE
 
 if TYPE_CHECKING:
     from distributed import Worker
+
+
+def dask_setup(_worker: object) -> None:
+    """Leave it to the batch what an interrupt means: a terminal sends it to all processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.getLogger("tracekit").setLevel(logging.CRITICAL)  # rows hold what readers warn of
 
 
 _AT_ONCE = 64

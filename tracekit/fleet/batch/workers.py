@@ -94,7 +94,7 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
                     local_directory=str(scratch),
                     memory_limit=int(MEMORY_LIMIT / number),
                     silence_logs=logging.CRITICAL,
-                    preload=["tracekit.fleet.batch.prelude"],
+                    preload=["tracekit.fleet.batch.analysing"],
                 )
             )
             client = stack.enter_context(Client(made))

@@ -11,8 +11,16 @@ from typing import Any
 from tracekit.base import UsageError, require
 from tracekit.lab.bench.document import GPU, HOST, INTERRUPTED, Bench, Row
 from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
-from tracekit.lab.bench.measure import Clock, Effort, GpuClock, Runner, describe, measure
-from tracekit.lab.bench.rows import compared, finished
+from tracekit.lab.bench.measure import (
+    Clock,
+    Effort,
+    GpuClock,
+    Runner,
+    compared,
+    describe,
+    finished,
+    measure,
+)
 from tracekit.lab.bench.subject import Subject, Unavailable
 from tracekit.lab.bench.subjects import chosen
 from tracekit.machine import describe as describe_machine

@@ -7,8 +7,16 @@ from dataclasses import dataclass, replace
 
 from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
-from tracekit.lab.bench.measure import Clock, Effort, GpuClock, Runner, describe, measure
-from tracekit.lab.bench.rows import finished, quicker
+from tracekit.lab.bench.measure import (
+    Clock,
+    Effort,
+    GpuClock,
+    Runner,
+    describe,
+    finished,
+    measure,
+    quicker,
+)
 from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects.attention import Choice, paged
 from tracekit.lab.suggestion import DecodeShape, Suggestion, suggest
