@@ -16,6 +16,7 @@ from .errors import RecordingError as RecordingError
 from .errors import ToolError as ToolError
 from .errors import TracekitError as TracekitError
 from .errors import UsageError as UsageError
+from .errors import moved as moved
 from .errors import nearest as nearest
 from .errors import require as require
 from .files import declares_document_type as declares_document_type

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, nearest, shipped
+from tracekit.base import InputError, UsageError, moved, nearest, shipped
 
 IDLE = "idle"
 """Variant of a step, and name of a span, in which there was nothing to do: load was absent."""
@@ -403,5 +403,6 @@ def _execute(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"The workload {file} cannot be loaded: {error!r}.") from error
+        message = f"The workload {file} cannot be loaded: {error!r}."
+        raise InputError(message, hint=moved(error)) from error
     return module

@@ -7,7 +7,7 @@ import pytest
 from tracekit.base.errors import InputError, UsageError
 from tracekit.lab.verification.check import Check, check, load, shipped_check, shipped_names
 
-HEAD = "from tracekit.lab.verification import Check, check\nimport numpy as np\n"
+HEAD = "from tracekit.lab import Check, check\nimport numpy as np\n"
 GOOD = '''
 @check(each={"size": (1, 2), "dtype": ("float16", "float32")})
 def doubled_rows(size: int = 1, dtype: str = "float16", seed: int = 0) -> Check:

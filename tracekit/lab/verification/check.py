@@ -22,7 +22,7 @@ from typing import Any, overload
 import mlx.core as mx
 import numpy as np
 
-from tracekit.base import InputError, TracekitError, UsageError, open_input
+from tracekit.base import InputError, TracekitError, UsageError, moved, open_input
 from tracekit.lab.msl.emulation import Log, emulation, generated
 from tracekit.lab.msl.program import Order
 from tracekit.lab.verification.verdict import arrays
@@ -177,7 +177,8 @@ def _execute(file: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"The check {file} cannot be loaded: {error!r}.") from error
+        message = f"The check {file} cannot be loaded: {error!r}."
+        raise InputError(message, hint=moved(error)) from error
     finally:
         sys.path.remove(folder)
     return module
