@@ -125,7 +125,7 @@ def tables_page() -> str:
         '`tracekit.open(run).tables["NAME"]` give them. Times are int64 nanoseconds from the '
         "start of the trace. A table is read from the first of its schemas that was exported, "
         "or joined from other tables; null stands for what the recording does not say. What a "
-        "trace holds besides, `tracekit convert` turns into flat tables.\n\n"
+        "trace holds as well, `tracekit convert` turns into flat tables.\n\n"
         f"A recording's export has what these are read from: {needed}. `tracekit export RUN "
         "--tables needed,NAME` adds others.\n"
         + "".join(_table(schema) for schema in SCHEMAS.values())
@@ -178,7 +178,7 @@ def test_the_reference_says_what_the_code_says(name: str, request: pytest.Fixtur
         REFERENCE.mkdir(parents=True, exist_ok=True)
         (REFERENCE / name).write_text(page)
     written = (REFERENCE / name).read_text()
-    assert written == page, "run `just update` to write the reference anew"
+    assert written == page, "run `just update` to write the reference again"
 
 
 def pages() -> list[Path]:

@@ -51,7 +51,7 @@ def churn(
     loop.wait(loop.submit())
     if not loop.pipelines.names:
         raise ToolError(
-            "MLX compiled nothing here, so that nothing can be made anew.",
+            "MLX compiled nothing here, so that nothing can be made again.",
             hint="See whether MLX_DISABLE_COMPILE is set.",
         )
     return Step(

@@ -23,7 +23,7 @@ class Style:
     """
 
     keys: str = "from 1"
-    restarts: bool = False  # ids begin anew in every table
+    restarts: bool = False  # ids begin again in every table
     repeats: float = 1.0  # a known value is repeated by its id, not written again
     values: float = 0.0  # a value is not of its type's form, or holds markup
     tags: float = 0.0  # a cell has another type than its column

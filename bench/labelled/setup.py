@@ -95,7 +95,7 @@ class Setup:
         switch: Between two command buffers that wait in the queue.
         merged: Share of encoders that the driver merges with the one before.
         build: What the host takes to build a step before it encodes anything.
-        late: What it takes besides, with its spread: the fault of a late host.
+        late: What it takes as well, with its spread: the fault of a late host.
         latency: From the driver's end to the start on a GPU that slept.
         handover: From the commit until the driver begins with it.
         completion: From the GPU's end until the command buffer is complete.

@@ -1,4 +1,4 @@
-"""Take the pictures of the docs anew: `uv run python docs/images/make.py [MONTH]`.
+"""Take the pictures of the docs again: `uv run python docs/images/make.py [MONTH]`.
 
 MONTH is a folder that `bench/thirty_nights.py --output` made; without it the picture of its trend
 page stays as it is. Records `paged` twice with the host recorder, has the labelled corpus make a

@@ -1,4 +1,4 @@
-"""What a recording lacks is said, and never counted as nought.
+"""What a recording lacks is said, and never counted as zero.
 
 Each table that metrics and rules read is taken from good recordings: once altogether, once all of
 its rows, once half of its export.

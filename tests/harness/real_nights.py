@@ -71,7 +71,7 @@ class Nights:
     environment: dict[str, str]
 
     def plan(self, top: str = "", defaults: str = "", capture: str = "") -> None:
-        """Write the plan anew, with more lines in its tables."""
+        """Write the plan again, with more lines in its tables."""
         (self.top / "tracekit.toml").write_text(
             PLAN.format(top=top, defaults=defaults, capture=capture)
         )

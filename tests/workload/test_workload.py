@@ -132,8 +132,8 @@ def test_a_users_folder_is_searched_first(tmp_path: Path) -> None:
 
 
 def test_a_missing_workload_names_those_that_are_there(gemm: Workload) -> None:
-    with pytest.raises(UsageError, match="There is no workload 'nought'") as caught:
-        find("nought", gemm.file.parent)
+    with pytest.raises(UsageError, match="There is no workload 'zero'") as caught:
+        find("zero", gemm.file.parent)
     assert caught.value.hint.startswith("There are: bubbles, churn, command, flash, gemm-chain, ")
     assert "paged-vs-sdpa" in caught.value.hint
     assert caught.value.hint.endswith("`--workloads DIR` adds a folder of your own.")

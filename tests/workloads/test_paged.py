@@ -114,7 +114,7 @@ def test_every_specialization_of_the_model_is_made_before_the_first_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The Metal source, run on this CPU."""
-    monkeypatch.setattr(sys.modules["tracekit.ops.attention.metal"], "BLOCK_SIZES", ())
+    monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():
         step = prepare(kernel="grouped", block_size=16, max_blocks=4, dtype="float32")
         made = step.specializations()
@@ -130,7 +130,7 @@ def test_every_specialization_of_the_model_is_made_before_the_first_step(
 
 
 def test_a_kernel_a_head_reads_every_row_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tracekit.ops.attention.metal"], "BLOCK_SIZES", ())
+    monkeypatch.setattr("tracekit.ops.BLOCK_SIZES", ())
     with emulation():
         step = prepare(kernel="barriers", dtype="float32")
     row = 2 * 2 * 64 * 4

@@ -62,7 +62,7 @@ def _counts(finding: Finding) -> bool:
 
 
 def _is_seen(finding: Finding) -> bool:
-    """Tell whether performance states are what shows it; many rules look at them besides."""
+    """Tell whether performance states are what shows it; many rules look at them as well."""
     return any(one.table == _STATES for one in finding.evidence)
 
 

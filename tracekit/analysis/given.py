@@ -238,7 +238,7 @@ GIVEN = frozenset({*OF_PROVENANCE, *DERIVED, REMARKS, SETTINGS})
 
 
 class Given(Mapping[str, pd.DataFrame]):
-    """The tables of a recording, and what the analysis knows besides.
+    """The tables of a recording, and what the analysis adds.
 
     Who asks for a table twice gets the same frame twice, and so leaves it as it is.
     A table that cannot be made raises Unavailable, with the reason, as often as it is asked for.

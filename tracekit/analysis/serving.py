@@ -106,7 +106,7 @@ def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
 
 
 def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
-    """Return a level at each moment: as it was told last; nought before it was told at all."""
+    """Return a level at each moment: as it was told last; zero before it was told at all."""
     times, values = readings_named(gauges, name)
     place = np.searchsorted(times, moments, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)

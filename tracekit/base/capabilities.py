@@ -22,7 +22,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Combination:
-    """What one way to record gave. None is "not known", never nought.
+    """What one way to record gave. None is "not known", never zero.
 
     Attributes:
         mode: Whether the recorder started the probe, or attached to it.

@@ -34,7 +34,7 @@ class Holder:
 
     @property
     def lives(self) -> bool:
-        """Whether the process is still there; its number may have been given away anew."""
+        """Whether the process is still there; its number may have been given away again."""
         return found(self.pid, self.start) is not None
 
     @property

@@ -10,12 +10,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.base.errors import InputError, ToolError
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +29,10 @@ BOUNDS: Mapping[str, float] = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-
 NORM = "largest absolute error of a sequence over its largest absolute value"
 
 
-def as_float64(array: mx.array) -> Floats:
+def as_float64(array: "mx.array") -> Floats:
     """Copy an array of MLX's, of any floating type, to numpy without losing a bit."""
+    import mlx.core as mx  # noqa: PLC0415  pairs are compared where there is no MLX to load
+
     return np.array(array.astype(mx.float32), dtype=np.float64)
 
 
@@ -52,7 +58,7 @@ def relative_error(out: Floats, expected: Floats) -> float:
     return float(np.where(np.isnan(errors), np.inf, errors).max())
 
 
-def accepted(error: float, dtype: mx.Dtype, what: str, *, results: int = 1) -> float:
+def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) -> float:
     """Return `error`, the relative error of `what`, if it is within the bound of its type.
 
     Args:
@@ -69,7 +75,9 @@ def accepted(error: float, dtype: mx.Dtype, what: str, *, results: int = 1) -> f
     bound = results * BOUNDS[name]
     if error <= bound:
         return error
-    hint = "A wrong result is not measured; the kernel or MLX must be mended first."
+    hint = "A wrong result is not measured; the kernel or MLX must be fixed first."
+    import mlx.core as mx  # noqa: PLC0415  as above
+
     if dtype == mx.float32:
         hint += " Where MLX multiplies float32 as TF32, MLX_ENABLE_TF32=0 has it multiply in full."
     raise ToolError(

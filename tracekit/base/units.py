@@ -46,7 +46,7 @@ def size(count_of_bytes: Number) -> str:
 
 
 def percent(ratio: Number) -> str:
-    """Return a ratio as percent: "34.5 %"; what is not nought is never shown as nought."""
+    """Return a ratio as percent: "34.5 %"; what is not zero is never shown as zero."""
     return _known(ratio, _percent)
 
 

@@ -33,7 +33,7 @@ Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write all samples: .json, or a .csv."),
 ]
-Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv besides.")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a .csv as well.")]
 Tune = Annotated[
     bool, typer.Option("--tune", help="Sweep launches of the paged kernel for this shape.")
 ]

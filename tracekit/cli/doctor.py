@@ -124,7 +124,7 @@ def _source_file(source: str) -> Path:
 
 
 def _show_overview(overview: "Overview") -> None:
-    """Print the templates that this Xcode has, and what to know besides."""
+    """Print the templates that this Xcode has, and what else to know."""
     from tracekit.cli import console
 
     console.table(("section", "template", "note"), overview.rows)

@@ -257,7 +257,7 @@ def nightly(
     """Measure a plan's captures against their references.
 
     Parity and checks come first. Then candidate and reference are measured in turns, pair by
-    pair, on a machine whose state is looked at, and traced besides. A change is a regression if it
+    pair, on a machine whose state is looked at, and traced as well. A change is a regression if it
     is beyond the plan's threshold, significant, and found again by a second sitting.
 
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:

@@ -23,7 +23,7 @@ def index(
     """Write a page about all runs of a folder.
 
     DIR/index.html lists them, the newest first: when, what, the verdict, the number that runs of
-    its kind are followed by, and links to their pages. It is written anew each time.
+    its kind are followed by, and links to their pages. It is written again each time.
     """
     from tracekit.base import writing
     from tracekit.cli import console
@@ -74,7 +74,7 @@ def query(
     """Ask the tables of all runs in SQL.
 
     Every table of `tracekit tables` is there, of all runs that have it, with the columns `run` and
-    `run_path` first; besides `runs`, `metrics` and `findings`, and `batch_results` of batches.
+    `run_path` first; beside them `runs`, `metrics`, `findings`, and `batch_results`.
     Times are int64 nanoseconds. A table is made when a question names it, and kept for the next
     one. Runs that lack it or cannot be read are left out, and named in a warning. A bundle that is
     asked without an import counts with the last of its runs, or with the one that --run names.

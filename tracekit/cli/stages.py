@@ -26,7 +26,7 @@ def capture(
 
     On a Mac, tables are read from the bundle itself. Those of a form that was never compared with
     an export on this build of Xcode are exported once, and compared; `tracekit doctor` tells what
-    came of it. --export writes XML besides: of the tables that checks need, or of all, or of none.
+    came of it. --export writes XML as well: of the tables that checks need, or of all, or of none.
 
     --gputrace takes the place of recording: after the warm-up Metal captures 3 steps, or as many
     as --repeats says, into capture.gputrace, for Xcode. Nothing is timed and there is no page.

@@ -69,7 +69,7 @@ def how_sure(compared: Comparison) -> str:
     pace = " The machine's pace is taken out of times, by reference work." if corrected else ""
     return (
         "* decides. One run of a side shows no more than how it varied within. Equal runs are "
-        f"taken to differ by {between} besides (--between); several of each side show it.{pace}"
+        f"taken to differ by {between} as well (--between); several of each side show it.{pace}"
     )
 
 

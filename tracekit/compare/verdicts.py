@@ -33,7 +33,7 @@ class Shown:
         return f"{size * 100:.1f} points" if self.unit == "ratio" else quantity(size, self.unit)
 
     def change(self, change: float) -> str:
-        """Return a change with its sign; nought, and what rounds to it, has none."""
+        """Return a change with its sign; zero, and what rounds to it, has none."""
         words = self.amount(abs(change))
         return words if words == self.amount(0.0) else f"{'-' if change < 0 else '+'}{words}"
 

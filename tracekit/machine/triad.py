@@ -62,7 +62,7 @@ def measure_bandwidth(
     Args:
         size: Bytes of the three arrays together; by default four times the last cache, at least
             384 MiB, but at most a quarter of the memory that is free.
-        passes: How often; the first pass besides, which touches the pages, does not count.
+        passes: How often; one more pass goes first, touches the pages and does not count.
         threads: How many share the work; as many as this process may use by default.
     """
     threads = threads or _usable_cores()

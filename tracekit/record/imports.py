@@ -133,7 +133,7 @@ def _owner(table: Path, tocs: Sequence[Path]) -> Path:
 
 
 def _key(toc: Path) -> str:
-    """Return what a TOC's file is called besides being one: gpu_baseline_toc → gpu_baseline."""
+    """Return what the file of a TOC is named after: gpu_baseline_toc → gpu_baseline."""
     return _TOC.sub("", toc.stem).strip("-_. ") or toc.parent.name
 
 

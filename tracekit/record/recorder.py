@@ -86,7 +86,7 @@ class Recorded:
         failure: Why the recording cannot count as whole; empty if it can.
         hint: What to do about that, where the workload says it.
         target_rows: Whether GPU work of the targets was recorded; None where nobody looked.
-        warnings: What a user must know besides.
+        warnings: What a user must know.
     """
 
     targets: tuple[Process, ...] = ()

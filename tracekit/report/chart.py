@@ -77,7 +77,7 @@ def linear(title: str, low: float, high: float, words: Words) -> Axis:
 
 
 def binary(title: str, low: float, high: float, words: Words) -> Axis:
-    """Return an axis of bytes from nought or more, whose ticks are round in KiB, MiB, GiB …."""
+    """Return an axis of bytes from zero or more, whose ticks are round in KiB, MiB, GiB …."""
     unit = 1
     while high >= unit * _BINARY:
         unit *= _BINARY
@@ -95,7 +95,7 @@ def span(title: str, low: float, high: float, words: Words) -> Axis:
 
 
 def logarithmic(title: str, low: float, high: float, words: Words) -> Axis:
-    """Return an axis over whole decades that holds both numbers, which are above nought.
+    """Return an axis over whole decades that holds both numbers, which are above zero.
 
     Ticks are at 1, 2 and 5 of each decade where there are few decades.
     """

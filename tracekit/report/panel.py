@@ -34,7 +34,7 @@ class Panel:
         title: Its heading.
         context: Makes what the template shows; a pure function of a result and its tables. None
             leaves the section out: it is for panels that make sense of some runs only.
-        reads: The tables that it shows rows of, besides those of metrics and rules.
+        reads: The tables that it shows rows of, in addition to those of metrics and rules.
     """
 
     name: str

@@ -69,7 +69,7 @@ class Turns:
         return Told(variant=name, tokens=work.tokens)
 
     def begin(self) -> None:
-        """Start anew, with the first turn: what came before was warm-up."""
+        """Start again, with the first turn: what came before was warm-up."""
         self.timed.clear()
 
     def finish(self) -> Results:

@@ -80,7 +80,7 @@ function drawName({ pen, view, colours, focus }, row, index) {
   pen.fillText(fitted(pen, ends(row.track.levels), room - used + 8), used, view.gutter ? row.top + 23 : y);
 }
 
-// The lowest and the highest level of the whole run: the height of the row spans from nought, or
+// The lowest and the highest level of the whole run: the height of the row spans from zero, or
 // from what is below it, to the highest.
 function ends({ low, high, unit }) {
   const words = [low, high].map((one) => quantity(one, unit));

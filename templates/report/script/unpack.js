@@ -79,7 +79,7 @@ function laneViews(track, starts, durations, codes) {
   });
 }
 
-// Each value plus one, so that nought means unknown.
+// Each value plus one, so that zero means unknown.
 function detailValues(unit, values, starts, [over, under]) {
   let sum = 0;
   for (let row = 0; row < values.length; row += 1) {

@@ -43,9 +43,11 @@ def test_a_worker_that_nobody_starts_anew_is_replaced(
     with local_workers(1, tmp_path) as workers:
         client = workers.client
         before = set(client.nthreads())
+        deadline = time.monotonic() + 60
+        while not client.cluster.workers and time.monotonic() < deadline:
+            time.sleep(0.05)  # with so short a time a worker can count as lost while it starts
         (nanny,) = client.cluster.workers.values()
         client.sync(nanny.close)
-        deadline = time.monotonic() + 60
         while not set(client.nthreads()) - before and time.monotonic() < deadline:
             time.sleep(0.05)
         assert client.submit(len, "done").result(timeout=60) == 4

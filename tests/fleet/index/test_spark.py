@@ -11,7 +11,7 @@ from tracekit.fleet.index import points, words
         pytest.param([5.0], ((3.0, 11.0),), id="one"),
         pytest.param([7.0, 7.0], ((3.0, 11.0), (93.0, 11.0)), id="unchanged"),
         pytest.param([1.0, 3.0, 2.0], ((3.0, 19.0), (48.0, 3.0), (93.0, 11.0)), id="up-and-down"),
-        pytest.param([-4.0, 4.0], ((3.0, 19.0), (93.0, 3.0)), id="below-nought"),
+        pytest.param([-4.0, 4.0], ((3.0, 19.0), (93.0, 3.0)), id="below-zero"),
     ],
 )
 def test_values_lie_evenly_apart_between_least_and_most(

@@ -44,7 +44,7 @@ class Attention:
 
     @property
     def sizes(self) -> dict[str, Array]:
-        """What the kernels take besides the arrays."""
+        """What the kernels take in addition to the arrays."""
         _, _, tokens, dim = self.k.shape
         strides = dict.fromkeys(("k_head_stride", "v_head_stride"), tokens * dim)
         strides |= dict.fromkeys(("k_seq_stride", "v_seq_stride"), dim)

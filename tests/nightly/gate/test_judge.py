@@ -178,8 +178,8 @@ def test_a_side_that_does_not_say_it_is_named() -> None:
 
 
 def test_a_ratio_of_nought_asks_for_the_difference() -> None:
-    nought = [replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))]
-    judged = timed(nought)
+    zero = [replace(one, candidate={"step_p50": (0.0,)}) for one in made(at(0.0))]
+    judged = timed(zero)
     assert judged.outcome is Outcome.INCONCLUSIVE
     assert "take its difference" in judged.reason
 

@@ -132,7 +132,7 @@ def test_differences_may_be_nought_or_less() -> None:
     assert (step.index, step.before, step.after, step.change) == (10, 0.0, 1.0, 1.0)
     falling = steps([-one for one in values], scale="difference", least=0.5)
     assert (falling[0].index, falling[0].change) == (10, -1.0)
-    assert steps(values, scale="ratio") == (), "of nought there is no ratio"
+    assert steps(values, scale="ratio") == (), "of zero there is no ratio"
 
 
 def test_a_count_that_flickers_has_no_step() -> None:

@@ -33,25 +33,25 @@ def test_without_a_mistake_nothing_is_raised() -> None:
 
 def test_one_mistake_is_one_line_with_its_hint() -> None:
     found = mistakes()
-    found.add(("a", "b"), "is wrong.", "Mend it.")
+    found.add(("a", "b"), "is wrong.", "Fix it.")
     with pytest.raises(UsageError) as refusal:
         found.end()
     assert refusal.value.message == "plan.toml:2:1: a.b is wrong."
-    assert refusal.value.hint == "Mend it."
+    assert refusal.value.hint == "Fix it."
 
 
 def test_several_are_sorted_with_their_hints_and_none_is_told_twice() -> None:
     found = mistakes()
     found.add(("a", "c d", 1), "is late.")
-    found.add(("a", "b"), "is wrong.", "Mend it.")
-    found.add(("a", "b"), "is wrong.", "Mend it otherwise.")
+    found.add(("a", "b"), "is wrong.", "Fix it.")
+    found.add(("a", "b"), "is wrong.", "Fix it otherwise.")
     found.add((), "there is more to say.")
     with pytest.raises(UsageError) as refusal:
         found.end()
     assert refusal.value.message.splitlines() == [
         "plan.toml has 3 mistakes:",
         "  plan.toml:1:1: there is more to say.",
-        "  plan.toml:2:1: a.b is wrong. Mend it.",
+        "  plan.toml:2:1: a.b is wrong. Fix it.",
         "  plan.toml:4:13: a.'c d' is late.",
     ]
 

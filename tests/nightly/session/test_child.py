@@ -124,10 +124,10 @@ def test_the_night_s_end_comes_before_patience(pretend: Pretend) -> None:
 def test_a_failure_is_what_it_was_there(
     pretend: Pretend, code: int, kind: type[ToolError] | type[UsageError]
 ) -> None:
-    child = pretend(saying(Answer(failed=Failed("it broke.", "mend it", code))), patience=PATIENT)
+    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))), patience=PATIENT)
     with pytest.raises(kind) as caught:
         child.prepare(Prepare("naps"))
-    assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "mend it")
+    assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "fix it")
 
 
 def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:

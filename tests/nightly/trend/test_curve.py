@@ -194,11 +194,11 @@ def test_a_mark_leads_to_the_report_of_its_night(made: Any) -> None:
 @pytest.mark.parametrize(
     ("unit", "values"),
     [
-        pytest.param("count", [0.0, 0.0], id="nought"),
+        pytest.param("count", [0.0, 0.0], id="zero"),
         pytest.param("bytes", [3 * 2**30, 3.2 * 2**30], id="bytes"),
         pytest.param("ratio", [0.1, 0.2], id="share"),
         pytest.param("tokens/s", [12_345.0, 12_346.0], id="alike"),
-        pytest.param("ns", [-5.0, 5.0], id="below-nought"),
+        pytest.param("ns", [-5.0, 5.0], id="below-zero"),
     ],
 )
 def test_any_values_have_an_axis_that_holds_them(made: Any, unit: str, values: list[float]) -> None:

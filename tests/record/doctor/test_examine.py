@@ -1,6 +1,6 @@
 """The whole table, as a person sees it: golden text for each kind of machine.
 
-`pytest --update-goldens` writes it anew.
+`pytest --update-goldens` writes it again.
 """
 
 from collections.abc import Callable

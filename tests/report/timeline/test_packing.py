@@ -14,7 +14,7 @@ from tracekit.report.timeline.track import Detail, Kind, Levels, Timeline, Track
 
 
 def unpack(packed: str) -> dict[str, Any]:
-    """Read the format anew, from its description."""
+    """Read the format again, from its description."""
     raw = zlib.decompress(base64.b64decode(packed, validate=True))
     length = int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4 : 4 + length])

@@ -39,7 +39,7 @@ ANSWERS = [
     Answer(turn=Turned((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
     Answer(canary=Paced(123, 4)),
     Answer(finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})),
-    Answer(failed=Failed("it broke", "mend it", 2)),
+    Answer(failed=Failed("it broke", "fix it", 2)),
 ]
 
 

@@ -289,7 +289,7 @@ def _words(shares: dict[Cause, int], length: int) -> str:
 
 
 _MATTERS = 0.1  # share of the idle time from which a cause is spoken of
-_MOST = 2  # causes: who mends these records again
+_MOST = 2  # causes: who updates these records again
 
 _ADVICE = {
     Cause.HOST_LATE: (
@@ -331,7 +331,7 @@ def advice(shares: Mapping[Cause, int]) -> str:
     """Return what to do about the one or two causes that matter, the one that took most first.
 
     Args:
-        shares: The idle time of each cause, in ns; not all of them nought.
+        shares: The idle time of each cause, in ns; not all of them zero.
     """
     least = _MATTERS * sum(shares.values())
     ranked = sorted(shares, key=lambda one: -shares[one])

@@ -1,4 +1,4 @@
-"""`metadata-per-layer`: block tables and slot mappings are made anew for every layer."""
+"""`metadata-per-layer`: block tables and slot mappings are made again for every layer."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def metadata_per_layer(
     longest_copy: int = 10_000,
     limit: float = 0.01,
 ) -> Iterator[Finding]:
-    """Metadata of the cache is made anew for every layer.
+    """Metadata of the cache is made again for every layer.
 
     What it looks for:
         Pieces of the target's work of at most `longest_copy` (10 µs) whose names say that they

@@ -19,7 +19,7 @@ from tracekit.workload import COMPILE
 
 _ADVICE = (
     "Make every pipeline before the loop: run each shape, dtype and template value once while "
-    "warming up, and keep them the same afterwards. In MLX a kernel is made anew for each new "
+    "warming up, and keep them the same afterwards. In MLX a kernel is made again for each new "
     "set of template values, input dtypes and input sizes below 8 elements (pad short inputs), "
     "and for each change of its source; a function of mx.compile for each new constant in it."
 )

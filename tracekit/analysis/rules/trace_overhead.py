@@ -24,7 +24,7 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     What it looks for:
         The median recorded step against the median step without a recorder, measured in turns.
         It fires when recording cost more than `limit` (default 5 %), unless the 95 % interval of
-        that ratio reaches down to nought.
+        that ratio reaches down to zero.
 
     Why it matters:
         A recorder writes down every command buffer and encoder. Where steps are short, that is a

@@ -120,7 +120,7 @@ class Choices:
 
     @property
     def settings(self) -> str:
-        """What changes when results would; recordings are analysed anew then."""
+        """What changes when results would; recordings are analysed again then."""
         asked = (self.target, ",".join(self.tables), self.redacted, self.run)
         return "\0".join(map(str, (version("tracekit"), *asked)))
 

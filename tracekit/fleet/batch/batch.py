@@ -63,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a batch ended: the counts, the page, and what is to be known besides."""
+    """How a batch ended: the counts, the page, and what else is to be known."""
 
     tally: Tally
     page: Path

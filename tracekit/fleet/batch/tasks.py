@@ -1,6 +1,6 @@
 """Tasks in flight: a few more than there are workers, each with a time limit, all of them counted.
 
-A worker tells when it begins. What is not done in time is cancelled, and the worker started anew:
+A worker tells when it begins. What is not done in time is cancelled, and the worker started again:
 nothing else ends a thread that hangs, whatever it hangs in.
 """
 
@@ -65,7 +65,7 @@ class TimeLimit:
             timer.cancel()
 
     def _begun(self, event: tuple[float, Any]) -> None:
-        """Start the timer of a task, or start it anew where another worker tries it again."""
+        """Start the timer of a task, or start it again where another worker tries it again."""
         key, worker = cast("str", event[1]["key"]), cast("str", event[1]["worker"])
         timer = Timer(self._seconds, self._end, (key, worker))
         timer.daemon = True
@@ -76,7 +76,7 @@ class TimeLimit:
                 timer.start()
 
     def _end(self, key: str, worker: str) -> None:
-        # Where no nanny starts it anew, or the cluster ends meanwhile, the rest goes on without.
+        # Where no nanny starts it again, or the cluster ends meanwhile, the rest goes on without.
         with suppress(Exception):
             if worker not in cast("dict[str, int]", self._client.nthreads()):
                 return  # it died, and who tries the task again tells so

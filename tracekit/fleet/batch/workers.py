@@ -160,8 +160,8 @@ def _kill(cluster: Any) -> None:
 def _replaced(cluster: LocalCluster, number: int) -> Generator[None]:
     """Start workers in the place of those that are given up, until the context ends.
 
-    A nanny starts a worker that died anew, but not one that dies while it starts; a batch would
-    wait for it without end.
+    A nanny restarts a worker that died, but not one that dies while it starts; a batch would wait
+    for it without end.
     """
     over = Event()
 

@@ -150,7 +150,7 @@ def _digest(recording: Recording, name: str) -> str | None:
 
 @cache
 def _way_of_reading(name: str) -> tuple[int, str, int, str]:
-    """Return what a table follows from besides its run."""
+    """Return what a table follows from in addition to its run."""
     return FORMAT, version("tracekit"), READER_VERSION, repr(SCHEMAS[name].columns)
 
 

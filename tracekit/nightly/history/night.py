@@ -1,6 +1,6 @@
 """What a night found: the one document that the gate, the history and the trend page read.
 
-`night.json` in the night's folder is written anew after every pair, so that a night that was
+`night.json` in the night's folder is written again after every pair, so that a night that was
 killed is known up to there. It is versioned by `FORMAT`. History of the format:
 
     1   first

@@ -9,7 +9,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan
 START = 5.0
 """Seconds allowed for a process to start and warm up."""
 TRACE = 30.0
-"""Seconds allowed for a trace besides its time limit: start, saving, export, analysis."""
+"""Seconds allowed for a trace in addition to its time limit: start, saving, export, analysis."""
 _TURNS = 4  # of a pair
 _TURNS_ALONE = 2  # of a pair without a reference
 
@@ -85,7 +85,7 @@ def _assumptions(plan: NightPlan, captures: tuple[Timed, ...]) -> list[str]:
     if not all(one.learned for one in captures):
         told.append(
             f"{START:g} s are allowed for each process to start and warm up, and {TRACE:g} s for "
-            "each trace besides its time limit."
+            "each trace in addition to its time limit."
         )
         told.append(
             "Parity, checks and the setup of a revision come on top: how long they take is not "

@@ -1,4 +1,4 @@
-"""All mistakes of a plan, each with its line: who mends a plan wants to see them at once."""
+"""All mistakes of a plan, each with its line: who edits a plan wants to see them at once."""
 
 import re
 from dataclasses import dataclass, field

@@ -86,7 +86,7 @@ class Capture:
     Attributes:
         name: What the history calls it; unique in the plan.
         workload: The workload's name.
-        workloads: A folder with workloads of one's own, besides those that come with tracekit.
+        workloads: A folder with workloads of one's own, beside those that tracekit ships.
         parameters: Values of the workload's parameters.
         reference: What it is measured against; without one it is followed over nights only.
         pairs: How many pairs of processes a sitting has, candidate and reference.

@@ -19,7 +19,7 @@ budget = "2h"              # a night that takes longer is stopped, and kept as p
 [nightly.defaults]
 pairs = 10                 # of processes, candidate and reference, measured in turns
 turn = "300ms"
-traced = 1                 # captures of each side that are traced besides
+traced = 1                 # captures of each side that are traced as well
 
 [[nightly.capture]]
 name = "decode"

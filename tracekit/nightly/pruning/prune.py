@@ -48,7 +48,7 @@ def remove(one: Removal) -> dict[Path, str]:
     except OSError as error:
         raise RecordingError(
             f"{error.filename or one.run.folder} cannot be removed: {error.strerror}.",
-            hint="What was not removed is as it was; prune again when that is mended.",
+            hint="What was not removed is as it was; prune again when that is fixed.",
         ) from error
 
 

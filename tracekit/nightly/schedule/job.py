@@ -43,7 +43,7 @@ def bare_environment(
     """Return all that a scheduled night sees.
 
     PATH has the folders where the programs that nights use are found now, in their order, and
-    those of the system; besides there are HOME, the language, DEVELOPER_DIR and what begins with
+    those of the system; also HOME, the language, DEVELOPER_DIR and what begins with
     TRACEKIT_, where they are set.
     """
     taken = {name: environment[name] for name in _TAKEN if environment.get(name)}
@@ -69,7 +69,7 @@ LARGEST = 1 << 20  # bytes; some years of nights that have nothing to tell
 
 
 def bound_log(output: Path, largest: int = LARGEST, descriptors: tuple[int, ...] = (1, 2)) -> None:
-    """Begin the log of a plan's output anew where it is too large; its end is kept as OLD.
+    """Begin the log of a plan's output again where it is too large; its end is kept as OLD.
 
     Called when a night begins. Where the log is this process's own output, writing goes on at
     its end: whether launchd opens it so is not documented.

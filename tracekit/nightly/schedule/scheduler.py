@@ -71,7 +71,7 @@ class Scheduler(Protocol):
         """Let it run the job from now on, in the place of what it had; return warnings.
 
         Raises:
-            ToolError: It refuses, in its own words; then nothing is left installed anew.
+            ToolError: It refuses, in its own words; then nothing is left installed again.
             RecordingError: A file cannot be written.
         """
         ...

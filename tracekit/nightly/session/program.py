@@ -38,7 +38,7 @@ class Program:
         cwd: The folder that it stands in.
         log: What it says on standard error is added to this file, and on standard output too
             unless `output` takes it.
-        output: Takes standard output, anew; None for the log.
+        output: Takes standard output, again; None for the log.
     """
 
     argv: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 They lie in tracekit's notes, one folder for a commit and a way to set it up. Beside each lie its
 lock, which whoever uses it holds, what its setup said, and a note that it is whole. The note is
-written last, so a work tree that was made by half is made anew.
+written last, so a work tree that was made by half is made again.
 """
 
 import fcntl
@@ -231,7 +231,7 @@ def _remove(repository: Repository, folder: Path) -> None:
     reason = _lock_of(repository, folder)
     if reason is not None:
         raise ToolError(
-            f"The work tree {folder} is not as it was made, and cannot be made anew: it is locked"
+            f"The work tree {folder} is not as it was made, and cannot be made again: it is locked"
             f"{f' ({reason})' if reason else ''}.",
             hint=f"`git worktree unlock {folder}` lets it be replaced.",
         )

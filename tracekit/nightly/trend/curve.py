@@ -18,7 +18,7 @@ from tracekit.report import Axis, binary, heading, linear
 
 _LEAST_SPAN = 0.04  # of the median: noise is not drawn as if it were much
 _LAST_NIGHT = 0.6  # of a day: how far what is expected goes beyond the last night
-_NEAR_NOUGHT = {"ratio": 0.01}  # up to where the axis goes if all values are nought
+_NEAR_ZERO = {"ratio": 0.01}  # up to where the axis goes if all values are zero
 _BOUNDS = {"ratio": (0.0, 1.0)}  # what lies within these is drawn within them
 
 
@@ -92,7 +92,7 @@ def _upward(series: Series, reach: Sequence[float]) -> tuple[Axis, str]:
     """
     low, high = min(reach), max(reach)
     middle = median(reach)
-    room = max(high - low, abs(middle) * _LEAST_SPAN) or 2 * _NEAR_NOUGHT.get(series.unit, 1.0)
+    room = max(high - low, abs(middle) * _LEAST_SPAN) or 2 * _NEAR_ZERO.get(series.unit, 1.0)
     spread = [edge for one in series.points for edge in (one.least, one.most) if edge is not None]
     least, most = _BOUNDS.get(series.unit, (0.0, None)) if low >= 0 else (low - room, None)
     low, high = min(low, middle - room / 2), max(high, middle + room / 2)

@@ -201,7 +201,7 @@ def draw_arrivals(
             hint="Raise --rate or --duration, or give --requests.",
         )
     gaps = np.random.default_rng([seed, 0]).gamma(burstiness, 1 / burstiness, number)
-    # A gap of a very bursty process can be nought in float64; the first must come after 0.
+    # A gap of a very bursty process can be zero in float64; the first must come after 0.
     sums = np.cumsum(np.maximum(gaps, np.finfo(np.float64).tiny))
     seconds = rate.moments(np.minimum(sums * (total / sums[-1]), total))
     return np.round(seconds * _SECOND).astype(np.int64)

@@ -37,7 +37,7 @@ from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
 
-_ANEW = "Let TMPDIR be a folder that you may write to; else install tracekit anew."
+_ANEW = "Let TMPDIR be a folder that you may write to; else install tracekit again."
 _FOLDERS = ("kernels", "workloads", "templates")
 _READER = ("lxml", "msgspec", "numpy", "pandas", "pyarrow")
 
@@ -55,7 +55,7 @@ def _itself() -> Fact:
     words = f"{version('tracekit')} in {where}"
     if not missing:
         return ok("tracekit", words)
-    return failed("tracekit", f"{words} lacks {', '.join(missing)}.", "Install it anew.")
+    return failed("tracekit", f"{words} lacks {', '.join(missing)}.", "Install it again.")
 
 
 def _host_recorder() -> Fact:
@@ -82,7 +82,7 @@ def _reader() -> Fact:
         except ImportError:
             absent.append(package)
     if absent:
-        return failed(name, f"{', '.join(absent)} cannot be imported.", "Install tracekit anew.")
+        return failed(name, f"{', '.join(absent)} cannot be imported.", "Install tracekit again.")
     return ok(name, f"work: {', '.join(f'{one} {_version(one)}' for one in _READER)}")
 
 
@@ -314,7 +314,7 @@ def _group(surroundings: Surroundings) -> Fact:
     return warning(
         name,
         f"This user is not in {_GROUP}: macOS may ask for a password before it records.",
-        f'`sudo dseditgroup -o edit -a "$USER" -t user {_GROUP}`, then log in anew.',
+        f'`sudo dseditgroup -o edit -a "$USER" -t user {_GROUP}`, then log in again.',
     )
 
 

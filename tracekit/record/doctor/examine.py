@@ -196,7 +196,7 @@ def _kept(fresh: Capabilities, where: Path) -> Iterator[Fact]:
         yield warning(
             "probe's cache",
             "No trace of the probe could be read, so this probe is not kept.",
-            "Mend what the rows above say, and probe again.",
+            "Fix what the rows above say, and probe again.",
         )
         return
     try:

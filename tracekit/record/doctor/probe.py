@@ -71,7 +71,7 @@ def probe(
         except (KeyboardInterrupt, InterruptedRunError) as stop:
             raise InterruptedRunError(
                 f"Interrupted after {len(combinations)} of {len(ways)} probes; none is kept.",
-                hint="`tracekit doctor --probe` begins anew.",
+                hint="`tracekit doctor --probe` begins again.",
             ) from stop
     return Capabilities(identity, now(), tuple(combinations))
 
@@ -213,7 +213,7 @@ _NO_ROWS = (
     "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
     "if that shows no GPU work either, this system does not give any."
 )
-_AGAIN = "Mend what it says; `tracekit doctor --probe` tries again."
+_AGAIN = "Fix what it says; `tracekit doctor --probe` tries again."
 _NO_GPU_WORK = "The probe ran on the CPU, so it had no GPU work to show."
 _ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
 _OTHER_WAY: dict[Mode, str] = {

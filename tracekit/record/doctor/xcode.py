@@ -122,7 +122,7 @@ def _contents(tool: Xctrace) -> Iterator[Fact]:
             "template",
             f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
             "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
-            "or a file that Instruments saved. A whole Xcode has it: install it anew.",
+            "or a file that Instruments saved. A whole Xcode has it: install it again.",
         ),
     )
     yield _listed(

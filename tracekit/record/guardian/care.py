@@ -41,7 +41,7 @@ class Care:
     Attributes:
         rungs: Signals to send, in order, and the seconds to wait after each.
         group: Each signal goes to its whole process group, not to the process alone.
-        grows: Files and folders; while they grow, the wait begins anew.
+        grows: Files and folders; while they grow, the wait begins again.
     """
 
     rungs: tuple[tuple[int, float], ...] = KILL

@@ -159,7 +159,7 @@ def _told(one: Ward, name: str) -> str:
 
 
 def _ended(process: psutil.Process, seconds: float, one: Ward, drain: _Drain) -> bool:
-    """Wait for the end of a process; as long as it writes, the wait begins anew."""
+    """Wait for the end of a process; as long as it writes, the wait begins again."""
     paths = [Path(path) for path in one.care.grows]
     written, until = size(paths), time.monotonic() + seconds
     while runs(process):

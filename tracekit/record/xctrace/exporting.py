@@ -109,7 +109,7 @@ def export(
 ) -> tuple[str, ...]:
     """Export the TOC and those tables of the recording's run that are chosen.
 
-    The table of the trace's clock is exported besides. A table that fails leaves the others
+    The table of the trace's clock is exported as well. A table that fails leaves the others
     alone; what is to be said of it is in the warnings that are returned. What is `seen` in
     another way counts as rows, or as none, where something seems to be lacking.
 

@@ -126,7 +126,7 @@ def judge(
 
 
 def warnings(ended: Ended) -> tuple[str, ...]:
-    """Return what a user must know besides: warnings of xctrace, and what we had to do."""
+    """Return what a user must know: warnings of xctrace, and what we had to do."""
     told = [_warning(issue.text) for issue in ended.account.issues if issue.severity == "Warning"]
     if ended.account.foreign:
         told.append(

@@ -85,7 +85,7 @@ class Deadlines:
         start: From the launch until it records.
         slack: Beyond the time limit, which xctrace may ignore.
         stopping: From its stop line until it saves.
-        saving: Until it is saved, counted anew whenever the bundle or its staging files grow.
+        saving: Until it is saved, counted again whenever the bundle or its staging files grow.
         finished: From the end of what there is to record until it stops by itself.
         exit: From "saved" to the end of the process.
         rungs: After each signal of the ladder, until the next one.

@@ -23,7 +23,7 @@ _AUTO_LEAVES_OUT = (
 
 @dataclass(frozen=True)
 class Selection:
-    """One template, by name or by absolute path, and the instruments besides.
+    """One template, by name or by absolute path, and the instruments as well.
 
     `own_counters` tells whether the template itself switches a counter set on; None where that
     is not known before something was recorded.

@@ -17,7 +17,7 @@ _KINDS = {"Hz": "device", "W": "steps", "level": "idle"}
 
 @dataclass(frozen=True)
 class Level:
-    """One thing that was read: in words, and drawn over the run from nought to its highest."""
+    """One thing that was read: in words, and drawn over the run from zero to its highest."""
 
     name: str
     kind: str

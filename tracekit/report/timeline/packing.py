@@ -18,11 +18,11 @@ interval,
 
 and then its details:
 
-    ns        a time plus one, nought for unknown; of three digits, which is what the page shows
+    ns        a time plus one, zero for unknown; of three digits, which is what the page shows
     lead      a time up to the interval's start, as the tick at which it began (the one after the
               start where it is not known), as it differs from the one before, folded
-    text      where the text stands, plus one; nought for unknown
-    number    as it differs from the one before, folded; the number nought is unknown
+    text      where the text stands, plus one; zero for unknown
+    number    as it differs from the one before, folded; the number zero is unknown
 
 A track of levels has a last column, of steps between the lowest and the highest.
 """

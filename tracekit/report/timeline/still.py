@@ -96,7 +96,7 @@ def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
 
 
 def _course(track: Track, levels: Levels, timeline: Timeline) -> str:
-    """Draw the highest level of each bin as a line of steps, from nought or the lowest.
+    """Draw the highest level of each bin as a line of steps, from zero or the lowest.
 
     It ends where the last reading does.
     """

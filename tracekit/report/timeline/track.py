@@ -35,7 +35,7 @@ class Detail:
     """A fact of each interval of a track; -1 where it is not known.
 
     `unit` is "ns" for a time; "lead" for a time that ended when the interval started; "text" for
-    indexes into `texts`; or "number" for what is counted from 1, nought where it is not known:
+    indexes into `texts`; or "number" for what is counted from 1, zero where it is not known:
     those with the same number on several tracks belong together.
     """
 
@@ -205,7 +205,7 @@ def words(name: str, values: pd.Series) -> Detail:
 
 
 def numbers(name: str, ids: pd.Series, known: Times) -> Detail:
-    """Make a detail of ids: the place of each among all known ones, from 1; nought for none."""
+    """Make a detail of ids: the place of each among all known ones, from 1; zero for none."""
     values = ids.to_numpy(dtype=np.uint64, na_value=0)
     places = np.searchsorted(known, values) + 1
     return Detail(name, "number", np.where(ids.notna().to_numpy(bool), places, 0))

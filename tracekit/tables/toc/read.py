@@ -83,7 +83,7 @@ _ATTRIBUTES: dict[str, frozenset[str]] = {
 def unknown(element: Element, path: str) -> tuple[str, ...]:
     """Return the paths of the elements and attributes below `element` that are not known.
 
-    What stands within an unknown element belongs to it and is not named besides.
+    What stands within an unknown element belongs to it and is not named as well.
     """
     return tuple(dict.fromkeys(_unknown(element, path)))
 

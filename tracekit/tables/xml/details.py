@@ -6,7 +6,7 @@ uses; `original` writes it back. Only names are touched, and only in the tags of
 keeps its `%`.
 
 Such an export has no header: the values of a row are its attributes, and no row needs to have
-them all. A row may hold a stack besides. So the file is read twice: for the names of its
+them all. A row may hold a stack as well. So the file is read twice: for the names of its
 columns, and for its rows. The table is called by its place: "track[1]/detail[2]".
 """
 

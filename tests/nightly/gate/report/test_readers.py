@@ -131,7 +131,7 @@ def test_a_change_by_difference_is_in_the_metrics_unit() -> None:
 
 
 def test_what_is_not_known_is_no_sample() -> None:
-    """Prometheus would take a nought for a value."""
+    """Prometheus would take a zero for a value."""
     judged = Judged("m", "ns", "lower", outcome=Outcome.INCONCLUSIVE, reason="Too few pairs.")
     text = openmetrics(of_night(night_of(judged, outcome=Outcome.INCONCLUSIVE))).decode()
     names = {one.name for one in text_string_to_metric_families(text)}

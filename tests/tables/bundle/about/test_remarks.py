@@ -1,4 +1,4 @@
-"""What is said of a bundle besides its tables."""
+"""What is said of a bundle in addition to its tables."""
 
 from pathlib import Path
 

@@ -64,7 +64,7 @@ class Overview:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know besides."""
+        """What else to know."""
         return (*_missing(self), _counters(self))
 
 

@@ -16,7 +16,7 @@ ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
 BIAS = (1 << 63) - 1
 """What 0 is stored as, of numbers that may be below it."""
 UNITS = 10**9
-"""What 1 is stored as, of decimals, besides."""
+"""What 1 is stored as, of decimals, as well."""
 
 
 class Encoding(StrEnum):
