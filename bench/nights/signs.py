@@ -9,7 +9,7 @@ import numpy as np
 
 from nights.noise import METRIC, Noise, pairs, tonight
 from nights.ours import Design, Ended
-from tracekit.base.tolerances import lower_rank
+from tracekit.base.paired import lower_rank
 from tracekit.compare.spread import Interval
 from tracekit.nightly.gate.changes import changes
 from tracekit.nightly.gate.decision import Policy

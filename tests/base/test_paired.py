@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tracekit.base.errors import InputError
-from tracekit.base.tolerances import Paired, least_pairs, lower_rank, paired_ratio
+from tracekit.base.paired import Paired, least_pairs, lower_rank, paired_ratio
 
 # For 20: P(X < 6) = 21700 / 2^20 = 0.0207, and P(X < 7) = 0.0577 is too much.
 RANKS = {5: None, 6: 1, 8: 1, 9: 2, 11: 2, 12: 3, 15: 4, 20: 6, 25: 8, 30: 10, 50: 18, 100: 40}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tracekit.analysis.result import Result
-from tracekit.base.tolerances import paired_ratio
+from tracekit.base.paired import paired_ratio
 from tracekit.run import open as open_run
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.workload import REFERENCE, Span

@@ -41,6 +41,10 @@ from .locks import taken as taken
 from .outputs import require_apart as require_apart
 from .outputs import require_ours as require_ours
 from .outputs import writing as writing
+from .paired import CONFIDENCE as CONFIDENCE
+from .paired import least_pairs as least_pairs
+from .paired import lower_rank as lower_rank
+from .paired import paired_ratio as paired_ratio
 from .processes import found as found
 from .processes import no_older as no_older
 from .processes import runs as runs
@@ -67,14 +71,10 @@ from .redaction import redact_provenance as redact_provenance
 from .streams import on_one_line as on_one_line
 from .streams import visible as visible
 from .tolerances import BOUNDS as BOUNDS
-from .tolerances import CONFIDENCE as CONFIDENCE
 from .tolerances import NORM as NORM
 from .tolerances import Floats as Floats
 from .tolerances import accepted as accepted
 from .tolerances import as_float64 as as_float64
-from .tolerances import least_pairs as least_pairs
-from .tolerances import lower_rank as lower_rank
-from .tolerances import paired_ratio as paired_ratio
 from .tolerances import relative_error as relative_error
 from .units import NOT_AVAILABLE as NOT_AVAILABLE
 from .units import age as age

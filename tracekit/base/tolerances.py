@@ -1,21 +1,12 @@
-"""How far a result is from its reference, how far it may be; two things compared in pairs.
+"""How far a result is from its reference, and how far it may be."""
 
-What drifts, as clocks and temperature do, drifts for both of a pair that were measured one
-right after the other, so their ratio says more than that of two medians.
-"""
-
-import itertools
-import math
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base.errors import InputError, ToolError
+from tracekit.base.errors import ToolError
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -83,78 +74,3 @@ def accepted(error: float, dtype: "mx.Dtype", what: str, *, results: int = 1) ->
     raise ToolError(
         f"{what} is off by {error:.2g} of its largest value; {name} allows {bound:g}.", hint=hint
     )
-
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Paired:
-    """The ratio a / b of pairs.
-
-    Attributes:
-        median: The median of the ratios; None if there is no pair.
-        low: Lower end of an interval that holds the true median with at least the confidence
-            asked for; None if there are too few pairs for one.
-        high: Its upper end.
-        pairs: How many pairs there were.
-    """
-
-    median: float | None
-    low: float | None
-    high: float | None
-    pairs: int
-
-
-def paired_ratio(
-    a: Sequence[float], b: Sequence[float], *, confidence: float = CONFIDENCE
-) -> Paired:
-    """Compare the pairs (a[0], b[0]), (a[1], b[1]) … by the median of a / b.
-
-    The interval is made of two order statistics of the ratios, those that a sign test with the
-    same confidence would not reject: it presumes that pairs are independent of each other, and
-    nothing of how ratios are distributed. Source: H. A. David and H. N. Nagaraja, Order
-    Statistics, 3rd ed., section 7.1.
-
-    Raises:
-        InputError: The sequences differ in length, or a value is no finite number above 0.
-    """
-    if len(a) != len(b):
-        raise InputError(f"Pairs need as many of one as of the other, not {len(a)} and {len(b)}.")
-    for value in (*a, *b):
-        if not 0 < value < math.inf:
-            raise InputError(f"A ratio needs finite numbers above 0; there is {value}.")
-    ratios = sorted(one / other for one, other in zip(a, b, strict=True))
-    pairs = len(ratios)
-    if not ratios:
-        return Paired(None, None, None, 0)
-    rank = lower_rank(pairs, confidence)
-    low, high = (None, None) if rank is None else (ratios[rank - 1], ratios[pairs - rank])
-    return Paired(statistics.median(ratios), low, high, pairs)
-
-
-def lower_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
-    """Return k such that the k-th least and the k-th greatest of `count` values hold the median.
-
-    It is the greatest k for which they do so with at least that confidence; None if there is
-    none. They miss the median with probability 2 P(X < k), where X is the number of heads among
-    `count` fair coins.
-
-    Raises:
-        InputError: The confidence is none.
-    """
-    if not 0 < confidence < 1:
-        raise InputError(f"A confidence lies between 0 and 1; it is {confidence}.")
-    # Whole numbers, for the probabilities of thousands of coins are no floating-point numbers.
-    allowed = math.floor((1 - Fraction(confidence)) * 2**count)
-    rank, ways, missed = 0, 1, 0
-    while rank < count // 2 and 2 * (missed + ways) <= allowed:
-        missed += ways
-        ways = ways * (count - rank) // (rank + 1)
-        rank += 1
-    return rank or None
-
-
-def least_pairs(confidence: float = CONFIDENCE) -> int:
-    """Return how many pairs an interval takes at least: 6 for a confidence of 0.95."""
-    return next(count for count in itertools.count(2) if lower_rank(count, confidence))

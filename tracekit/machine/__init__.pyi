@@ -1,6 +1,6 @@
 from . import machine as machine
 from . import roofline as roofline
-from . import vmmap as vmmap
+from . import sampler as sampler
 from .chips import Chip as Chip
 from .chips import Figure as Figure
 from .chips import ThisChip as ThisChip

@@ -1,4 +1,4 @@
-from tracekit.machine.vmmap import Region, command, read
+from tracekit.machine.sampler import Region, read_vmmap, vmmap_command
 
 SUMMARY = """\
 Process:         python3.12 [4711]
@@ -28,7 +28,7 @@ DefaultMallocZone_0x10bd4c000      94.4M      19.3M      19.3M         0K      6
 
 
 def test_a_summary_is_read_by_kinds_of_regions() -> None:
-    found = read(SUMMARY)
+    found = read_vmmap(SUMMARY)
     assert found.remarks == ()
     assert list(found.regions) == [
         "IOAccelerator",
@@ -41,7 +41,7 @@ def test_a_summary_is_read_by_kinds_of_regions() -> None:
 
 
 def test_sizes_are_in_binary_units() -> None:
-    graphics = read(SUMMARY).regions["IOAccelerator (graphics)"]
+    graphics = read_vmmap(SUMMARY).regions["IOAccelerator (graphics)"]
     assert graphics.virtual == round(4.8 * 2**30)
     assert graphics.dirty == round(4.2 * 2**30)
     assert graphics.swapped == 16 * 2**10
@@ -49,11 +49,11 @@ def test_sizes_are_in_binary_units() -> None:
 
 
 def test_the_gpus_regions_are_told_apart() -> None:
-    assert set(read(SUMMARY).accelerator) == {"IOAccelerator", "IOAccelerator (graphics)"}
+    assert set(read_vmmap(SUMMARY).accelerator) == {"IOAccelerator", "IOAccelerator (graphics)"}
 
 
 def test_the_footprint_and_its_peak_are_read() -> None:
-    found = read(SUMMARY)
+    found = read_vmmap(SUMMARY)
     assert (found.footprint, found.peak) == (5 * 2**30, 9 * 2**30)
 
 
@@ -63,12 +63,12 @@ def test_columns_are_found_by_their_names() -> None:
         "REGION TYPE     SIZE     SIZE    COUNT\n"
         "IOAccelerator     2M       1M        3\n"
     )
-    assert read(text).regions == {"IOAccelerator": Region(2 << 20, None, 1 << 20, None, 3)}
+    assert read_vmmap(text).regions == {"IOAccelerator": Region(2 << 20, None, 1 << 20, None, 3)}
 
 
 def test_a_table_without_the_known_columns_says_what_it_has() -> None:
     text = "REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n"
-    found = read(text)
+    found = read_vmmap(text)
     assert found.regions == {}
     assert found.remarks == (
         "vmmap: the table of regions has no column VIRTUAL, but: REGION TYPE PAGES COUNT.",
@@ -77,14 +77,14 @@ def test_a_table_without_the_known_columns_says_what_it_has() -> None:
 
 def test_rows_in_pages_are_not_taken_for_bytes() -> None:
     text = "     VIRTUAL RESIDENT\nREGION TYPE PAGES PAGES COUNT\nIOAccelerator 128 64 3\n"
-    assert read(text).remarks == ("vmmap: no row of the table of regions can be read.",)
+    assert read_vmmap(text).remarks == ("vmmap: no row of the table of regions can be read.",)
 
 
 def test_no_table_is_a_remark() -> None:
-    found = read("vmmap: no such process\n")
+    found = read_vmmap("vmmap: no such process\n")
     assert (found.footprint, found.regions) == (None, {})
     assert found.remarks == ("vmmap: there is no table of regions.",)
 
 
 def test_the_command_line_asks_for_the_summary_alone() -> None:
-    assert command(4711) == ("/usr/bin/vmmap", "-summary", "4711")
+    assert vmmap_command(4711) == ("/usr/bin/vmmap", "-summary", "4711")

@@ -7,7 +7,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tracekit.machine import vmmap
+from tracekit.machine import sampler
 from tracekit.workload.journal import fold
 from tracekit.workload.worker.phases import Level, levels, note
 from tracekit.workload.worker.spec import Account, Spec
@@ -83,18 +83,20 @@ def test_only_macos_has_vmmap(noted: Callable[..., dict[str, Memory]]) -> None:
 
 
 def test_the_regions_of_the_gpu_are_summed() -> None:
-    assert levels(vmmap.read(SUMMARY)) == {
+    assert levels(sampler.read_vmmap(SUMMARY)) == {
         "footprint": Level(3 << 29),
         "accelerator": Level((1 << 30) + (256 << 10)),
     }
 
 
 def test_what_a_summary_lacks_is_told() -> None:
-    found = levels(vmmap.read("Physical footprint:  12.0M\n"))
+    found = levels(sampler.read_vmmap("Physical footprint:  12.0M\n"))
     assert found["footprint"] == Level(12 << 20)
     assert found["accelerator"].bytes is None
     assert "no table of regions" in found["accelerator"].reason
-    nothing = levels(vmmap.read(SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc")))
+    nothing = levels(
+        sampler.read_vmmap(SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc"))
+    )
     assert nothing["footprint"].reason == "vmmap tells no physical footprint"
     assert nothing["accelerator"].reason == "vmmap tells no such regions"
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from tracekit.base import RecordingError, ToolError, start_of
-from tracekit.machine import vmmap
+from tracekit.machine import sampler
 from tracekit.workload.worker.loop import FEWEST, Loop, Stop, budget, measure, reference
 from tracekit.workload.worker.spec import Account, Spec, Teller
 from tracekit.workload.workload import Results, Step, Work, load, measured
@@ -121,7 +121,7 @@ def _by_mlx() -> Iterator[tuple[str, Level]]:
 def _by_vmmap() -> Mapping[str, Level]:
     if platform.system() != "Darwin":
         return _unknown("vmmap is a program of macOS")
-    argv = vmmap.command(psutil.Process().pid)
+    argv = sampler.vmmap_command(psutil.Process().pid)
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=_PATIENCE, errors="replace", check=False
@@ -133,10 +133,10 @@ def _by_vmmap() -> Mapping[str, Level]:
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip().partition("\n")[0]
         return _unknown(f"{argv[0]} failed with code {done.returncode}: {words}")
-    return levels(vmmap.read(done.stdout))
+    return levels(sampler.read_vmmap(done.stdout))
 
 
-def levels(summary: vmmap.Summary) -> Mapping[str, Level]:
+def levels(summary: sampler.Summary) -> Mapping[str, Level]:
     """Return the process's footprint and what of it the GPU's regions have resident."""
     why = " ".join(summary.remarks)
     footprint = Level(summary.footprint)
