@@ -50,7 +50,7 @@ def both(states: Path, export: Export) -> Path:
 def test_tables_are_a_mapping_of_what_is_there(both: Path) -> None:
     tables = Tables(both, frozenset({7}))
     assert isinstance(tables, Mapping)
-    assert list(tables) == ["gpu_intervals", "gpu_jobs", "gpu_states", "command_buffers"]
+    assert list(tables) == ["command_buffers", "gpu_intervals", "gpu_states", "gpu_jobs"]
     assert len(tables) == 4
     assert "gpu_states" in tables
     assert "gpu_counters" not in tables
