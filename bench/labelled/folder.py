@@ -61,7 +61,7 @@ def provenance(world: World) -> Provenance:
         machine={"system": "macOS", "chip": setup.machine.chip, "gpu_cores": setup.machine.cores},
         overhead=Overhead(setup.overhead, 0.004, 60, 60)
         if known
-        else Overhead(reason="the workload made no steps as well."),
+        else Overhead(reason="the workload made no other steps."),
         target_rows=not setup.empty,
         parameters={},
     )

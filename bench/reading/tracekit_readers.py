@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 from reading.decoded import Decoded, arrow_type
 from tracekit import tables
 from tracekit.cli import console
-from tracekit.cli import console as outcome
 from tracekit.cli.main import main
 from tracekit.tables.xml.fast.reader import FastReader
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, Node, Reader
 from tracekit.tables.xml.reader import ExactReader
 
 # What a command imports when it runs belongs to the imports, not to the reading.
-_IMPORTED_BY_COMMANDS = (console, outcome, tables)
+_IMPORTED_BY_COMMANDS = (console, tables)
 
 
 def decode_fast(path: Path) -> Decoded:

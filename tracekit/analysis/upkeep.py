@@ -1,8 +1,8 @@
 """What a program does beside its work: allocations, pipelines that come late, memory that grows.
 
-What is allocated and freed again leaves the lowest levels where they are, however high it goes
-in between; what is kept lifts them from part to part. So a saw-tooth is no growth, and neither is
-one allocation that is never freed.
+Growth: what is allocated and freed again leaves the lowest levels where they are, however high it
+goes in between; what is kept lifts them from part to part. So a saw-tooth is no growth, and
+neither is one allocation that is never freed.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Every error a user can meet, and what somebody may have meant by a name that is not there.
 
-TracekitError                 3   something failed; the base of all
+    TracekitError                 3   something failed; the base of all
     ├── UsageError                2   the command line, a parameter or a configuration is wrong
     ├── ToolError                 3   a program that tracekit drives failed (xctrace, a worker)
     │   └── KernelError           3   a Metal kernel does not compile, or broke a rule while it ran

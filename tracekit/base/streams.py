@@ -2,7 +2,7 @@
 
 An escape sequence can retitle a terminal, write to its clipboard or hide text; a bidirectional mark
 shows text in another order than it has. Standard output, standard error, logs, Markdown and pages
-all use this one function.
+all use `visible`.
 
 Nothing that is printed drives a terminal, a closed pipe is no failure, and a full disk is reported.
 """

@@ -95,13 +95,13 @@ def compare(
 
 def _show(compared: "Comparison") -> None:
     from tracekit.cli import console
-    from tracekit.compare import page as words
+    from tracekit.compare import heading, how_sure, tables
 
-    console.show_line(words.heading(compared))
-    for title, columns, rows in words.tables(compared):
+    console.show_line(heading(compared))
+    for title, columns, rows in tables(compared):
         console.measurements(title, columns, rows)
     console.show_warnings([f"{one.side}: {one.words}." for one in compared.conditions])
-    console.show_hint(words.how_sure(compared))
+    console.show_hint(how_sure(compared))
 
 
 def _write(

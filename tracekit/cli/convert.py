@@ -160,7 +160,6 @@ def _convert_export(
 ) -> None:
     from tracekit.base import UsageError, writing
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
     from tracekit.tables import convert as write
     from tracekit.tables import files_of
 
@@ -184,7 +183,7 @@ def _convert_export(
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
     console.show_warnings((*converted.drift, *converted.remarks))
-    outcome.require_whole(converted.damage)
+    console.require_whole(converted.damage)
 
 
 def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> None:

@@ -233,17 +233,17 @@ def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> No
 def _show(report: "GateReport", told: _Told) -> None:
     from tracekit.cli import console
     from tracekit.nightly import markdown
-    from tracekit.nightly.gate.report import text as words
+    from tracekit.nightly.gate.report import text
 
     if told.json:
         console.show_json(report)
     elif told.markdown:
         console.show_line(markdown(report).rstrip("\n"))
     else:
-        console.show_line(words.verdict(report))
-        console.table(("outcome", "what", "why"), words.verdicts(report))
+        console.show_line(text.verdict(report))
+        console.table(("outcome", "what", "why"), text.verdicts(report))
         console.show_line("")
-        for title, columns, rows in words.tables(report):
+        for title, columns, rows in text.tables(report):
             console.measurements(title, columns, rows)
 
 
@@ -252,7 +252,7 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     from tracekit.base import InconclusiveError, TracekitError
     from tracekit.cli import console
     from tracekit.nightly import Outcome
-    from tracekit.nightly.gate.report import text as words
+    from tracekit.nightly.gate.report import text
 
     if report.outcome is Outcome.REGRESSION:
         console.show_warnings([one.message for one in errors])
@@ -260,6 +260,6 @@ def _end(report: "GateReport", errors: "Sequence[TracekitError]") -> None:
     if errors:
         raise errors[0]
     if report.outcome is Outcome.FAILED:
-        raise TracekitError(words.verdict(report), hint="The night's folder has the logs.")
+        raise TracekitError(text.verdict(report), hint="The night's folder has the logs.")
     if report.outcome is Outcome.INCONCLUSIVE:
-        raise InconclusiveError(words.verdict(report), hint="It says nothing, good or bad.")
+        raise InconclusiveError(text.verdict(report), hint="It says nothing, good or bad.")

@@ -291,19 +291,18 @@ def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":
 def _show(plan: "NightPlan", night: "Night", *, json: bool, open_page: bool) -> None:
     from tracekit.cli import console
     from tracekit.cli.console import night_code
-    from tracekit.nightly import NightFolder
-    from tracekit.nightly import run as words
+    from tracekit.nightly import NightFolder, run
 
     folder = NightFolder(plan.output / night.id)
     if json:
         console.show_json(night)
     else:
-        console.show_line(words.heading(night))
-        console.table(("outcome", "what", "why"), words.verdicts(night))
+        console.show_line(run.heading(night))
+        console.table(("outcome", "what", "why"), run.verdicts(night))
         console.show_line("")
-        for title, columns, rows in words.tables(night):
+        for title, columns, rows in run.tables(night):
             console.measurements(title, columns, rows)
-        for note in words.notes(night):
+        for note in run.notes(night):
             console.show_hint(note)
         console.show_warnings(night.warnings)
         console.show_written(folder.document)

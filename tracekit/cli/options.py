@@ -1,6 +1,6 @@
 """The options that several commands share, and the plan that a command line makes.
 
-The options of these two commands come from three signatures: `plan_of`, the command's own, and
+The options of `capture` and `record` come from three signatures: `plan_of`, the command's own, and
 the function of the workload that the command line names.
 """
 

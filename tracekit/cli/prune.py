@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.cli import history as histories
+from tracekit.cli.history import Config, History, Json
 
 if TYPE_CHECKING:
     from tracekit.nightly import NightPlan, Protection, Pruned
@@ -38,10 +38,10 @@ def prune(
     keep: Keep = None,
     max_size: MaxSize = None,
     newest: Newest = 3,
-    config: histories.Config = None,
-    history: histories.History = "",
+    config: Config = None,
+    history: History = "",
     dry_run: DryRun = False,
-    json: histories.Json = False,
+    json: Json = False,
 ) -> None:
     """Remove from old runs what can be missed best.
 

@@ -33,7 +33,6 @@ def capture(
     """
     from tracekit import pipeline
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
 
     if gputrace:
         _capture_gpu(plan, open_it=open_page, json=json)
@@ -51,7 +50,7 @@ def capture(
     console.show(result, recording, json=json)
     if open_page:
         typer.launch(recording.report_file.resolve().as_uri())
-    outcome.require_rows(result)
+    console.require_rows(result)
 
 
 def _capture_gpu(plan: Plan, *, open_it: bool, json: bool) -> None:
@@ -72,13 +71,12 @@ def record(plan: Plan) -> None:
     """Record a workload, a program or a process."""
     from tracekit import pipeline
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
 
     with console.progress("record") as progress:
         recording = pipeline.record(plan, progress)
     console.show_folders([recording], "export")
     console.show_warnings(recording.provenance().warnings)
-    outcome.require_target_rows(recording)
+    console.require_target_rows(recording)
 
 
 def export(
@@ -117,7 +115,6 @@ def export(
     from tracekit import pipeline
     from tracekit.base import UsageError
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
     from tracekit.tables import is_bundle, require_unpacked
 
     require_unpacked(source)
@@ -133,14 +130,13 @@ def export(
         pipeline.export(Recording(source), progress, tables=tables or "needed")
     console.show_folders([Recording(source)], "analyze")
     console.show_warnings(Recording(source).provenance().warnings)
-    outcome.require_target_rows(Recording(source))
+    console.require_target_rows(Recording(source))
 
 
 def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | None) -> None:
     from tracekit import pipeline
     from tracekit.base import require_apart
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
     from tracekit.tables import Bundle, write_exports
 
     output = Path(f"{bundle.stem}-exports") if output is None else output
@@ -149,7 +145,7 @@ def _export_bundle(bundle: Path, output: Path | None, tables: str, run: int | No
         done = write_exports(Bundle(bundle), output, pipeline.wanted_tables(tables), progress, run)
     console.show_file(output)
     console.show_warnings(done.warnings)
-    outcome.require_tables(done.damage)
+    console.require_tables(done.damage)
 
 
 def analyze(
@@ -166,7 +162,6 @@ def analyze(
     """
     from tracekit import pipeline
     from tracekit.cli import console
-    from tracekit.cli import console as outcome
     from tracekit.record import choose_run
 
     recording = Recording(run)
@@ -177,7 +172,7 @@ def analyze(
     console.show(result, recording, json=json)
     if not json and not recording.report_file.exists():
         console.show_next("report", recording)
-    outcome.require_rows(result)
+    console.require_rows(result)
 
 
 def report(

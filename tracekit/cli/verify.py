@@ -252,7 +252,7 @@ def verify_kernel(
     )
     orders = tuple(Order) if order == _ALL else (Order(order),)
     subjects = _subjects(subject, launch, _given(context, parameters), seed)
-    if _show_of_verification(_verified(subjects, orders), as_json=json):
+    if _show_verifications(_verified(subjects, orders), as_json=json):
         raise typer.Exit(1)
 
 
@@ -340,7 +340,7 @@ def _verified(subjects: "Iterable[Subject]", orders: "Sequence[Order]") -> "Iter
         yield found
 
 
-def _show_of_verification(found: "Iterator[Verification]", *, as_json: bool) -> bool:
+def _show_verifications(found: "Iterator[Verification]", *, as_json: bool) -> bool:
     """Show verifications as they come, one alone in full; say whether there is a defect."""
     from tracekit.cli import console
     from tracekit.lab import NOT_PROVEN, in_full, in_short

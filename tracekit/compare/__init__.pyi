@@ -1,4 +1,3 @@
-from . import page as page
 from .compare import Comparison as Comparison
 from .compare import compare_runs as compare_runs
 from .compare import parse_sides as parse_sides
@@ -7,10 +6,13 @@ from .compare import redaction_of_runs as redaction_of_runs
 from .differences import FindingChange as FindingChange
 from .page import bounds as bounds
 from .page import course as course
+from .page import heading as heading
+from .page import how_sure as how_sure
 from .page import render_comparison as render_comparison
 from .page import ruling as ruling
 from .page import shift as shift
 from .page import side as side
+from .page import tables as tables
 from .samples import Sample as Sample
 from .spread import Interval as Interval
 from .spread import Limits as Limits

@@ -187,7 +187,7 @@ def read_samples(paths: Sequence[Path]) -> list[Sample]:
         RecordingError: A path is no run, or the run was not analyzed.
         InputError: A result cannot be read.
     """
-    names = _names_of_comparing(paths)
+    names = _short_names(paths)
     return [_sample(path, name) for path, name in zip(paths, names, strict=True)]
 
 
@@ -233,7 +233,7 @@ def _sample(path: Path, name: str) -> Sample:
     return Sample(name, result, run.tables)
 
 
-def _names_of_comparing(paths: Sequence[Path]) -> list[str]:
+def _short_names(paths: Sequence[Path]) -> list[str]:
     """Name each run by its folder; by as much of its path as tells it from the others."""
     folders = [(path.parent if path.is_file() else path).resolve() for path in paths]
     for length in range(1, max(len(one.parts) for one in folders) + 1):

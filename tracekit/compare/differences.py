@@ -303,16 +303,14 @@ class FindingChange:
 def finding_changes(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[FindingChange, ...]:
     """Return what became of each finding: new ones first, the worst of them at the top."""
     found = {one.rule: None for sample in (*after, *before) for one in sample.result.findings}
-    changes = [_change_of_problems(rule, before, after) for rule in found]
+    changes = [_finding_change(rule, before, after) for rule in found]
     order = list(Course)
     return tuple(
         sorted(changes, key=lambda one: (order.index(one.course), _RANKS[one.severity], one.rule))
     )
 
 
-def _change_of_problems(
-    rule: str, before: Sequence[Sample], after: Sequence[Sample]
-) -> FindingChange:
+def _finding_change(rule: str, before: Sequence[Sample], after: Sequence[Sample]) -> FindingChange:
     old, new = list(_findings(rule, before)), list(_findings(rule, after))
     reason = "" if old and new else _unseen(rule, before if not old else after)
     first, last = (side[0] if side else None for side in (old, new))

@@ -311,8 +311,8 @@ def render_comparison(
         rows=[_row(one, edge) for one in compared.changes],
         edge=f"{edge * 100:.0f} %",
         bar_width=WIDTH,
-        findings=[_finding_of_page(one, compared) for one in compared.findings],
-        kernels=[_kernel_of_page(one) for one in compared.kernels[:MOST_KERNELS]],
+        findings=[_finding_row(one, compared) for one in compared.findings],
+        kernels=[_kernel_row(one) for one in compared.kernels[:MOST_KERNELS]],
         more_kernels=max(0, len(compared.kernels) - MOST_KERNELS),
         how_sure=how_sure(compared).removeprefix("* decides. "),
         version=after[0].result.provenance.tracekit,
@@ -334,7 +334,7 @@ def _row(one: Change, edge: float) -> Row:
     )
 
 
-def _finding_of_page(
+def _finding_row(
     one: FindingChange, compared: Comparison
 ) -> tuple[FindingChange, str, str, str, str]:
     counts = (
@@ -344,7 +344,7 @@ def _finding_of_page(
     return (one, course(one), _COURSES.get(one.course, "note"), *counts)
 
 
-def _kernel_of_page(one: KernelChange) -> tuple[str, ...]:
+def _kernel_row(one: KernelChange) -> tuple[str, ...]:
     sides = [(p50(kernel), p95(kernel), total(kernel)) for kernel in (one.before, one.after)]
     columns = [f"{old} → {new}" if old != new else old for old, new in zip(*sides, strict=True)]
     return (one.label, counts(one), *columns, ratio(one))

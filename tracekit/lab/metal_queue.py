@@ -4,7 +4,8 @@ The calls are those of PyObjC's bindings of Metal. `GPUStartTime` and `GPUEndTim
 command buffer, so it holds many dispatches of one kernel, and nothing else; they run one after
 the other.
 
-MLX does not print this prelude. Its headers lie in the package, so it can be put together: the
+MLX puts a prelude before a kernel's text and does not print it. Its headers lie in the package, so
+it can be put together: the
 file that defines `Limits`, float16_t and bfloat16_t, with the files that it includes.
 
 `mx.fast.metal_kernel` is replaced while the function runs; nothing is computed, so this works

@@ -1,17 +1,17 @@
 """Monitors of clock, power, heat and memory: which there are, which one to read, what each prints.
 
-Without the kernel's cpufreq there is only the nominal clock of /proc/cpuinfo, which never
-changes; that is no reading.
+Host sensors: without the kernel's cpufreq there is only the nominal clock of /proc/cpuinfo, which
+never changes; that is no reading.
 
-Which statistics there are differs from chip to chip, so what is not there is no surprise, except
-where nothing is left.
+ioreg: which statistics there are differs from chip to chip, so what is not there is no surprise,
+except where nothing is left.
 
-Fields that tracekit knows are those of macmon 0.8; before 0.8 the GPU was a pair, `gpu_usage`,
-of its clock and the share of time in which it was active.
+macmon: the fields that tracekit knows are those of version 0.8; before 0.8 the GPU was a pair,
+`gpu_usage`, of its clock and the share of time in which it was active.
 
-`gpu/freq_hz` holds MHz, whatever its name says, as far as its readers know; a number that could
-only be Hz is taken as Hz. Powers are milliwatts. Where only an energy is given, in millijoules,
-the power is that energy over the time of the sample.
+powermetrics: `gpu/freq_hz` holds MHz, whatever its name says, as far as its readers know; a number
+that could only be Hz is taken as Hz. Powers are milliwatts. Where only an energy is given, in
+millijoules, the power is that energy over the time of the sample.
 """
 
 import difflib

@@ -4,8 +4,8 @@ Each user of the GPU has entries of the class AGXDeviceUserClient in the I/O reg
 pid in IOUserClientCreator and its time so far in AppUsage. Apple does not document them; what
 does not look so is no reading. No root is needed.
 
-The levels are those of <libkern/OSThermalNotification.h> on macOS; powermetrics calls them by
-the same names.
+The levels of thermal pressure are those of <libkern/OSThermalNotification.h> on macOS;
+powermetrics calls them by the same names.
 """
 
 import ctypes

@@ -1,9 +1,8 @@
 """A chart as inline SVG: axes, and the lines, areas, dots and words between them.
 
-Colours are variables of the page's style, by name, so that a chart follows light, dark and print.
-
 leather lays out axes and draws; its fonts are those of the page and its colours variables of the
-page's style, so nothing in it needs a style or a script of its own.
+page's style, by name, so that a chart follows light, dark and print, without a style or a script of
+its own.
 """
 
 import math

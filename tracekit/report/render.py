@@ -13,7 +13,6 @@ from markupsafe import Markup, escape
 from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, shipped, units
 from tracekit.report import text
-from tracekit.report import text as naming
 from tracekit.report.chart import Chart, svg
 from tracekit.report.panel import Kept, Panel, Tables
 from tracekit.report.panels import PANELS
@@ -121,7 +120,7 @@ def environment_of(redact: Redact) -> jinja2.Environment:
         "quantity": units.quantity,
         "unavailable": units.unavailable,
         "stamp": units.stamp,
-        "heading": lambda name: naming.heading(redact(name)),
+        "heading": lambda name: text.heading(redact(name)),
         "sentence": lambda words: text.sentence(redact(words)),
         "continued": lambda words: text.continued(redact(words)),
         "line": lambda label: text.line(redact(label)),

@@ -11,7 +11,7 @@ import pytest
 from fake_schedulers import Fakes
 from tracekit.nightly.plan.plan import NightPlan
 from tracekit.nightly.schedule.job import Job, job_of
-from tracekit.nightly.schedule.scheduler import Cron, line
+from tracekit.nightly.schedule.scheduler import Cron, cron_line
 
 ODD = "50 % of \"a\" $HOME 'b' \\n ; # é"
 
@@ -22,7 +22,7 @@ def job(plan: NightPlan, home: Path) -> Job:
 
 
 def test_the_line_has_its_time_and_its_name(job: Job) -> None:
-    text = line(job)
+    text = cron_line(job)
     assert text.startswith("30 2 * * * cd ")
     assert text.endswith(f" # {job.label}")
     assert "\n" not in text
@@ -39,21 +39,21 @@ def test_a_shell_runs_just_that_in_just_that_environment(job: Job, tmp_path: Pat
         folder=folder,
         log=folder / "nightly.log",
     )
-    command = line(odd).split(" * * * ", 1)[1].replace("\\%", "%")
+    command = cron_line(odd).split(" * * * ", 1)[1].replace("\\%", "%")
     subprocess.run(["/bin/sh", "-c", command], check=True, env={"SECRET": "s3cret"})
     seen = (folder / "nightly.log").read_text().splitlines()
     assert sorted(seen) == ["PATH=/usr/bin:/bin", f"TRACEKIT_CACHE={ODD}"]
 
 
 def test_no_percent_is_left_without_a_backslash(job: Job) -> None:
-    text = line(replace(job, folder=Path("/100%"), environment={"A": "%%"}))
+    text = cron_line(replace(job, folder=Path("/100%"), environment={"A": "%%"}))
     assert text.count("%") == text.count("\\%") == 3
 
 
 def test_it_is_found_in_a_crontab_among_others(
     job: Job, programs: Callable[..., Fakes], tmp_path: Path
 ) -> None:
-    text = line(job)
+    text = cron_line(job)
     fakes = programs("crontab")
     fakes.tell(crontab=f"# m h dom mon dow\n5 4 * * * backup # tracekit\n{text}\n")
     [found] = Cron().find(job.plan)
@@ -73,7 +73,7 @@ def test_no_crontab_and_no_cron_are_nothing_found(job: Job, programs: Callable[.
 
 
 def test_it_says_what_is_to_be_done_by_hand(job: Job, programs: Callable[..., Fakes]) -> None:
-    programs("crontab").tell(crontab=line(job))
+    programs("crontab").tell(crontab=cron_line(job))
     assert "crontab -e" in Cron().install(job)[0]
     [found] = Cron().find(job.plan)
     assert found.label in Cron().remove(found)[0]

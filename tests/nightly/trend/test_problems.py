@@ -3,7 +3,7 @@
 from typing import Any
 
 from tracekit.nightly.history.night import Found, Outcome
-from tracekit.nightly.trend.findings import Stretch, looked, rows_of
+from tracekit.nightly.trend.findings import Stretch, finding_rows, looked
 
 
 def found(rule: str, traces: int = 1, of: int = 1, **facts: Any) -> Found:
@@ -22,7 +22,7 @@ def test_a_rule_has_a_row_that_says_when_it_came_and_went(made: Any) -> None:
         night(made, 3, found("bubbles")),
         night(made, 4),
     ]
-    [row] = rows_of(made.course(nights))
+    [row] = finding_rows(made.course(nights))
     assert (row.rule, row.severity, row.stands) == ("bubbles", "warning", False)
     assert row.became == "appeared 2 Nov 2026 · gone on 4 Nov 2026"
     assert row.stretches == (
@@ -40,7 +40,7 @@ def test_a_night_without_traces_says_nothing_of_findings(made: Any) -> None:
     ]
     course = made.course(nights)
     assert [looked(one) for one in course.fared] == [True, False, True]
-    [row] = rows_of(course)
+    [row] = finding_rows(course)
     assert row.became == (
         "since the first night, 1 Nov 2026 · now in 1 of 2 traces · the reference has it in 2"
     )
@@ -53,7 +53,7 @@ def test_a_night_without_traces_says_nothing_of_findings(made: Any) -> None:
 
 def test_rules_that_stand_come_before_those_that_went(made: Any) -> None:
     nights = [night(made, 1, found("alone"), found("zebra")), night(made, 2, found("zebra"))]
-    assert [(one.rule, one.stands) for one in rows_of(made.course(nights))] == [
+    assert [(one.rule, one.stands) for one in finding_rows(made.course(nights))] == [
         ("zebra", True),
         ("alone", False),
     ]
@@ -61,12 +61,12 @@ def test_rules_that_stand_come_before_those_that_went(made: Any) -> None:
 
 def test_a_finding_of_the_reference_alone_is_none_of_the_candidate(made: Any) -> None:
     nights = [night(made, 1, found("bubbles", 0, 1, in_reference=1))]
-    assert rows_of(made.course(nights)) == ()
+    assert finding_rows(made.course(nights)) == ()
 
 
 def test_of_many_turns_the_last_are_told(made: Any) -> None:
     nights = [night(made, day, *([found("bubbles")] * (day % 2))) for day in range(1, 8)]
-    [row] = rows_of(made.course(nights))
+    [row] = finding_rows(made.course(nights))
     assert row.became == (
         "3 turns before · gone on 4 Nov 2026 · appeared 5 Nov 2026 · gone on 6 Nov 2026 · "
         "appeared 7 Nov 2026 · now in 1 of 1 trace"
@@ -76,6 +76,6 @@ def test_of_many_turns_the_last_are_told(made: Any) -> None:
 
 def test_stretches_cover_all_nights_once(made: Any) -> None:
     nights = [night(made, day, *([found("x", day % 3, 2)] * (day % 2))) for day in range(1, 12)]
-    for row in rows_of(made.course(nights)):
+    for row in finding_rows(made.course(nights)):
         places = [at for one in row.stretches for at in range(one.begin, one.begin + one.nights)]
         assert places == list(range(11))

@@ -126,7 +126,7 @@ def _notes(profile: pd.DataFrame, what: str) -> pd.DataFrame:
 @metric("Hz")
 def gpu_clock_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Median clock of the GPU in the steady window, by the monitor beside the run."""
-    return float(_steady_of_telemetry(gauges, phases, "gpu_clock").median())
+    return float(_steady_readings(gauges, phases, "gpu_clock").median())
 
 
 @metric("Hz")
@@ -135,13 +135,13 @@ def gpu_clock_min(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> f
 
     A monitor is read twice a second; shorter drops may not be seen.
     """
-    return float(_steady_of_telemetry(gauges, phases, "gpu_clock").min())
+    return float(_steady_readings(gauges, phases, "gpu_clock").min())
 
 
 @metric("W", Better.LOWER)
 def gpu_power_p50(gauges: pd.DataFrame | None, phases: pd.DataFrame | None) -> float:
     """Median power of the GPU in the steady window, by the monitor beside the run."""
-    return float(_steady_of_telemetry(gauges, phases, "gpu_power").median())
+    return float(_steady_readings(gauges, phases, "gpu_power").median())
 
 
 @metric("level", Better.LOWER)
@@ -150,10 +150,10 @@ def thermal_pressure_worst(gauges: pd.DataFrame | None, phases: pd.DataFrame | N
 
     0 nominal, 1 light, 2 moderate, 3 heavy, 4 trapping, 5 sleeping.
     """
-    return int(_steady_of_telemetry(gauges, phases, "thermal_pressure").max())
+    return int(_steady_readings(gauges, phases, "thermal_pressure").max())
 
 
-def _steady_of_telemetry(
+def _steady_readings(
     gauges: pd.DataFrame | None, phases: pd.DataFrame | None, name: str
 ) -> "pd.Series[float]":
     """Return the readings of one name in the steady phase, or of all the run without phases."""

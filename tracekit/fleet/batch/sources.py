@@ -153,7 +153,7 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]
         yield from _in(place, _DEEPEST)
     elif place.base.lower().endswith(_ZIPPED):
         yield Source(place, Form.ZIPPED)
-    elif place.base.lower().endswith(".xml") and (strict or _is_export_of_finding(place)):
+    elif place.base.lower().endswith(".xml") and (strict or _holds_an_export(place)):
         yield Source(place, Form.EXPORTS)
     elif strict:
         raise UsageError(
@@ -171,7 +171,7 @@ def _in(folder: Place, deepest: int) -> Iterator[Source]:
         yield Source(folder, Form.BUNDLE)
         return
     files = [place for place, said in there if said["type"] == "file"]
-    if any(_is_export_of_finding(place) for place in files):
+    if any(_holds_an_export(place) for place in files):
         yield Source(folder, Form.EXPORTS)
     yield from (
         Source(place, Form.ZIPPED) for place in files if place.base.lower().endswith(_ZIPPED)
@@ -190,5 +190,5 @@ def _to_look_through(place: Place, said: Said) -> bool:
     return said["type"] == "directory" and not said.get("islink") and not hidden
 
 
-def _is_export_of_finding(place: Place) -> bool:
+def _holds_an_export(place: Place) -> bool:
     return place.base.lower().endswith(".xml") and bool(_EXPORT.search(place.beginning(_HEAD)))

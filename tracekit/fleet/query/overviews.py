@@ -207,7 +207,7 @@ def unread(run: Run, error: TracekitError) -> Row:
     }
 
 
-def _runs_of_overviews(recording: Recording) -> Iterator[Row]:
+def _run_rows(recording: Recording) -> Iterator[Row]:
     provenance = recording.provenance()
     state, error = _state(recording, provenance)
     machine = {
@@ -252,7 +252,7 @@ def _state(recording: Recording, provenance: Provenance) -> tuple[str, str]:
     return ("analyzed" if recording.result_file.exists() else "not analyzed"), ""
 
 
-def _metrics_of_overviews(recording: Recording) -> Iterator[Row]:
+def _metric_rows(recording: Recording) -> Iterator[Row]:
     for one in load(_analyzed(recording)).metrics:
         yield {
             "metric": one.name,
@@ -263,7 +263,7 @@ def _metrics_of_overviews(recording: Recording) -> Iterator[Row]:
         }
 
 
-def _findings_of_overviews(recording: Recording) -> Iterator[Row]:
+def _finding_rows(recording: Recording) -> Iterator[Row]:
     for one in load(_analyzed(recording)).findings:
         yield {
             "rule": one.rule,
@@ -284,7 +284,7 @@ def _analyzed(recording: Recording) -> Any:
 
 
 _ROWS: Mapping[str, Callable[[Recording], Iterator[Row]]] = {
-    "runs": _runs_of_overviews,
-    "metrics": _metrics_of_overviews,
-    "findings": _findings_of_overviews,
+    "runs": _run_rows,
+    "metrics": _metric_rows,
+    "findings": _finding_rows,
 }

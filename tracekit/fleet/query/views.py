@@ -1,8 +1,8 @@
 """The views that SQL can name, each made of all runs when it is first asked for, and their list.
 
-The file's name holds a digest of everything that the table follows from: the stamps of the
-exports, and of the bundle where tables are read from it, the targets, the table's columns, and
-the versions of what reads it. So a table that is no longer true has another name, and is never
+A table is kept in a file whose name holds a digest of everything that it follows from: the stamps
+of the exports, and of the bundle where tables are read from it, the targets, the table's columns,
+and the versions of what reads it. So a table that is no longer true has another name, and is never
 met; and a checksum of its content, so that neither is one that was damaged. A file appears whole
 or not at all; what its reader had to say stands in it.
 """
@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 
 from tracekit.base import Recording, RecordingError, TracekitError, is_text, replacing
 from tracekit.fleet.query import overviews
-from tracekit.fleet.query import overviews as batches
 from tracekit.fleet.query.database import Database, texts
 from tracekit.fleet.query.refusals import LeftOut, no_table
 from tracekit.fleet.query.sources import Opener, Run, Sources, sources
@@ -162,7 +161,7 @@ def _inputs(recording: Recording) -> Iterator[Path]:
         yield from sorted(one for one in note.path(recording.exports).rglob("*") if one.is_file())
 
 
-NAMES = (*overviews.SCHEMAS, batches.RESULTS, *SCHEMAS)
+NAMES = (*overviews.SCHEMAS, overviews.RESULTS, *SCHEMAS)
 _AT_ONCE = 20_000  # rows of an overview that are held as Python's objects
 _GLOB = frozenset("*?[]{}")
 
@@ -191,17 +190,17 @@ class Views:
             raise no_table(name, NAMES)
         if name in overviews.SCHEMAS:
             self._overview(name)
-        elif name == batches.RESULTS:
-            self.database.view(name, batches.results(self.sources.batches))
+        elif name == overviews.RESULTS:
+            self.database.view(name, overviews.results(self.sources.batches))
         else:
             self._table(name)
 
     def _table(self, name: str) -> None:
         parts = [*self._parts(name)]
         for batch in self.sources.batches:
-            for recording in batches.lacking(batch, name):
+            for recording in overviews.lacking(batch, name):
                 self.left_out.lacks(name, recording)
-        selects = batches.tables(self.sources.batches, name)
+        selects = overviews.tables(self.sources.batches, name)
         if parts:
             selects.insert(0, self._of_runs(name, parts))
         if not selects:
@@ -254,9 +253,9 @@ class Views:
         done.append(pa.Table.from_pylist(rows, schema))
         self.database.table(f"kept_{name}", pa.concat_tables(done))
         for batch in self.sources.batches if name != "runs" else ():
-            for recording, error in batches.failed(batch):
+            for recording, error in overviews.failed(batch):
                 self.left_out.unreadable(name, recording, error)
-        selects = [f"FROM kept_{name}", *batches.overview(self.sources.batches, name)]
+        selects = [f"FROM kept_{name}", *overviews.overview(self.sources.batches, name)]
         self.database.view(name, " UNION ALL BY NAME ".join(selects))
 
     def _safe(self, file: Path) -> str:
@@ -348,10 +347,10 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
         except TracekitError as error:
             left_out.unreadable("every table", run.name, error.message)
     for batch in found.batches:
-        analysed = batches.analysed(batch)
+        analysed = overviews.analysed(batch)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
         counts.update(dict.fromkeys(("metrics", "findings"), analysed))
-        counts["runs"] += batches.recorded(batch)
+        counts["runs"] += overviews.recorded(batch)
     counts["runs"] += len(found.runs)
     return counts
 
@@ -360,9 +359,9 @@ def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield View(name, counts[name], tuple(schema.names))
     if found.batches:
-        recorded = sum(map(batches.recorded, found.batches))
+        recorded = sum(map(overviews.recorded, found.batches))
         yield View(
-            batches.RESULTS, recorded, ("run", "run_path", *batches.columns(found.batches[0]))
+            overviews.RESULTS, recorded, ("run", "run_path", *overviews.columns(found.batches[0]))
         )
     for name, schema in SCHEMAS.items():
         if counts[name]:

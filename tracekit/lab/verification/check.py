@@ -1,6 +1,6 @@
 """What a kernel must do: `@check` above a function that makes inputs; run on this CPU.
 
-@check
+    @check
     def doubled(size: Annotated[int, typer.Option(min=1, help="Elements.")] = 1000) -> Check:
         '''Double an array.'''
         a = mx.random.normal((size,))

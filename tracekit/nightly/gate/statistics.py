@@ -6,7 +6,7 @@ sections 3.3 (signed ranks) and 4.3 (rank sums).
 The middle of the means of every two values is nearly as exact as the mean where nothing is odd,
 and a few pairs that went wrong do not move it. Its interval is the one that goes with Wilcoxon's
 tests: it presumes that pairs are independent and that they vary alike to both sides, as they do
-where candidate and reference could change places. `ranks` names the source.
+where candidate and reference could change places.
 
 A few odd pairs would still make the interval wide, so they are taken to be no odder than
 `_ODD` deviations. `bench/gate_simulation.py` counts what that does to how often intervals hold.

@@ -10,12 +10,10 @@ from typing import Literal
 from tracekit.base import RecordingError, ToolError
 from tracekit.nightly.history.listing import Course, last_course
 from tracekit.nightly.plan.plan import NightPlan
-from tracekit.nightly.schedule import job as due
-from tracekit.nightly.schedule import scheduler as cron
-from tracekit.nightly.schedule.job import Job, job_of
+from tracekit.nightly.schedule.job import Job, job_of, next_due, passed, unserved
 from tracekit.nightly.schedule.launchd import Launchd
 from tracekit.nightly.schedule.running import runs_in
-from tracekit.nightly.schedule.scheduler import Cron, Installed, Scheduler, Standing
+from tracekit.nightly.schedule.scheduler import Cron, Installed, Scheduler, Standing, cron_line
 from tracekit.nightly.schedule.systemd import Systemd
 
 _SECONDS = 120.0
@@ -101,8 +99,8 @@ def preview(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     """Say what `install` would do, and do nothing; raise as it does."""
     scheduler, warnings = _chosen(method)
     job = job_of(plan, at)
-    line = cron.line(job) if scheduler.name == "cron" else ""
-    after = due.next_due(at, datetime.now(UTC))
+    line = cron_line(job) if scheduler.name == "cron" else ""
+    after = next_due(at, datetime.now(UTC))
     return Installation(scheduler.name, job, scheduler.files(job), line, after, warnings)
 
 
@@ -162,11 +160,11 @@ def status(plan: NightPlan, now: datetime | None = None) -> Scheduled:
     overdue: list[datetime] = []
     if installed:
         at, since = installed[0].at, _since(installed[0])
-        overdue = due.unserved(at, last and last.began, now - _PATIENCE, since=since)
+        overdue = unserved(at, last and last.began, now - _PATIENCE, since=since)
     return Scheduled(
         installed=installed,
         standing=tuple(scheduler.standing(one) for scheduler, one in found),
-        next=due.next_due(installed[0].at, now) if installed else None,
+        next=next_due(installed[0].at, now) if installed else None,
         last=last,
         running=running,
         missed=tuple(overdue[:-1] if running else overdue),
@@ -182,11 +180,11 @@ def missed(
     the time that is installed; then only `last_started` says since when to count.
     """
     if at is not None:
-        return due.passed(at, last_started, now)
+        return passed(at, last_started, now)
     installed = [one for scheduler in _all() for one in scheduler.find(_file(plan))]
     if not installed:
         return []
-    return due.passed(installed[0].at, last_started, now, since=_since(installed[0]))
+    return passed(installed[0].at, last_started, now, since=_since(installed[0]))
 
 
 def _file(plan: NightPlan) -> Path:

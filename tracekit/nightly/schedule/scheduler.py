@@ -97,9 +97,9 @@ def ask(*argv: str) -> Completed:
 def refused(completed: Completed, what: str, hint: str) -> ToolError:
     """Say that a program refused, in its own words."""
     said = " ".join(completed.text.split()) or "It said nothing."
-    line = shlex.join(completed.argv)
+    cron_line = shlex.join(completed.argv)
     return ToolError(
-        f"{what}: `{line}` failed with {ending(completed.returncode)}: {said}", hint=hint
+        f"{what}: `{cron_line}` failed with {ending(completed.returncode)}: {said}", hint=hint
     )
 
 
@@ -140,7 +140,7 @@ class Cron:
         return Standing(loaded=None, words="The crontab has it; whether cron runs is not known.")
 
 
-def line(job: Job) -> str:
+def cron_line(job: Job) -> str:
     """Return the line of a job; a `%` would end the command, so it has a backslash."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in job.environment.items()]
     command = (

@@ -33,7 +33,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Row:
+class FindingRow:
     """What became of one rule's finding."""
 
     rule: str
@@ -44,7 +44,7 @@ class Row:
     stretches: tuple[Stretch, ...]
 
 
-def rows_of(course: Course) -> tuple[Row, ...]:
+def finding_rows(course: Course) -> tuple[FindingRow, ...]:
     """Return the findings of a course by rule: those that stand, then those that went."""
     rules = dict.fromkeys(
         found.rule
@@ -68,7 +68,7 @@ def found_in(fared: Fared, rule: str) -> Found | None:
     return next((one for one in findings if one.rule == rule and one.traces), None)
 
 
-def _row(rule: str, fared: Sequence[Fared]) -> Row:
+def _row(rule: str, fared: Sequence[Fared]) -> FindingRow:
     known = [one for one in fared if looked(one)]
     there = [found for one in known if (found := found_in(one, rule)) is not None]
     last = there[-1]
@@ -79,7 +79,7 @@ def _row(rule: str, fared: Sequence[Fared]) -> Row:
         if now.in_reference:
             became.append(f"the reference has it in {now.in_reference}")
     words = " · ".join(became)
-    return Row(
+    return FindingRow(
         rule, last.severity, last.message, words, now is not None, tuple(_stretches(rule, fared))
     )
 

@@ -10,10 +10,9 @@ from tracekit.base import quantity, short_commit
 from tracekit.nightly.history.night import Accepted, Described, Night
 from tracekit.nightly.history.steps import Point, Series, Step, steps_of
 from tracekit.nightly.history.store.decisions import Missed
-from tracekit.nightly.trend import findings as problems
 from tracekit.nightly.trend.course import Course, Fared, courses_of
 from tracekit.nightly.trend.curve import picture_of
-from tracekit.nightly.trend.findings import Claim, claims_of
+from tracekit.nightly.trend.findings import Claim, FindingRow, claims_of, finding_rows
 from tracekit.nightly.trend.happened import (
     Happening,
     Links,
@@ -140,7 +139,7 @@ class Section:
     unknown: tuple[str, ...]
     happened: tuple[Happening, ...]
     restless: tuple[str, ...]
-    findings: tuple[problems.Row, ...]
+    findings: tuple[FindingRow, ...]
     claims: tuple[Claim, ...]
     table: Table
     thinned: bool
@@ -241,7 +240,7 @@ def _section(course: Course, stepped: _Stepped, links: Links, redact: Redact) ->
         unknown=tuple(heading(one) for one in course.unknown),
         happened=happened,
         restless=restless(course),
-        findings=problems.rows_of(course),
+        findings=finding_rows(course),
         claims=claims_of(course),
         table=table_of(course, links),
         thinned=any(len(one.points) > RECENT for one in course.series),

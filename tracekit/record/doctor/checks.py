@@ -37,7 +37,7 @@ from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
 
-_ANEW = "Let TMPDIR be a folder that you may write to; else install tracekit again."
+_INSTALL_AGAIN = "Let TMPDIR be a folder that you may write to; else install tracekit again."
 _FOLDERS = ("kernels", "workloads", "templates")
 _READER = ("lxml", "msgspec", "numpy", "pandas", "pyarrow")
 
@@ -67,9 +67,9 @@ def _host_recorder() -> Fact:
                 taken = sampler.take()
             readable = len(read_samples(samples))
     except (TracekitError, psutil.Error, OSError) as error:
-        return failed(name, f"A process cannot be sampled: {error}", _ANEW)
+        return failed(name, f"A process cannot be sampled: {error}", _INSTALL_AGAIN)
     if not taken or not readable:
-        return failed(name, "A sample of this process came out empty.", _ANEW)
+        return failed(name, "A sample of this process came out empty.", _INSTALL_AGAIN)
     return ok(name, "works: any program can be recorded on the CPU")
 
 

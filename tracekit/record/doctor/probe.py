@@ -178,14 +178,14 @@ def probe_host(progress: Progress = quiet, dose: Dose = DOSE) -> Fact:
         prefix="tracekit-probe-", ignore_cleanup_errors=True
     ) as folder:
         try:
-            return _recorded_of_host_probe(Recording(Path(folder) / "run"), progress, dose)
+            return _recorded_on_host(Recording(Path(folder) / "run"), progress, dose)
         except InterruptedRunError:
             raise
         except TracekitError as error:
             return failed(NAME, error.message, error.hint or _FIX)
 
 
-def _recorded_of_host_probe(recording: Recording, progress: Progress, dose: Dose) -> Fact:
+def _recorded_on_host(recording: Recording, progress: Progress, dose: Dose) -> Fact:
     recorder = HostRecorder()
     recording.save_provenance(Provenance(created=now(), recorder=recorder.name))
     plan = Plan(

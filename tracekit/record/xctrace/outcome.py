@@ -140,8 +140,8 @@ def warnings(ended: Ended) -> tuple[str, ...]:
     return tuple(told)
 
 
-def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, besides: str = "") -> ToolError:
-    """Say why there is no bundle that can be opened; `besides` goes before the hint."""
+def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, also: str = "") -> ToolError:
+    """Say why there is no bundle that can be opened; `also` goes before the hint."""
     when = _STATES.get(ended.account.state, "")
     text = "\n".join(ended.account.output)
     complaints = "\n".join((*ended.account.complaints, why)).strip()
@@ -159,7 +159,7 @@ def nothing_came(ended: Ended, argv: tuple[str, ...], why: str, besides: str = "
     quoted = failure(Completed(argv, ended.returncode, text, complaints))
     return ToolError(
         f"Nothing was recorded: xctrace ended {when}. {quoted.message}",
-        hint=" ".join(filter(None, (besides, quoted.hint))),
+        hint=" ".join(filter(None, (also, quoted.hint))),
     )
 
 

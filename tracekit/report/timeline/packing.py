@@ -7,7 +7,7 @@ The layout, before deflate:
 
     u32, little-endian      length of the header
     header                  JSON: texts, tracks, and how many bytes wide each column is
-    columns                 those of each track, in the header's order, as in `columns`
+    columns                 those of each track, in the header's order
 
 Times are ticks of the track's clock, `tick`, and lose nothing. A track's first columns are, of each
 interval,

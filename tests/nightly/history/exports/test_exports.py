@@ -17,7 +17,6 @@ from tracekit.nightly.history.steps import Point, Series
 from tracekit.nightly.history.store.asking import Value
 
 
-# What its reference says of the format, in our own words.
 def point_of(day: int, value: float | None = 100.0, **more: Any) -> Point:
     made = Point(
         f"n{day}", f"2026-03-{day:02d}T02:30:00.000+00:00", value, 90.0, 0.11, 0.1, 0.12,

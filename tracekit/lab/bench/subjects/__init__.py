@@ -4,16 +4,10 @@ from collections.abc import Sequence
 
 from tracekit.base import require
 from tracekit.lab.bench.subject import Subject
-from tracekit.lab.bench.subjects import attention, layers
-from tracekit.lab.bench.subjects import attention as prefill
-from tracekit.lab.bench.subjects import layers as norm
+from tracekit.lab.bench.subjects.attention import DECODE, PREFILL
+from tracekit.lab.bench.subjects.layers import CACHE, NORM
 
-SUBJECTS: tuple[Subject, ...] = (
-    *attention.DECODE,
-    *prefill.PREFILL,
-    *layers.CACHE,
-    *norm.NORM,
-)
+SUBJECTS: tuple[Subject, ...] = (*DECODE, *PREFILL, *CACHE, *NORM)
 SUITES = ("attention", "cache", "norm")
 
 

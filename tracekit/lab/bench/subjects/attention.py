@@ -238,10 +238,10 @@ def _flash(inputs: Inputs) -> Prepared:
     def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
         return sdpa(q, keys, values, scale=inputs.shape.scale, mask="causal")
 
-    return _prepared_of_prefill(inputs, call)
+    return _prepared_prompt(inputs, call)
 
 
-def _naive_of_prefill(inputs: Inputs) -> Prepared:
+def _naive_prompt(inputs: Inputs) -> Prepared:
     _require_room(inputs)
     mask = causal_mask(inputs.shape.queries, inputs.shape.queries)
     mx.eval(mask)
@@ -249,7 +249,7 @@ def _naive_of_prefill(inputs: Inputs) -> Prepared:
     def call(q: mx.array, keys: mx.array, values: mx.array) -> mx.array:
         return naive_attention(q, keys, values, scale=inputs.shape.scale, mask=mask)
 
-    return _prepared_of_prefill(inputs, call, scores=True)
+    return _prepared_prompt(inputs, call, scores=True)
 
 
 def _require_room(inputs: Inputs) -> None:
@@ -272,7 +272,7 @@ def _drawn(inputs: Inputs, number: int) -> Arrays:
     return drawn[0], drawn[1], drawn[2]
 
 
-def _prepared_of_prefill(inputs: Inputs, call: PrefillCall, *, scores: bool = False) -> Prepared:
+def _prepared_prompt(inputs: Inputs, call: PrefillCall, *, scores: bool = False) -> Prepared:
     shape = inputs.shape
     row = shape.queries * shape.head_dim * shape.itemsize
     read, written = row * (shape.q_heads + 2 * shape.kv_heads), row * shape.q_heads
@@ -295,11 +295,11 @@ def _prepared_of_prefill(inputs: Inputs, call: PrefillCall, *, scores: bool = Fa
         working_set=len(sets) * (read + written + kept),
         sets=len(sets),
         sequence=shape.queries,
-        error=_error_of_prefill(call(*sets[0]), sets[0], shape.scale),
+        error=_prompt_error(call(*sets[0]), sets[0], shape.scale),
     )
 
 
-def _error_of_prefill(out: mx.array, arrays: Arrays, scale: float) -> float:
+def _prompt_error(out: mx.array, arrays: Arrays, scale: float) -> float:
     """Compare the ends of the first and the last head with float64; heads are the sequences."""
     q, keys, values = (as_float64(one)[0] for one in arrays)
     queries = np.arange(q.shape[1])
@@ -320,7 +320,7 @@ PREFILL = (
         "attention",
         "prefill",
         "a prompt, every score kept",
-        _naive_of_prefill,
+        _naive_prompt,
         naive=True,
     ),
 )

@@ -163,7 +163,7 @@ def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
     if (device or backend()) != "metal":
         raise Unavailable("it is a Metal kernel, and MLX finds no Metal on this machine")
     problems = _problems(inputs)
-    made = _prepared_of_norm(problems, fused_kernel, kernel_traffic(problems[0]))
+    made = _prepared_layers(problems, fused_kernel, kernel_traffic(problems[0]))
     return replace(
         made,
         launched=Launched("rmsnorm_linear"),
@@ -174,7 +174,7 @@ def fused(inputs: Inputs, *, device: str | None = None) -> Prepared:
 def _by_ops(inputs: Inputs, op: Callable[[NormProblem], mx.array]) -> Prepared:
     shape = inputs.shape
     cost = separate_traffic(shape.rows, shape.dims, shape.out_dims, itemsize=shape.itemsize)
-    return _prepared_of_norm(_problems(inputs), op, cost)
+    return _prepared_layers(_problems(inputs), op, cost)
 
 
 def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
@@ -192,7 +192,7 @@ def _problems(inputs: Inputs) -> tuple[NormProblem, ...]:
     )
 
 
-def _prepared_of_norm(
+def _prepared_layers(
     problems: tuple[NormProblem, ...], op: Callable[[NormProblem], mx.array], cost: Traffic
 ) -> Prepared:
     turn, first = itertools.cycle(problems), problems[0]

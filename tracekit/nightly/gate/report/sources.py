@@ -189,8 +189,8 @@ def _verdict(night: Night, suites: tuple[Suite, ...]) -> tuple[Outcome, str]:
 
 
 def _suite(entry: Entry, rules: tuple[str, ...]) -> Suite:
-    metrics = tuple(_metric_of_nights(entry.capture, one) for one in entry.judged)
-    findings = tuple(_finding_of_nights(entry, one, rules) for one in entry.findings)
+    metrics = tuple(_night_metric(entry.capture, one) for one in entry.judged)
+    findings = tuple(_night_finding(entry, one, rules) for one in entry.findings)
     cases = metrics + findings
     outcome, reason = _outcome(entry, cases)
     labels = {"workload": entry.candidate.workload, **_sides(entry), "backend": entry.backend}
@@ -217,7 +217,7 @@ def _outcome(entry: Entry, cases: tuple[Case, ...]) -> tuple[Outcome, str]:
     return (Outcome.OK, entry.reason) if entry.judged else (Outcome.INCONCLUSIVE, _UNMEASURED)
 
 
-def _metric_of_nights(capture: str, one: Judged) -> Case:
+def _night_metric(capture: str, one: Judged) -> Case:
     outcome, message = one.outcome, one.reason
     if one.gated and outcome is None:
         outcome, message = Outcome.INCONCLUSIVE, message or "It was not judged."
@@ -243,7 +243,7 @@ def _metric_of_nights(capture: str, one: Judged) -> Case:
     )
 
 
-def _finding_of_nights(entry: Entry, one: Found, rules: tuple[str, ...]) -> Case:
+def _night_finding(entry: Entry, one: Found, rules: tuple[str, ...]) -> Case:
     worse = one.rule in rules and one.traces > 0 and one.in_reference == 0
     decided = worse and entry.outcome is Outcome.REGRESSION
     return Case(

@@ -1,9 +1,5 @@
 """Values as texts: processes and threads, plain values, labels made of typed parts.
 
-Layout: docs/explanation/trace-bundles.md.
-
-Layout: docs/explanation/trace-bundles.md.
-
 Most rows of a table of the GPU have a label of their own, so labels are made a column of parts at
 a time: those with the same sequence of types together. Layout: docs/explanation/trace-bundles.md.
 """
