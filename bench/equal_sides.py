@@ -9,7 +9,7 @@ Candidate and reference are the same work of the same interpreter, measured as a
 them. With --output, each workload leaves a night.json there, which gate_simulation.py --measured
 reads.
 
-The mean of all pairs with its 95 % interval tells whether a sitting favours a side; that of pairs
+The mean of all pairs with its 95 % interval tells whether a session favours a side; that of pairs
 that begin with the candidate less that of the others whether it favours who begins. The correlation
 of neighbours tells whether pairs are independent, as the gate presumes: of 40 it is then below 0.3.
 """

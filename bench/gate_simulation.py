@@ -7,8 +7,8 @@ python bench/gate_simulation.py --measured bench/nights-of-mine/*/night.json
 python bench/gate_simulation.py --markdown docs/explanation/the-gate.md
 
 Nights are made of noise that is given: from night to night, from run to run, by drift, by odd
-turns, from sitting to sitting. tracekit's own gate judges them as it judges real ones, with its
-second sittings; the gates that others use judge the same noise. With --measured, noise is drawn
+turns, from session to session. tracekit's own gate judges them as it judges real ones, with its
+second sessions; the gates that others use judge the same noise. With --measured, noise is drawn
 from what equal pairs of real nights differed by, and nothing but tracekit's gate is run.
 """
 
@@ -41,14 +41,14 @@ from tracekit.nightly.gate.decision import Policy
 from tracekit.nightly.history.night import Night
 
 _BEGIN, _END = "<!-- written by bench/gate_simulation.py -->", "<!-- end -->"
-_FAR = 8.0  # within a sitting: a machine on which nothing can be measured
+_FAR = 8.0  # within a session: a machine on which nothing can be measured
 OURS = Design("tracekit, same work")
 ACCEPTED = Design("tracekit, other work", accepted=20)
 OTHER_WAYS = (
     Design("as it is"),
-    Design("either sitting beyond the whole threshold", policy=Policy(agreement=1.0)),
-    Design("either sitting beyond three quarters", policy=Policy(agreement=0.75)),
-    Design("either sitting beyond a quarter", policy=Policy(agreement=0.25)),
+    Design("either session beyond the whole threshold", policy=Policy(agreement=1.0)),
+    Design("either session beyond three quarters", policy=Policy(agreement=0.75)),
+    Design("either session beyond a quarter", policy=Policy(agreement=0.25)),
     Design("intervals of two thirds as wide at most", policy=Policy(spread=0.67)),
     Design("certainty of 0.95", policy=Policy(certainty=0.95)),
     Design("confidence of 0.99", policy=Policy(confidence=0.99, least=8)),
@@ -58,8 +58,8 @@ OTHER_WAYS = (
     Design("20 pairs", count=20),
 )
 BASELINES = (
-    Design("10 pairs of one sitting", accepted=10),
-    Design("20 of two sittings", accepted=20),
+    Design("10 pairs of one session", accepted=10),
+    Design("20 of two sessions", accepted=20),
     Design("60 of three such nights", accepted=60),
 )
 SIZES = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.10)
@@ -151,7 +151,7 @@ def _conditions(chosen: argparse.Namespace) -> list[Noise]:
     return [
         *found,
         Noise(f"{words}, odd turns", *plain, odd=chosen.odd / 100),
-        Noise(f"{words}, sittings", *plain, sitting=chosen.sitting / 100),
+        Noise(f"{words}, sessions", *plain, sitting=chosen.sitting / 100),
         Noise(f"{words}, nights", *plain, bias=chosen.bias / 100),
         Noise(f"{most:g} / {_FAR:g} %", most / 100, _FAR / 100, drift),
     ]
@@ -179,9 +179,9 @@ def _parser() -> argparse.ArgumentParser:
         add(name, type=float, nargs="+", metavar="PERCENT", default=default, help=words)
     for name, size, words in (
         ("--effect", 5.0, "the slow-down to be found"),
-        ("--drift", 5.0, "of a sitting, from its start to its end"),
+        ("--drift", 5.0, "of a session, from its start to its end"),
         ("--odd", 5.0, "share of turns that something came into"),
-        ("--sitting", 0.5, "deviation from sitting to sitting"),
+        ("--sitting", 0.5, "deviation from session to session"),
         ("--bias", 1.0, "deviation from night to night of one side alone"),
     ):
         add(name, type=float, metavar="PERCENT", default=size, help=words)

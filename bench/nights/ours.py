@@ -1,4 +1,4 @@
-"""Nights judged by tracekit's own gate, second sittings included."""
+"""Nights judged by tracekit's own gate, second sessions included."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Design:
 
     Attributes:
         name: What tables call it.
-        count: Pairs of a sitting.
-        accepted: Pairs of the accepted baseline, of two sittings a night; 0 where no change is
+        count: Pairs of a session.
+        accepted: Pairs of the accepted baseline, of two sessions a night; 0 where no change is
             expected.
         policy: What it takes to decide.
         threshold: The least change for the worse that matters, as a ratio.
@@ -40,7 +40,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Ended:
-    """How nights ended, and in how many of them there was a second sitting."""
+    """How nights ended, and in how many of them there was a second session."""
 
     nights: int
     outcomes: Counter[Outcome]
@@ -66,7 +66,7 @@ def judged_night(
     random: np.random.Generator,
     expected: tuple[float, ...] = (),
 ) -> tuple[Judged, bool]:
-    """Do one night, and return what became of it and whether a second sitting was needed."""
+    """Do one night, and return what became of it and whether a second session was needed."""
     gated = Gated(METRIC, design.threshold)
     slower = tonight(noise, effect, random)
     seen = pairs(noise, slower, design.count, 1, random)
