@@ -7,24 +7,18 @@ import pytest
 from tracekit.base.errors import InputError
 from tracekit.tables.drift import Flaw, Remark
 from tracekit.tables.normalize import normalize, read_by
-from tracekit.tables.schema import (
-    CLOCK,
-    DURATION,
-    PID,
-    PROCESS,
-    START,
-    TARGET,
-    THREAD,
-    Column,
-    Kind,
-    Schema,
-    gpu,
-    host,
-    stack,
-)
+from tracekit.tables.schema import Column, Kind, Schema, Source
 from tracekit.tables.schemas import SCHEMAS
 
 NONE = 2**64 - 1
+COMMON = {column.name: column for column in SCHEMAS["library_loads"].columns}
+START, DURATION, THREAD, CLOCK = map(COMMON.__getitem__, ("start", "duration", "tid", "clock"))
+PROCESS, PID, TARGET = map(COMMON.__getitem__, ("process", "pid", "target"))
+STACK = (COMMON["leaf"], COMMON["stack"])
+
+
+def gpu(name: str, unused: str = "") -> Source:
+    return Source(name, "gpu", frozenset(unused.split()))
 
 
 def schema(*columns: Column) -> Schema:
@@ -142,7 +136,7 @@ def test_without_pids_nobody_is_called_the_target() -> None:
 
 def test_the_clock_is_that_of_the_source() -> None:
     frame = pd.DataFrame({"n": [1, 2]})
-    for source, clock in ((gpu("raw"), "gpu"), (host("raw"), "host")):
+    for source, clock in ((gpu("raw"), "gpu"), (Source("raw", "host"), "host")):
         table, _ = normalize(frame, schema(CLOCK), source, frozenset())
         assert table["clock"].tolist() == [clock, clock]
 
@@ -157,7 +151,7 @@ def test_a_column_that_is_not_there_is_null_and_is_named() -> None:
         "raw: columns that tracekit does not know: other",
         "raw: columns that the export lacks: n, t",
     ]
-    _, remarks = normalize(frame, schema(*columns), host("raw"), frozenset())
+    _, remarks = normalize(frame, schema(*columns), Source("raw", "host"), frozenset())
     text = "raw: columns that tracekit does not know: other"
     assert remarks == [Remark(Flaw.UNKNOWN, "things", "raw", ("other",), text)]
 
@@ -175,7 +169,7 @@ def test_a_column_of_a_later_version_is_not_missed_in_an_older_export() -> None:
 
 
 def test_what_stands_beside_a_column_is_not_missed_by_itself() -> None:
-    columns = (START, *stack("backtrace"), THREAD)
+    columns = (START, *STACK, THREAD)
     frame = pd.DataFrame({"start": [1], "backtrace": ["f"], "thread": ["T"]})
     _, remarks = normalize(frame, schema(*columns), gpu("raw", unused="thread"), frozenset())
     assert remarks == []
@@ -191,7 +185,7 @@ def test_unknown_columns_are_those_of_the_export_even_if_few_are_loaded() -> Non
 
 
 def test_a_table_reads_its_own_columns_and_the_pids_of_its_names() -> None:
-    columns = (START, PROCESS, TARGET, CLOCK, *stack("backtrace"))
+    columns = (START, PROCESS, TARGET, CLOCK, *STACK)
     assert read_by(schema(*columns)) == {
         "start",
         "process",

@@ -13,6 +13,7 @@ from tracekit.tables.flat import read_table
 from tracekit.tables.normalize import dtype_of, normalize, read_by
 from tracekit.tables.schema import Kind
 from tracekit.tables.schemas import SCHEMAS
+from tracekit.tables.schemas import read as read_schemas
 from tracekit.tables.sources import needed_schemas, origins
 from tracekit.tables.tables import Tables
 from tracekit.tables.values import FORMS, Form
@@ -257,3 +258,24 @@ def test_what_a_table_is_read_from_depends_on_what_is_there(
     table: str, there: set[str], expected: set[str]
 ) -> None:
     assert needed_schemas([table], frozenset(there)) == expected
+
+
+COMMON = 'common = "start | time | start | when it began"\n'
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('meaning = "m"', "things: 'columns' is missing"),
+        ('meening = "m"\ncolumns = "start"', "things: there is no key meening"),
+        ('meaning = "m"\ncolumns = "strat"', "things: 'strat' is no common column"),
+        ('meaning = "m"\ncolumns = "n | integer | n"', "things: not a name, a kind, a mnemonic"),
+        ('meaning = "m"\ncolumns = "n | int | n | n"', "things: 'int' is not a valid Kind"),
+        ('meaning = "m"\ncolumns = "n | text | n | n | odd"', "things: 'odd' is said of the col"),
+        ('meaning = "m"\ncolumns = "start"\njoin = "no"', "things: there is no function no in"),
+        ('meaning = "m"\ncolumns = "start"\nsources = [{}]', "things: a source is either of"),
+    ],
+)
+def test_a_wrong_entry_is_named(entry: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_schemas(f"{COMMON}[tables.things]\n{entry}\n")

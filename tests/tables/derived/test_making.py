@@ -8,10 +8,12 @@ import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables.joins import Asked, Joined, asked, conformed, first_with_rows, made
-from tracekit.tables.schema import CLOCK, START, Column, Kind, Schema
+from tracekit.tables.schema import Column, Kind, Schema
+from tracekit.tables.schemas import SCHEMAS
 from tracekit.tables.tables import MissingTableError, Tables
 
 Export = Callable[..., Path]
+START, *_, CLOCK = SCHEMAS["steps"].columns
 THINGS = Schema("things", "Things.", (), (START, Column("n", "", Kind.INTEGER, "n"), CLOCK))
 
 
