@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.base import InputError
+from tracekit.tables.engineering_types import ENGINEERING_TYPES
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
@@ -118,45 +119,7 @@ class Form(StrEnum):
     TEXT = "text"
 
 
-_INTEGERS = """
-    cfrunloop-result connection-uuid64 containment-level core cycle-weight displayed-surface-swap
-    duration duration-on-core duration-waiting event-count event-time fd gpu-driver-surface
-    gpu-frame-number kdebug-func layout-id mach-o-vm-offset mach-port metal-encoder-id
-    metal-nesting-level metal-workload-priority network-size-in-bytes packed-identifier pid
-    pmc-event render-buffer-depth sample-time sched-priority size-in-bytes start-time
-    swift-actor-id swift-task-id syscall-return tid time-sample-kind uint32 weight
-"""
-_UNSIGNED = """
-    address eight-byte-array kdebug-arg metal-command-buffer-id os-signpost-identifier
-    register-content syscall-arg text-address uint64 uint64-hex-lowercase vnode
-"""
-_NUMBERS = "fixed-decimal percent"
-_FLAGS = "boolean"
-_TEXTS = """
-    analysis-core-swift-task app-period ar-event-name backtrace category cause-set
-    connection-route core-state description-set device-session display-event-name display-name
-    event-concept event-type file-path format-string formatted-label gpu-channel-name
-    gpu-counter-name gpu-driver-name gpu-event-name gpu-memory-event-name
-    gpu-performance-state gpu-state hang-type kperf-bt medium-length-string metal-device-name
-    metal-event metal-event-name metal-memory-level-event metal-object-label narrative
-    narrative-text network-interface network-protocol os-log-metadata path pmc-events process
-    raw-string return-location shader-compiler-name short-string signpost-name size-in-pixels
-    sockaddr string subsystem swift-actor swift-actor-class swift-task swift-task-priority
-    swift-task-state swiftui-update syscall tagged-backtrace text-addresses text-backtrace
-    text-symbol thermal-state thread thread-name thread-state typed-array uuid view-hierarchy
-    vm-op vsync-event word-string
-"""
-FORMS: dict[str, Form] = {
-    engineering_type: form
-    for form, types in (
-        (Form.INTEGER, _INTEGERS),
-        (Form.UNSIGNED, _UNSIGNED),
-        (Form.NUMBER, _NUMBERS),
-        (Form.FLAG, _FLAGS),
-        (Form.TEXT, _TEXTS),
-    )
-    for engineering_type in types.split()
-}
+FORMS: dict[str, Form] = {one.tag: Form(one.form) for one in ENGINEERING_TYPES if one.form}
 
 
 class Text(StrEnum):

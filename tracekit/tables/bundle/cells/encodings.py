@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.tables.bundle.container.requirements import Requirements
+from tracekit.tables.engineering_types import ENGINEERING_TYPES
 
 ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
 BIAS = (1 << 63) - 1
@@ -74,105 +75,12 @@ class EngineeringType:
         return self.all_ones and self.tag != "uint32"
 
 
-_VERIFIED = {
-    Encoding.STRING: """
-        ApplicationPeriod:app-period EventConcept:event-concept GPUChannelName:gpu-channel-name
-        GPUDriverName:gpu-driver-name GPUState:gpu-state MetalDeviceName:metal-device-name
-        MetalEventName:metal-event-name MetalObjectLabel:metal-object-label
-        OSLogCategory:category OSLogEvent:event-type OSLogFormatString:format-string
-        OSLogSubsystem:subsystem PrototypeString:string SignpostName:signpost-name
-        ThreadState:thread-state NarrativeText:narrative-text DeviceSession:device-session
-        PrivateValue:private
-    """,
-    Encoding.INTEGER: """
-        StartTime:start-time RecordedEventTimestamp:event-time SampleTimestamp:sample-time
-        Duration:duration TimeSampleWeight:weight CycleWeight:cycle-weight PrototypeValue:uint64
-        MetalCommandBufferID:metal-command-buffer-id SizeInBytes:size-in-bytes ThreadID:tid
-        VirtualMemoryAddress:address OSSignpostIdentifier:os-signpost-identifier
-        VisualConnectionUUID64:connection-uuid64 GenericUInt32:uint32 ProcessID:pid
-        Boolean:boolean CPUCore:core GPUFrameNumber:gpu-frame-number
-        MetalEncodingNestingLevel:metal-nesting-level
-        MetalWorkloadPriority:metal-workload-priority RenderingBufferDepth:render-buffer-depth
-        LayoutID:layout-id TimeSample:time-sample-kind MetalEncoderID:metal-encoder-id
-        UnsignedIntegerHexLowercase:uint64-hex-lowercase TextSegmentAddress:text-address
-        RegisterContents:register-content
-    """,
-    Encoding.DECIMAL: "TimeSinceEpoch:time-since-epoch",
-    Encoding.RATIO: "MachTimebaseInfo:mach-timebase-info",
-    Encoding.PROCESS: "Process:process",
-    Encoding.THREAD: "Thread:thread",
-    Encoding.THREAD_NAME: "ThreadName:thread-name",
-    Encoding.UUID: "UUID:uuid",
-    Encoding.LOCATION: "ReturnLocation:return-location",
-    Encoding.LABEL: """
-        FormattedLabel:formatted-label NarrativeEntry:narrative OSLogMetadata:os-log-metadata
-    """,
-    Encoding.CALLSTACK: "CoreProfileCallstack:kperf-bt",
-    Encoding.BACKTRACE: "Backtrace:backtrace",
-    Encoding.TEXT_SYMBOL: "TextSymbol:text-symbol",
-}
-_INFERRED = {
-    Encoding.STRING: """
-        DisplayName:display-name DisplayEventName:display-event-name
-        GPUEventName:gpu-event-name GPUMemoryEventName:gpu-memory-event-name
-        GPUPerformanceState:gpu-performance-state MetalEvent:metal-event
-        MetalMemoryLevelEvent:metal-memory-level-event ShaderCompilerName:shader-compiler-name
-        ThermalState:thermal-state VSyncEvent:vsync-event RawString:raw-string
-        AREventName:ar-event-name DisplayCompositorName:display-compositor-name
-        DisplayCompositorEventName:display-compositor-event-name FilePath:file-path
-        GPUCounterName:gpu-counter-name HangType:hang-type MPSEventName:mps-event-name
-        MetalResidencySetResourceEvent:metal-residency-set-resource-event
-        MetalResidencySetUsageEvent:metal-residency-set-usage-event
-        PrototypeShortString:short-string PrototypeMediumLengthString:medium-length-string
-        ConnectionRoute:connection-route
-    """,
-    Encoding.INTEGER: """
-        KDebugClass:kdebug-class KDebugSubclass:kdebug-subclass KDebugCode:kdebug-code
-        KDebugFunction:kdebug-func KDebugArgument:kdebug-arg KDebugStringID:kdebug-string
-        GPUHardwareTraceID:gpu-hardware-trace GPUDriverIOSurfaceID:gpu-driver-surface
-        DisplayedSurfaceSwapID:displayed-surface-swap MachAbsoluteTime:mach-absolute-time
-        MachContinuousTime:mach-continuous-time
-        MetalEncodingParellismLevel:metal-encoding-para
-        DisplayedSurfaceIOSurface:displayed-surface-io-surface
-    """,
-    Encoding.DECIMAL: """
-        FramesPerSecond:fps Percentage:percent PercentageLoads:cpu-percent-loads
-        SystemCPUPercentage:system-cpu-percent PrototypeFixedDecimalValue:fixed-decimal
-    """,
-    Encoding.NUMBERS: """
-        CoreProfilePMCEventsArray:pmc-events VisualUUIDChain:visual-uuid-chain
-        PrototypeUInt64Array:uint64-array
-    """,
-    Encoding.ANY: "Any:any",
-    Encoding.TAGGED_BACKTRACE: "TaggedBacktrace:tagged-backtrace",
-}
-_UNKNOWN = """
-    Data:data SizeInPixels:size-in-pixels TextBacktrace:text-backtrace
-    VisualConnectionFilter:connection-filter VisualConnectionMetadata:connection-meta
-"""
-_ALL_ONES = {
-    *("metal-command-buffer-id", "uint64", "uint32", "address", "syscall-arg", "vnode"),
-    *("kdebug-arg", "os-signpost-identifier"),  # never seen with all ones
-}
-_PREFIX = "XR"
-
-
-def _listed(
-    listed: str, encoding: Encoding, evidence: Evidence
-) -> dict[str, tuple[str, Encoding, Evidence]]:
-    pairs = (one.split(":") for one in listed.split())
-    return {f"{_PREFIX}{name}": (tag, encoding, evidence) for name, tag in pairs}
-
-
 _KNOWN = {
-    **_listed(_UNKNOWN, Encoding.UNKNOWN, Evidence.NONE),
-    **{
-        name: found
-        for table, evidence in ((_VERIFIED, Evidence.VERIFIED), (_INFERRED, Evidence.INFERRED))
-        for encoding, listed in table.items()
-        for name, found in _listed(listed, encoding, evidence).items()
-    },
+    one.bundle: (one.tag, Encoding[one.encoding.upper()], Evidence[one.evidence.upper()])
+    for one in ENGINEERING_TYPES
+    if one.bundle
 }
+_ALL_ONES = frozenset(one.tag for one in ENGINEERING_TYPES if one.all_ones)
 
 
 def odd_tags(required: Requirements) -> dict[str, tuple[str, str]]:
