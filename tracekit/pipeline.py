@@ -24,7 +24,7 @@ from tracekit.base import (
     stage,
     write_whole,
 )
-from tracekit.machine import machine
+from tracekit.machine import describe, git_commit
 from tracekit.record import (
     Asked,
     Choose,
@@ -299,9 +299,9 @@ def _provenance(plan: Plan, recorder: Recorder) -> Provenance:
         time_limit=plan.time_limit,
         warmup=plan.warmup if plan.workload else None,
         repeats=plan.repeats,
-        machine=machine.describe(),
+        machine=describe(),
         capabilities=known_of(recorder),
-        git_commit=machine.git_commit(Path.cwd()),
+        git_commit=git_commit(Path.cwd()),
         warnings=unheeded(plan, recorder),
     )
 

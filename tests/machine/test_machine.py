@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.machine.machine import describe, git_commit, gpu_cores, is_dirty
+from tracekit.machine.commit import git_commit, is_dirty
+from tracekit.machine.machine import describe, gpu_cores
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -63,7 +64,7 @@ def test_a_tree_of_which_git_cannot_tell_is_not_clean(
     program.write_text(f'#!/bin/sh\ncase "$*" in *status*) {status};; *) echo 1a2b3c4;; esac\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("tracekit.machine.machine._SECONDS", 1)
+    monkeypatch.setattr("tracekit.machine.commit._SECONDS", 1)
     assert git_commit(tmp_path) == "1a2b3c4-unknown"
 
 

@@ -1,4 +1,3 @@
-from . import machine as machine
 from . import roofline as roofline
 from . import sampler as sampler
 from .chips import Chip as Chip
@@ -10,12 +9,13 @@ from .chips import chip as chip
 from .chips import known_chips as known_chips
 from .chips import spelled as spelled
 from .chips import this_chip as this_chip
+from .commit import git_commit as git_commit
 from .environment import environment as environment
 from .environment import machine_name as machine_name
 from .environment import own_name as own_name
+from .machine import Machine as Machine
 from .machine import describe as describe
 from .monitors import THERMAL_PRESSURES as THERMAL_PRESSURES
-from .monitors import Machine as Machine
 from .monitors import Taken as Taken
 from .roofline import Bound as Bound
 from .roofline import Reached as Reached

@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from contextlib import suppress
 from importlib.metadata import version
@@ -12,34 +11,32 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base import ToolError, notes_folder
-from tracekit.machine.machine import describe
-from tracekit.machine.sources import PATIENCE, Sources, source
+from tracekit.machine.machine import SECONDS, Machine, describe
+from tracekit.machine.sources import source
 
 _FILE = "machine-id"
 _MACHINE_ID = Path("/etc/machine-id")
 _PLATFORM = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "IOPlatformExpertDevice")
-_BUILD = re.compile(r"\d+[A-Z]\d+[a-z]?")
 _IN_BRACKETS = re.compile(r"\(([0-9A-Za-z]+)\)")
 _UUID = re.compile(rb"<key>IOPlatformUUID</key>\s*<string>([0-9A-Fa-f-]{36})</string>")
 _DIGITS = 8
 _XCODES = 60.0  # seconds: the first call of a tool of Xcode's may take long
 
 
-def environment(sources: Sources | None = None, machine_id: Path = _MACHINE_ID) -> dict[str, Any]:
+def environment(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> dict[str, Any]:
     """Return facts of this machine and its software; what cannot be found out is absent.
 
-    Keys: those of `machine.describe`, and `os_build` (on Linux the kernel's release),
+    Keys: those of `describe`, and `os_build` (on Linux the kernel's release),
     `xcode_build`, `tracekit`, `power` (mains or battery), and `machine_id`: a digest of what the
     system calls the machine, from which that cannot be had back.
 
     Raises:
         ToolError: The system has no name for the machine, and one cannot be kept in the notes.
     """
-    asked = sources or Sources()
-    known = describe()
+    asked = machine or Machine()
     facts = {
-        **known,
-        "os_build": _system_build(asked) if asked.on_mac else str(known.get("release", "")),
+        **describe(asked),
+        "os_build": asked.os_build,
         "xcode_build": _xcode_build(asked),
         "tracekit": version("tracekit"),
         "power": {0.0: "battery", 1.0: "mains"}.get(
@@ -59,40 +56,32 @@ def machine_name(environment: dict[str, Any]) -> str:
     return f"{short}-{number}" if number else short
 
 
-def own_name(sources: Sources | None = None, machine_id: Path = _MACHINE_ID) -> str:
+def own_name(machine: Machine | None = None, machine_id: Path = _MACHINE_ID) -> str:
     """Return what the history calls this machine where no plan names it.
 
     Raises:
         ToolError: As `environment` raises it.
     """
-    return machine_name(describe() | {"machine_id": _known_as(sources or Sources(), machine_id)})
+    asked = machine or Machine()
+    return machine_name(describe(asked) | {"machine_id": _known_as(asked, machine_id)})
 
 
-def _system_build(sources: Sources) -> str:
-    text = _said(sources, "/usr/bin/sw_vers", "-buildVersion")
-    return text if _BUILD.fullmatch(text) else ""
-
-
-def _xcode_build(sources: Sources) -> str:
+def _xcode_build(machine: Machine) -> str:
     """Return the build that `xctrace version` has in brackets; empty without Xcode."""
-    if not sources.on_mac or shutil.which("xcrun") is None:
+    if not machine.on_mac or machine.find("xcrun") is None:
         return ""
-    found = _IN_BRACKETS.search(_said(sources, "xcrun", "xctrace", "version", patience=_XCODES))
+    found = _IN_BRACKETS.search(machine.text("xcrun", "xctrace", "version", seconds=_XCODES))
     return found[1] if found else ""
 
 
-def _said(sources: Sources, *command: str, patience: float = PATIENCE) -> str:
-    return sources.answer(command, patience).decode(errors="replace").strip()
+def _known_as(machine: Machine, machine_id: Path) -> str:
+    return _digest(_own_id(machine, machine_id) or _kept_id())
 
 
-def _known_as(sources: Sources, machine_id: Path) -> str:
-    return _digest(_own_id(sources, machine_id) or _kept_id())
-
-
-def _own_id(sources: Sources, machine_id: Path) -> str:
+def _own_id(machine: Machine, machine_id: Path) -> str:
     """Return what the system calls the machine; empty where it does not."""
-    if sources.on_mac:
-        found = _UUID.search(sources.answer(_PLATFORM, PATIENCE))
+    if machine.on_mac:
+        found = _UUID.search(machine.answer(_PLATFORM, SECONDS))
         return found[1].decode().casefold() if found else ""
     with suppress(OSError, UnicodeDecodeError):
         return machine_id.read_text().strip()

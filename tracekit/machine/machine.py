@@ -1,125 +1,170 @@
-"""What is known of the machine, without its name or its user's."""
+"""A machine as it can be asked: this one, or another that a test describes."""
 
+import os
 import platform
 import re
+import shutil
 import subprocess
-import sys
-from collections.abc import Set as AbstractSet
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tracekit.base import ToolError, git
-
-_SECONDS = 10
-_DOCUMENTS = {"recording.json", "night.json"}  # each names its folder as one that tracekit made
-_BUNDLES = (".trace", ".gputrace")
-# A plan is no source: a night tells it by its digest.
-_REPORT = re.compile(
-    r"tracekit\.toml|.*\.((db|sqlite3?)(-journal|-shm|-wal)?|html|log(\.\d+)?|md|prom|sarif|xml)"
+from tracekit.machine.monitors import Taken, read_host_sensors
+from tracekit.machine.sources import (
+    IOREG_COMMAND,
+    PMSET_COMMAND,
+    PROFILE,
+    Clients,
+    Spent,
+    ask,
+    low_power_of_linux,
+    low_power_of_mac,
+    pressure,
+    read,
+    source,
+    spent,
 )
+from tracekit.machine.state import Known, absent, joined
+
+SECONDS = 10.0  # for a command of the system to answer
+_STATE_SECONDS = 5.0  # the same while something is measured
+_VERSION = re.compile(r"\d+(\.\d+)*")
+_BUILD = re.compile(r"\d+[A-Z]\d+[a-z]?")
+_IOREG = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "AGXAccelerator")
+_NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, afterwards."
 
 
-def describe() -> dict[str, Any]:
-    """Return facts of this machine; what cannot be found out is absent.
-
-    Keys: `system`, `release` (of the kernel), `os` (of macOS or of the distribution),
-    `architecture` (of this Python), `chip`, `cores` (logical), `physical_cores`, `memory`
-    (bytes), `python`, `mlx`; on macOS `gpu_cores`, and `rosetta`, whether this Python is
-    translated.
-    """
-    facts: dict[str, Any] = {
-        "system": platform.system(),
-        "release": platform.release(),
-        "os": _system_version(),
-        "architecture": platform.machine(),
-        "chip": _chip(),
-        "gpu_cores": _gpu_cores(),
-        "cores": psutil.cpu_count(),
-        "physical_cores": psutil.cpu_count(logical=False),
-        "memory": psutil.virtual_memory().total,
-        "python": platform.python_version(),
-        "mlx": _installed("mlx"),
-        "rosetta": _translated(),
-    }
-    return {name: value for name, value in facts.items() if value not in {"", None}}
-
-
-def git_commit(folder: Path) -> str:
-    """Return the commit of the folder's work tree, and what more may have been run than it holds.
-
-    It ends with -dirty if tracked files changed, or if there are untracked ones that are not
-    ignored and that tracekit did not write; with -unknown if git could not tell in time. Empty
-    where there is no repository, no commit or no git.
-    """
-    commit = (_said(folder, "rev-parse", "--verify", "HEAD") or "").strip()
-    if not commit:
-        return ""
-    status = _said(folder, "status", "--porcelain", "-z", "--untracked-files=all")
-    if status is None:
-        return f"{commit}-unknown"
-    return f"{commit}-dirty" if is_dirty(status) else commit
-
-
-def is_dirty(status: str) -> bool:
-    """Tell whether what `git status --porcelain -z` lists may change what is run.
-
-    Plans, recordings, nights and reports are left out: to write them changes nothing that is run.
-    """
-    entries = [one for one in status.split("\0") if one]
-    untracked = [PurePosixPath(one[3:]) for one in entries if one.startswith("?? ")]
-    if len(untracked) < len(entries):
-        return True
-    runs = {one.parent for one in untracked if one.name in _DOCUMENTS} - {PurePosixPath()}
-    return not all(_is_output(one, runs) for one in untracked)
-
-
-def _is_output(file: PurePosixPath, runs: AbstractSet[PurePosixPath]) -> bool:
-    """Tell whether an untracked file is hidden, or one that tracekit wrote or is told by."""
-    return (
-        any(one.startswith(".") or one.endswith(_BUNDLES) for one in file.parts)
-        or not runs.isdisjoint(file.parents)
-        or _REPORT.fullmatch(file.name) is not None
-    )
-
-
-def _said(folder: Path, *arguments: str) -> str | None:
-    """Return what git says; None where it fails, is not there or takes too long."""
-    with suppress(ToolError):
-        found = git(folder, *arguments, seconds=_SECONDS)
-        return found.stdout if found.returncode == 0 else None
-    return None
-
-
-def _output(*argv: str) -> str:
-    with suppress(OSError, subprocess.SubprocessError):
+def answer(command: tuple[str, ...], seconds: float) -> bytes:
+    """Return what a command prints; nothing where it cannot be started, fails or hangs."""
+    try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, errors="replace", check=True, timeout=_SECONDS
+            command, capture_output=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
         )
-        return done.stdout.strip()
-    return ""
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    return done.stdout if done.returncode == 0 else b""
 
 
-def _system_version() -> str:
-    if sys.platform == "darwin":
-        return f"macOS {platform.mac_ver()[0]}"
-    with suppress(OSError):
-        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    return ""
+def _battery() -> Any:
+    return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
 
 
-def _chip() -> str:
-    if sys.platform == "darwin":
-        return _sysctl("machdep.cpu.brand_string")
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return ""
+def _memory() -> int:
+    return psutil.virtual_memory().available
+
+
+def _superuser() -> bool:
+    return os.geteuid() == 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that can be asked for what it is and how it does.
+
+    Attributes:
+        system: "Darwin", "Linux" …
+        find: Returns the path of a program, as a shell would find it.
+        root: Whether this process is the superuser's.
+        sensors: Reads the clock and the heat of the CPU, as Linux has them.
+        answer: Returns what a command prints within so many seconds; nothing where it fails.
+        battery: Asks for the battery, as psutil does; None where there is none.
+        memory: Asks for the memory that can be had without swapping, in bytes.
+        spent: Asks for CPU time.
+        pressure: Asks macOS for its thermal pressure.
+        profile: The file with the platform profile of Linux.
+        architecture: That of this Python.
+        release: Of the kernel.
+    """
+
+    system: str = field(default_factory=platform.system)
+    find: Callable[[str], str | None] = shutil.which
+    root: bool = field(default_factory=_superuser)
+    sensors: Callable[[], Taken] = read_host_sensors
+    answer: Callable[[tuple[str, ...], float], bytes] = answer
+    battery: Callable[[], Any] = _battery
+    memory: Callable[[], int] = _memory
+    spent: Callable[[Iterable[int]], Spent] = spent
+    pressure: Callable[[], int | None] = ask
+    profile: Path = PROFILE
+    architecture: str = field(default_factory=platform.machine)
+    release: str = field(default_factory=platform.release)
+
+    @property
+    def on_mac(self) -> bool:
+        """Whether this is macOS."""
+        return self.system == "Darwin"
+
+    @property
+    def os(self) -> str:
+        """The version of macOS, or the distribution of Linux; empty where it is not known."""
+        if self.on_mac:
+            version = self.text("/usr/bin/sw_vers", "-productVersion")
+            return f"macOS {version}" if _VERSION.fullmatch(version) else ""
+        with suppress(OSError):
+            return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+        return ""
+
+    @property
+    def os_build(self) -> str:
+        """The build of macOS, elsewhere the kernel's release; empty where it is not known."""
+        if not self.on_mac:
+            return self.release
+        text = self.text("/usr/bin/sw_vers", "-buildVersion")
+        return text if _BUILD.fullmatch(text) else ""
+
+    @property
+    def chip(self) -> str:
+        """What the system calls the chip; empty where it does not."""
+        if self.on_mac:
+            return self._sysctl("machdep.cpu.brand_string")
+        with suppress(OSError):
+            for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()
+        return ""
+
+    @property
+    def gpu_cores(self) -> int | None:
+        """The number of GPU cores; None where `ioreg` does not say."""
+        return gpu_cores(self.text(*_IOREG)) if self.on_mac else None
+
+    @property
+    def translated(self) -> bool | None:
+        """Whether Rosetta translates this process; None where the system does not say."""
+        return {"1": True, "0": False}.get(self._sysctl("sysctl.proc_translated"))
+
+    def text(self, *command: str, seconds: float = SECONDS) -> str:
+        """Return what a command prints, as text; empty where it fails."""
+        return self.answer(command, seconds).decode(errors="replace").strip()
+
+    def _sysctl(self, name: str) -> str:
+        """Ask macOS; empty elsewhere, and where this Mac does not know the name."""
+        return self.text("/usr/sbin/sysctl", "-n", name) if self.on_mac else ""
+
+    def clients(self) -> Clients:
+        """Ask who has used the GPU so far."""
+        at = time.monotonic()
+        if not self.on_mac:
+            return Clients(at, why=_NOT_LINUX)
+        return read(self.answer(IOREG_COMMAND, _STATE_SECONDS), at)
+
+    def now(self) -> Known:
+        """Ask for all that needs no second look: memory, power, thermal pressure."""
+        parts = [Known({"memory_free": float(self.memory())}), source(self.battery)]
+        if self.on_mac:
+            parts.append(pressure(self.pressure()))
+            parts.append(low_power_of_mac(self.text(*PMSET_COMMAND, seconds=_STATE_SECONDS)))
+        else:
+            parts.append(absent("Linux has no thermal pressure.", "thermal_pressure"))
+            parts.append(low_power_of_linux(self.profile))
+        return joined(*parts)
 
 
 def gpu_cores(registry: str) -> int | None:
@@ -128,23 +173,30 @@ def gpu_cores(registry: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _gpu_cores() -> int | None:
-    if sys.platform != "darwin":
-        return None
-    return gpu_cores(_output("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "AGXAccelerator"))
+def describe(machine: Machine | None = None) -> dict[str, Any]:
+    """Return facts of a machine, without its name or its user's; what is not known is absent.
 
-
-def _translated() -> bool | None:
-    """Tell whether Rosetta translates this process; None where the system does not say."""
-    answer = _sysctl("sysctl.proc_translated")
-    return answer == "1" if answer else None
-
-
-def _sysctl(name: str) -> str:
-    """Ask macOS; empty elsewhere, and where this Mac does not know the name."""
-    if sys.platform != "darwin":
-        return ""
-    return _output("/usr/sbin/sysctl", "-n", name)
+    Keys: `system`, `release` (of the kernel), `os` (of macOS or of the distribution),
+    `architecture` (of this Python), `chip`, `cores` (logical), `physical_cores`, `memory`
+    (bytes), `python`, `mlx`; on macOS `gpu_cores`, and `rosetta`, whether this Python is
+    translated.
+    """
+    asked = machine or Machine()
+    facts: dict[str, Any] = {
+        "system": asked.system,
+        "release": asked.release,
+        "os": asked.os,
+        "architecture": asked.architecture,
+        "chip": asked.chip,
+        "gpu_cores": asked.gpu_cores,
+        "cores": psutil.cpu_count(),
+        "physical_cores": psutil.cpu_count(logical=False),
+        "memory": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+        "mlx": _installed("mlx"),
+        "rosetta": asked.translated,
+    }
+    return {name: value for name, value in facts.items() if value not in {"", None}}
 
 
 def _installed(package: str) -> str:

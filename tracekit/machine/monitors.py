@@ -16,21 +16,21 @@ millijoules, the power is that energy over the time of the sample.
 
 import difflib
 import math
-import os
-import platform
 import plistlib
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
 import msgspec
 import psutil
+
+if TYPE_CHECKING:
+    from tracekit.machine.machine import Machine
 
 # From cool to stopped, as macOS calls them; a gauge holds the place in this list.
 THERMAL_PRESSURES = ("Nominal", "Light", "Moderate", "Heavy", "Trapping", "Sleeping")
@@ -339,21 +339,7 @@ class Choice:
     remarks: tuple[str, ...] = ()
 
 
-def _superuser() -> bool:
-    return os.geteuid() == 0
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What decides which monitors can be read; tests describe another machine."""
-
-    system: str = field(default_factory=platform.system)
-    find: Callable[[str], str | None] = shutil.which
-    root: bool = field(default_factory=_superuser)
-    sensors: Callable[[], Taken] = read_host_sensors
-
-
-def choose(wanted: str, machine: Machine, time_limit: float) -> Choice:
+def choose(wanted: str, machine: "Machine", time_limit: float) -> Choice:
     """Return the monitor to read during a recording of so many seconds.
 
     `auto` is macmon where it is installed, else ioreg on a Mac, else the sensors of Linux where
@@ -373,7 +359,7 @@ def choose(wanted: str, machine: Machine, time_limit: float) -> Choice:
     return Choice(instead, (f"{_obstacle(wanted, machine)}; {taken}.",))
 
 
-def _able(machine: Machine, samples: int) -> dict[str, Callable[[], Monitor]]:
+def _able(machine: "Machine", samples: int) -> dict[str, Callable[[], Monitor]]:
     """Return how to make each monitor that can be read here, in the order of `auto`."""
     able: dict[str, Callable[[], Monitor]] = {}
     interval = round(PERIOD * 1000)
@@ -402,7 +388,7 @@ def _first(able: dict[str, Callable[[], Monitor]]) -> Monitor | None:
     return next((make() for name, make in able.items() if name != POWERMETRICS), None)
 
 
-def _obstacle(wanted: str, machine: Machine) -> str:
+def _obstacle(wanted: str, machine: "Machine") -> str:
     if wanted == IOREG:
         return "ioreg tells of GPUs on macOS only"
     if machine.find(wanted) is None:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from tracekit.base import TracekitError
-from tracekit.machine.monitors import PERIOD, Choice, Machine, Monitor, Poll, Stream, Taken, choose
+from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import PERIOD, Choice, Monitor, Poll, Stream, Taken, choose
 
 NAME = "vmmap"
 

@@ -1,4 +1,4 @@
-"""Who is asked for the machine's state: power, heat, load, other processes on the GPU.
+"""The state of a machine, as its parts say it: power, heat, load, other processes on the GPU.
 
 Each user of the GPU has entries of the class AGXDeviceUserClient in the I/O registry, with its
 pid in IOUserClientCreator and its time so far in AppUsage. Apple does not document them; what
@@ -11,11 +11,9 @@ powermetrics calls them by the same names.
 import ctypes
 import ctypes.util
 import os
-import platform
 import plistlib
 import re
 import resource
-import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -26,8 +24,8 @@ from xml.parsers.expat import ExpatError
 
 import psutil
 
-from tracekit.machine.monitors import THERMAL_PRESSURES, Machine
-from tracekit.machine.state import Known, absent, joined
+from tracekit.machine.monitors import THERMAL_PRESSURES
+from tracekit.machine.state import Known, absent
 
 IOREG_COMMAND = ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXDeviceUserClient")
 
@@ -55,7 +53,7 @@ class Clients:
 
 
 def read(printed: bytes, at: float) -> Clients:
-    """Read the property list that `COMMAND` prints."""
+    """Read the property list that `IOREG_COMMAND` prints."""
     try:
         found: Any = plistlib.loads(printed.strip()) if printed.strip() else []
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
@@ -104,7 +102,7 @@ def _client(entry: Any) -> tuple[int, Client] | None:
 
 
 def _had(usage: Any) -> int | None:
-    """Return the time of all of a client's uses; None where it is not told as expected."""
+    """Return the time of all of a client's uses; None where it is not listed as expected."""
     if not isinstance(usage, list):
         return None
     total = 0
@@ -128,15 +126,15 @@ _LOW_PROFILE = "low-power"
 
 def source(battery: Callable[[], Any]) -> Known:
     """Return `mains` and `battery`, from what psutil says of the battery."""
-    told = battery()
-    if told is None:
+    known = battery()
+    if known is None:
         return absent("the system tells of no battery.", "mains", "battery")
-    charge = Known({"battery": min(1.0, max(0.0, told.percent / 100))})
-    if told.power_plugged is None:
+    charge = Known({"battery": min(1.0, max(0.0, known.percent / 100))})
+    if known.power_plugged is None:
         return Known(
             charge.readings, {"mains": "the system does not say whether it is plugged in."}
         )
-    return Known({**charge.readings, "mains": float(bool(told.power_plugged))})
+    return Known({**charge.readings, "mains": float(bool(known.power_plugged))})
 
 
 def low_power_of_mac(printed: str) -> Known:
@@ -252,78 +250,3 @@ def _worked(pid: int) -> float | None:
         times = psutil.Process(pid).cpu_times()
         return times.user + times.system
     return None
-
-
-PATIENCE = 5.0  # seconds for a command of the system to answer
-
-_NOT_LINUX = "Linux does not say whose work a GPU does; a traced capture does, afterwards."
-_NO_PRESSURE = "Linux has no thermal pressure."
-
-
-def answer(command: tuple[str, ...], patience: float = PATIENCE) -> bytes:
-    """Return what a command prints; nothing where it cannot be started, fails or hangs."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=patience, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.SubprocessError):
-        return b""
-    return done.stdout if done.returncode == 0 else b""
-
-
-def _battery() -> Any:
-    return psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-
-
-def _memory() -> int:
-    return psutil.virtual_memory().available
-
-
-@dataclass(frozen=True)
-class Sources:
-    """A machine as far as its state can be asked for.
-
-    Attributes:
-        system: "Darwin", "Linux" …
-        answer: Returns what a command prints within so many seconds; nothing where it fails.
-        battery: Asks for the battery, as psutil does; None where there is none.
-        memory: Asks for the memory that can be had without swapping, in bytes.
-        spent: Asks for CPU time.
-        pressure: Asks macOS for its thermal pressure.
-        profile: The file with the platform profile of Linux.
-        telemetry: What decides which monitors can be read.
-    """
-
-    system: str = field(default_factory=platform.system)
-    answer: Callable[[tuple[str, ...], float], bytes] = answer
-    battery: Callable[[], Any] = _battery
-    memory: Callable[[], int] = _memory
-    spent: Callable[[Iterable[int]], Spent] = spent
-    pressure: Callable[[], int | None] = ask
-    profile: Path = PROFILE
-    telemetry: Machine = field(default_factory=Machine)
-
-    @property
-    def on_mac(self) -> bool:
-        """Tell whether this is macOS."""
-        return self.system == "Darwin"
-
-    def clients(self) -> Clients:
-        """Ask who has used the GPU so far."""
-        at = time.monotonic()
-        if not self.on_mac:
-            return Clients(at, why=_NOT_LINUX)
-        return read(self.answer(IOREG_COMMAND, PATIENCE), at)
-
-    def now(self) -> Known:
-        """Ask for all that needs no second look: memory, power, thermal pressure."""
-        parts = [Known({"memory_free": float(self.memory())}), source(self.battery)]
-        if self.on_mac:
-            printed = self.answer(PMSET_COMMAND, PATIENCE).decode(errors="replace")
-            parts += [pressure(self.pressure()), low_power_of_mac(printed)]
-        else:
-            parts += [
-                absent(_NO_PRESSURE, "thermal_pressure"),
-                low_power_of_linux(self.profile),
-            ]
-        return joined(*parts)

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Self
 
+from tracekit.machine.machine import Machine
 from tracekit.machine.monitors import Taken
 from tracekit.machine.sampler import Beside, following
-from tracekit.machine.sources import Clients, Sources, Spent, load, others
+from tracekit.machine.sources import Clients, Spent, load, others
 from tracekit.machine.state import Known, State, joined
 
 # A clock counts only in samples in which the GPU worked at least so much of the time: an idle
@@ -108,17 +109,17 @@ class Watch:
         monitor: str = "auto",
         *,
         time_limit: float = _LONGEST,
-        sources: Sources | None = None,
+        machine: Machine | None = None,
     ) -> None:
         """Make a watch.
 
         Args:
             monitor: One of `tracekit.machine.monitors.MONITORS`.
             time_limit: Seconds that it may last.
-            sources: Who is asked; this machine by default.
+            machine: Who is asked; this machine by default.
         """
         self._monitor, self._time_limit = monitor, time_limit
-        self._sources = sources or Sources()
+        self._machine = machine or Machine()
         self._stack = ExitStack()
         self._samples = Samples()
         self._beside: Beside | None = None
@@ -127,9 +128,7 @@ class Watch:
 
     def __enter__(self) -> Self:
         """Start the monitor."""
-        reading = following(
-            self._monitor, self._samples.add, self._time_limit, self._sources.telemetry
-        )
+        reading = following(self._monitor, self._samples.add, self._time_limit, self._machine)
         self._beside = self._stack.enter_context(reading)
         return self
 
@@ -179,7 +178,7 @@ class Watch:
         self._last = now
         no_work = "no fixed work was done."
         parts = joined(
-            self._sources.now(),
+            self._machine.now(),
             summary(self._samples.since_asked(_STALE), self.monitor),
             load(then.spent, now.spent),
             others(then.clients, now.clients, self._ours),
@@ -189,7 +188,7 @@ class Watch:
         return State(at, parts.readings, parts.absences)
 
     def _moment(self) -> _Moment:
-        return _Moment(self._sources.spent(self._ours), self._sources.clients())
+        return _Moment(self._machine.spent(self._ours), self._machine.clients())
 
 
 def look(
@@ -197,7 +196,7 @@ def look(
     *,
     canary: float | None = None,
     monitor: str = "auto",
-    sources: Sources | None = None,
+    machine: Machine | None = None,
 ) -> State:
     """Look at the machine once; a sitting uses a `Watch`, which starts its monitor but once.
 
@@ -205,7 +204,7 @@ def look(
         ours: The pids of the processes that are measured; all others are others.
         canary: Nanoseconds that fixed work took just now; None where none was done.
         monitor: One of `tracekit.machine.monitors.MONITORS`.
-        sources: Who is asked; this machine by default.
+        machine: Who is asked; this machine by default.
     """
-    with Watch(monitor, time_limit=LOOK + _FIRST, sources=sources) as watch:
+    with Watch(monitor, time_limit=LOOK + _FIRST, machine=machine) as watch:
         return watch.before(ours, canary)

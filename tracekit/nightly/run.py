@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tracekit.base import InterruptedRunError, RecordingError, TracekitError, quantity
 from tracekit.compare import Shown
-from tracekit.machine import environment, machine, machine_name
+from tracekit.machine import environment, git_commit, machine_name
 from tracekit.nightly.captures import Carrier, Terms
 from tracekit.nightly.folder import Keeper, NightFolder, claim, night_id
 from tracekit.nightly.gate.outcomes import night_outcome
@@ -209,7 +209,7 @@ def _first(plan: NightPlan, begun: datetime, chosen: Sequence[Capture]) -> Night
         started=_stamp(begun),
         digest=plan.digest,
         environment=facts,
-        commit=machine.git_commit(plan.file.parent),
+        commit=git_commit(plan.file.parent),
     )
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tracekit.base import Process, Provenance, Recording, ToolError, UsageError, now, save, stage
-from tracekit.machine import machine
+from tracekit.machine import describe, git_commit
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
 from tracekit.record.xctrace.command import distorts, end_group, ending, not_started
@@ -267,7 +267,7 @@ def _provenance(plan: Plan) -> Provenance:
         counters="off",
         warmup=plan.warmup,
         repeats=plan.repeats or STEPS,
-        machine=machine.describe(),
-        git_commit=machine.git_commit(Path.cwd()),
+        machine=describe(),
+        git_commit=git_commit(Path.cwd()),
         warnings=(UNTIMED,),
     )

@@ -11,12 +11,12 @@ import pytest
 
 from tracekit.base.errors import ToolError
 from tracekit.machine.environment import environment, machine_name
-from tracekit.machine.sources import Sources
+from tracekit.machine.machine import Machine
 
 UUID = "4203018E-580F-C1B5-9525-B745CECA79EB"
 
 
-def mac(uuid: str = UUID, build: str = "25D2128\n") -> Sources:
+def mac(uuid: str = UUID, build: str = "25D2128\n") -> Machine:
     def answer(command: tuple[str, ...], patience: float) -> bytes:
         assert patience > 0
         if command[0] == "/usr/bin/sw_vers":
@@ -26,7 +26,7 @@ def mac(uuid: str = UUID, build: str = "25D2128\n") -> Sources:
         return b"xctrace version 26.0 (17C529)\n"
 
     plugged = SimpleNamespace(percent=100, power_plugged=True)
-    return Sources("Darwin", answer, lambda: plugged)
+    return Machine("Darwin", answer=answer, battery=lambda: plugged)
 
 
 def test_the_machine_its_software_and_its_power_are_told() -> None:
@@ -40,7 +40,7 @@ def test_the_machine_its_software_and_its_power_are_told() -> None:
 def test_no_host_is_named(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
-    facts = environment(Sources("Linux"), file)
+    facts = environment(Machine("Linux"), file)
     told = " ".join(str(value) for value in facts.values())
     assert platform.node() not in told.split()
     assert "3d1219c7" not in told
@@ -70,19 +70,19 @@ def test_a_machine_keeps_its_id_and_another_has_another() -> None:
 
 
 def test_without_an_id_of_the_system_one_is_kept_in_the_notes(tmp_path: Path) -> None:
-    first = environment(Sources("Linux"), tmp_path / "missing")["machine_id"]
+    first = environment(Machine("Linux"), tmp_path / "missing")["machine_id"]
     kept = Path(os.environ["TRACEKIT_CACHE"]) / "machine-id"
     assert re.fullmatch(r"[0-9a-f]{32}", kept.read_text())
     assert [one.name for one in kept.parent.iterdir()] == ["machine-id"]
-    assert environment(Sources("Linux"), tmp_path / "missing")["machine_id"] == first
+    assert environment(Machine("Linux"), tmp_path / "missing")["machine_id"] == first
     kept.unlink()
-    assert environment(Sources("Linux"), tmp_path / "missing")["machine_id"] != first
+    assert environment(Machine("Linux"), tmp_path / "missing")["machine_id"] != first
 
 
 def test_an_empty_id_is_none(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("\n")
-    environment(Sources("Linux"), file)
+    environment(Machine("Linux"), file)
     assert (Path(os.environ["TRACEKIT_CACHE"]) / "machine-id").exists()
 
 
@@ -92,7 +92,7 @@ def test_where_no_id_can_be_kept_that_is_said(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRACEKIT_CACHE", str(tmp_path / "file"))
     with pytest.raises(ToolError, match="has no name of its own") as told:
-        environment(Sources("Linux"), tmp_path / "missing")
+        environment(Machine("Linux"), tmp_path / "missing")
     assert "machine =" in told.value.hint
 
 

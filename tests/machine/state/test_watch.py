@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.monitors import Machine
+from tracekit.machine.machine import Machine, answer
+from tracekit.machine.monitors import Taken
 from tracekit.machine.sources import IOREG_COMMAND as CLIENTS
 from tracekit.machine.sources import PMSET_COMMAND as POWER
-from tracekit.machine.sources import Sources, Spent, answer
+from tracekit.machine.sources import Spent
 from tracekit.machine.state import JUDGED, State
 from tracekit.machine.watch import LOOK, Watch, look
-
-NO_MONITOR = Machine("Linux", lambda _: None, root=False, sensors=lambda: SILENT)
-SILENT = SimpleNamespace(readings=())
 
 
 class Mac:
@@ -30,8 +28,7 @@ class Mac:
     def __init__(self, program: Path | None = None) -> None:
         self.looks = 0
         self.asked: list[tuple[int, ...]] = []
-        found = {"macmon": str(program)} if program else {}
-        self.telemetry = Machine("Darwin", found.get, root=False)
+        self.found = {"macmon": str(program)} if program else {}
 
     def answer(self, command: tuple[str, ...], patience: float) -> bytes:
         """Answer as pmset and ioreg do."""
@@ -57,19 +54,20 @@ class Mac:
         ours = dict.fromkeys(pids, self.looks * 0.1)
         return Spent(time.monotonic(), self.looks * 0.3, self.looks * 0.7, ours)
 
-    def sources(self, **more: Any) -> Sources:
+    def machine(self, **more: Any) -> Machine:
         """Return this Mac to be asked; keywords change what it says."""
-        told: dict[str, Any] = {
+        said: dict[str, Any] = {
             "system": "Darwin",
             "answer": self.answer,
             "battery": lambda: SimpleNamespace(percent=100, power_plugged=True),
             "memory": lambda: 8 << 30,
             "spent": self.spent,
             "pressure": lambda: 1,
-            "telemetry": self.telemetry,
+            "find": self.found.get,
+            "root": False,
             **more,
         }
-        return Sources(**told)
+        return Machine(**said)
 
 
 def all_judged(state: State) -> bool:
@@ -79,7 +77,7 @@ def all_judged(state: State) -> bool:
 
 def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
     mac = Mac(install_macmon(tmp_path))
-    with Watch(sources=mac.sources()) as watch:
+    with Watch(machine=mac.machine()) as watch:
         state = watch.before([7], canary=1234.0)
     assert watch.monitor == "macmon"
     assert watch.remarks == ()
@@ -96,14 +94,14 @@ def test_a_mac_with_macmon_tells_everything(tmp_path: Path) -> None:
 
 def test_a_look_tells_when_and_takes_its_time() -> None:
     began = time.monotonic()
-    state = look(sources=Mac().sources(), monitor="off")
+    state = look(machine=Mac().machine(), monitor="off")
     assert time.monotonic() - began >= LOOK
     assert abs((datetime.now(UTC) - datetime.fromisoformat(state.at)).total_seconds()) < 10
 
 
 def test_the_look_after_is_of_all_the_time_since() -> None:
     mac = Mac()
-    with Watch("off", sources=mac.sources()) as watch:
+    with Watch("off", machine=mac.machine()) as watch:
         watch.before([7, 8])
         time.sleep(2 * LOOK)
         began = time.monotonic()
@@ -118,7 +116,7 @@ def test_the_look_after_is_of_all_the_time_since() -> None:
 
 
 def test_a_look_right_after_another_waits() -> None:
-    with Watch("off", sources=Mac().sources()) as watch:
+    with Watch("off", machine=Mac().machine()) as watch:
         watch.before([7])
         began = time.monotonic()
         watch.after()
@@ -127,14 +125,14 @@ def test_a_look_right_after_another_waits() -> None:
 
 def test_after_without_before_is_a_look() -> None:
     mac = Mac()
-    with Watch("off", sources=mac.sources()) as watch:
+    with Watch("off", machine=mac.machine()) as watch:
         assert watch.after().absences["canary"] == "no fixed work was done."
     assert mac.looks == 2
 
 
 def test_where_nobody_knows_who_ours_were_the_time_in_between_is_not_split() -> None:
     mac = Mac()
-    with Watch("off", sources=mac.sources()) as watch:
+    with Watch("off", machine=mac.machine()) as watch:
         watch.before()
         time.sleep(2 * LOOK)
         began = time.monotonic()
@@ -150,7 +148,7 @@ def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
         "line = line.replace('1398', '1000')\n" + FOREVER
     )
     mac = Mac(install_macmon(tmp_path, slow))
-    with Watch(sources=mac.sources()) as watch:
+    with Watch(machine=mac.machine()) as watch:
         assert watch.before().readings["gpu_clock"] == 1.398e9
         (tmp_path / "go").touch()
         time.sleep(0.5)
@@ -159,7 +157,7 @@ def test_the_clock_is_that_of_the_time_in_between(tmp_path: Path) -> None:
 
 def test_a_monitor_that_fails_costs_its_readings_and_is_told(tmp_path: Path) -> None:
     mac = Mac(install_macmon(tmp_path, "sys.exit('no permission')\n"))
-    with Watch(sources=mac.sources()) as watch:
+    with Watch(machine=mac.machine()) as watch:
         state = watch.before()
     assert state.absences["gpu_clock"] == "macmon has said nothing in the meantime."
     assert "load" in state.readings
@@ -170,7 +168,7 @@ def test_a_mac_that_answers_nothing_has_a_reason_for_each_absence() -> None:
     mac = Mac()
     state = look(
         monitor="off",
-        sources=mac.sources(
+        machine=mac.machine(
             answer=lambda *_: b"", battery=lambda: None, pressure=lambda: None, spent=_stands_still
         ),
     )
@@ -185,7 +183,8 @@ def _stands_still(pids: Iterable[int]) -> Spent:
 def test_linux_has_no_thermal_pressure_and_no_clients_of_a_gpu(tmp_path: Path) -> None:
     profile = tmp_path / "platform_profile"
     profile.write_text("low-power\n")
-    state = look(sources=Sources("Linux", profile=profile, telemetry=NO_MONITOR))
+    silent = Machine("Linux", lambda _: None, root=False, sensors=Taken, profile=profile)
+    state = look(machine=silent)
     assert all_judged(state)
     assert state.readings["low_power"] == 1
     assert "Linux" in state.absences["thermal_pressure"]
@@ -224,7 +223,7 @@ def own_program(tmp_path: Path) -> Callable[[str], str]:
 
 def test_an_interrupted_watch_leaves_no_monitor(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with Watch(sources=Mac(install_macmon(tmp_path)).sources()) as watch:
+        with Watch(machine=Mac(install_macmon(tmp_path)).machine()) as watch:
             watch.before()
             raise KeyboardInterrupt
 

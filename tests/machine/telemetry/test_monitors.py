@@ -2,7 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.machine.monitors import Machine, Poll, Reading, Stream, Taken, choose
+from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import Poll, Reading, Stream, Taken, choose
 
 WARM = Taken((Reading("cpu_temperature", 51.0, "°C"),))
 

@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from fake_macmon import FOREVER, install_macmon
-from tracekit.machine.monitors import Machine, Reading, Taken
+from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import Reading, Taken
 from tracekit.machine.sampler import following
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
@@ -83,7 +84,7 @@ def test_a_monitor_dies_with_a_tracekit_that_was_killed(tmp_path: Path) -> None:
     program = install_macmon(tmp_path / "bin")
     script = (
         "import sys, time, pathlib\n"
-        "from tracekit.machine.monitors import Machine\n"
+        "from tracekit.machine.machine import Machine\n"
         "from tracekit.record.observe import beside\n"
         f"machine = Machine('Darwin', lambda name: {str(program)!r}, root=False)\n"
         f"with beside('macmon', pathlib.Path({str(tmp_path / 'gauges.jsonl')!r}), 10, machine):\n"

@@ -10,7 +10,8 @@ import pytest
 
 from fake_macmon import install_macmon
 from tracekit.machine import monitors
-from tracekit.machine.monitors import Machine, Poll, choose
+from tracekit.machine.machine import Machine
+from tracekit.machine.monitors import Poll, choose
 from tracekit.record.observe import beside
 from tracekit.workload.journal import fold
 from tracekit.workload.workload import Gauge

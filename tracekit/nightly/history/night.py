@@ -231,7 +231,7 @@ class Night:
         plan: The plan's name.
         digest: The plan's digest.
         machine: What the history calls the machine; no host name unless a plan says so.
-        environment: Facts of the machine: `tracekit.machine.machine.describe`, and `os_build`,
+        environment: Facts of the machine: `tracekit.machine.describe`, and `os_build`,
             `xcode_build`, `recorder`, `tracekit`.
         started: ISO 8601 in UTC.
         ended: The same; empty while it runs.

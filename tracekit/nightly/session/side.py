@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.base import TracekitError, UsageError
-from tracekit.machine import machine
+from tracekit.machine import git_commit
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
@@ -89,7 +89,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> Side:
         python=_own_python(),
         env=env,
         cwd=home,
-        commit=machine.git_commit(home),
+        commit=git_commit(home),
     )
 
 
