@@ -31,9 +31,9 @@ def doctor(
     """
     from tracekit.base import InterruptedRunError, notes_folder
     from tracekit.cli import console
-    from tracekit.record import examine, here, probe_machine
+    from tracekit.record import Surroundings, examine, probe_machine
 
-    where, machine, fresh = notes_folder(), here(), None
+    where, machine, fresh = notes_folder(), Surroundings(), None
     try:
         if probe:
             with console.progress("probe") as progress:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import ToolError
+from tracekit.machine.machine import Machine
 from tracekit.machine.state import State
-from tracekit.record.doctor.facts import Surroundings
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 
 SW_VERS = "/usr/bin/sw_vers"
@@ -58,7 +59,7 @@ QUIET_LINUX = State(
 LINUX = {"python": '["0.32.1", false, {"device_name": "Some CPU", "architecture": "x86_64"}]\n'}
 
 
-class Machine:
+class Answers:
     """A `Run`: gives the answer of the longest known beginning of a command line."""
 
     def __init__(self, answers: Mapping[str, str | Completed], executable: str) -> None:
@@ -79,6 +80,13 @@ class Machine:
         answer = self.answers[max(known, key=len)]
         return answer if isinstance(answer, Completed) else Completed(argv, 0, answer)
 
+    def printed(self, argv: tuple[str, ...], timeout: float) -> bytes:
+        """Answer as a `Machine` is to: with what is printed, or nothing."""
+        try:
+            return self(argv, timeout).stdout.encode()
+        except ToolError:
+            return b""
+
 
 @pytest.fixture
 def executable(tmp_path: Path) -> Path:
@@ -96,12 +104,11 @@ def mac(tmp_path: Path, executable: Path) -> Callable[..., Surroundings]:
 
     def make(answers: Mapping[str, str | Completed | None] | None = None, **more: Any) -> Any:
         said = {**READY, **(answers or {})}
-        machine = Machine({k: v for k, v in said.items() if v is not None}, str(executable))
+        tools = Answers({k: v for k, v in said.items() if v is not None}, str(executable))
+        architecture = more.pop("architecture", "arm64")
         described = Surroundings(
-            system="Darwin",
-            architecture="arm64",
-            release="25.3.0",
-            run=machine,
+            Machine("Darwin", answer=tools.printed, architecture=architecture, release="25.3.0"),
+            run=tools,
             environment={"PATH": str(executable.parent)},
             rivals=lambda: (),
             free=lambda _: 200_000_000_000,
@@ -122,10 +129,8 @@ def linux(mac: Callable[..., Surroundings], executable: Path) -> Callable[..., S
     def make(**more: Any) -> Surroundings:
         return replace(
             mac(),
-            system="Linux",
-            architecture="x86_64",
-            release="6.1.0",
-            run=Machine(LINUX, str(executable)),
+            machine=Machine("Linux", architecture="x86_64", release="6.1.0"),
+            run=Answers(LINUX, str(executable)),
             state=lambda: QUIET_LINUX,
             **more,
         )

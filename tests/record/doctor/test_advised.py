@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity, Mode
-from tracekit.record.doctor.examine import advised, known_of
+from tracekit.record.doctor.known import advised, known_of
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Step, Workload

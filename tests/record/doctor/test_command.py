@@ -12,7 +12,7 @@ from command_line import run, small
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
-from tracekit.record.doctor import examine
+from tracekit.record.doctor.known import keep
 
 Scenario = Callable[..., None]
 SMALL = small(50)
@@ -84,7 +84,7 @@ def test_what_was_probed_is_shown_followed_and_taken_along_by_recordings(
         Combination("launch", counters=True, rows=5, counter_rows=9, saving=3.0),
         Combination("attach", counters=True, failure="It hung."),
     ]
-    examine.keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), notes_folder())
+    keep(Capabilities(machine, "2026-11-20T10:15:03+00:00", tuple(ways)), notes_folder())
     _, document = examined(capsys)
     assert [one["rows"] for one in document["capabilities"]["combinations"]] == [5, None]
     assert verdicts(document)["probe: counters"] == "ok"

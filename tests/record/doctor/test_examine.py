@@ -11,8 +11,9 @@ import pytest
 
 from tracekit.base.capabilities import Capabilities, Combination, Identity
 from tracekit.cli.console import show_diagnosis
-from tracekit.record.doctor.examine import Diagnosis, Probed, examine, keep, recall_probe
-from tracekit.record.doctor.facts import Surroundings
+from tracekit.record.doctor.examine import Diagnosis, Probed, examine
+from tracekit.record.doctor.known import keep, recall_probe
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tracekit.machine.state import State
-from tracekit.record.doctor.checks import nightly_facts
-from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
+from tracekit.record.doctor.checks import checked
+from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.surroundings import Surroundings
 
 Make = Callable[..., Surroundings]
 
 
 def look(surroundings: Surroundings) -> dict[str, Fact]:
-    return {fact.name: fact for fact in nightly_facts(surroundings)}
+    return {fact.name: fact for fact in checked(surroundings, "nightly")}
 
 
 def test_what_can_be_read_is_named(mac: Make) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tracekit.record.doctor.checks import permission_facts
-from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
+from tracekit.record.doctor.checks import checked
+from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.surroundings import Surroundings
 
 Make = Callable[..., Surroundings]
 STATUS = "/usr/sbin/DevToolsSecurity -status"
@@ -13,7 +14,7 @@ GROUPS = "/usr/bin/id -Gn"
 
 
 def look(surroundings: Surroundings) -> dict[str, Fact]:
-    return {fact.name: fact for fact in permission_facts(surroundings)}
+    return {fact.name: fact for fact in checked(surroundings, "developer mode", "developer group")}
 
 
 def test_a_mac_that_allows_it(mac: Make) -> None:

@@ -11,8 +11,8 @@ from tracekit.base.capabilities import Combination, Identity, Mode
 from tracekit.base.errors import InterruptedRunError
 from tracekit.base.recording import Recording
 from tracekit.record.doctor.examine import probe_machine
-from tracekit.record.doctor.facts import here
 from tracekit.record.doctor.probe import Dose, dispatches_within, probe
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.recorder import Recorded
 from tracekit.record.recorders import choose
 from tracekit.workload.journal import StepMark, WorkloadReport
@@ -33,7 +33,7 @@ def probed(*ways: tuple[Mode, bool]) -> list[Combination]:
 def test_each_way_is_recorded_and_counted(scenario: Scenario) -> None:
     scenario()
     told: list[str] = []
-    matrix = probe_machine(here(), told.append, LITTLE).capabilities
+    matrix = probe_machine(Surroundings(), told.append, LITTLE).capabilities
     assert matrix is not None
     assert matrix.identity.xcode_build == "17C529"
     assert [(one.mode, one.counters) for one in matrix.combinations] == [

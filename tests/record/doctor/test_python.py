@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.checks import python_facts
-from tracekit.record.doctor.facts import Fact, Surroundings, Verdict, here
+from tracekit.record.doctor.checks import checked
+from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.surroundings import Surroundings
 
 Make = Callable[..., Surroundings]
 
 
 def look(surroundings: Surroundings) -> dict[str, Fact]:
-    return {fact.name: fact for fact in python_facts(surroundings)}
+    return {
+        fact.name: fact for fact in checked(surroundings, "interpreter", "python3 on PATH", "mlx")
+    }
 
 
 def script(path: Path) -> Path:
@@ -94,6 +97,6 @@ def test_an_answer_in_another_form_is_unknown(said: str, mac: Make) -> None:
 
 
 def test_this_very_python_answers() -> None:
-    facts = look(here())
+    facts = look(Surroundings())
     assert facts["interpreter"].verdict is Verdict.OK
     assert facts["mlx"].verdict is Verdict.OK

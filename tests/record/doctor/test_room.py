@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.checks import room_facts
-from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
+from tracekit.record.doctor.checks import checked
+from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.claim import Rival
 
 Make = Callable[..., Surroundings]
@@ -16,8 +17,11 @@ EXPORTING = Rival(78, "xctrace", "ada", 0.0, ("/X/xctrace", "export", "--toc"))
 INSTRUMENTS = Rival(79, "Instruments", "ada")
 
 
-def look(surroundings: Surroundings, *, for_xctrace: bool = True) -> dict[str, Fact]:
-    return {fact.name: fact for fact in room_facts(surroundings, for_xctrace=for_xctrace)}
+ROOM = ("other recorders", "disk for runs", "disk for staging", "staging files", "place for runs")
+
+
+def look(surroundings: Surroundings) -> dict[str, Fact]:
+    return {fact.name: fact for fact in checked(surroundings, *ROOM)}
 
 
 def test_a_machine_with_room(mac: Make, tmp_path: Path) -> None:
@@ -67,11 +71,11 @@ def test_a_floor_that_is_no_number_fails(mac: Make) -> None:
 
 
 def test_without_xctrace_megabytes_are_enough(linux: Make) -> None:
-    facts = look(linux(free=lambda _: 200_000_000), for_xctrace=False)
+    facts = look(linux(free=lambda _: 200_000_000))
     assert facts["disk for runs"].verdict is Verdict.OK
     assert facts["other recorders"].verdict is Verdict.NOT_APPLICABLE
     assert facts["staging files"].verdict is Verdict.NOT_APPLICABLE
-    facts = look(linux(free=lambda _: 50_000_000), for_xctrace=False)
+    facts = look(linux(free=lambda _: 50_000_000))
     assert facts["disk for runs"].verdict is Verdict.FAILED
 
 

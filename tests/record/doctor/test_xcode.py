@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.doctor.facts import Fact, Surroundings, Verdict
-from tracekit.record.doctor.xcode import Toolchain, toolchain
+from tracekit.record.doctor.checks import checked
+from tracekit.record.doctor.facts import Fact, Verdict
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.xctrace.command import Completed
 
 Make = Callable[..., Surroundings]
@@ -23,21 +24,25 @@ INSTANCE = (
 LICENCE = "You have not agreed to the Xcode license agreements."
 
 
-def by_name(tools: Toolchain) -> dict[str, Fact]:
-    return {fact.name: fact for fact in tools.facts}
+XCODE = ("developer folder", "xctrace", "licence", "template", "gpu counters")
+
+
+def look(surroundings: Surroundings) -> dict[str, Fact]:
+    return {fact.name: fact for fact in checked(surroundings, *XCODE)}
 
 
 def test_an_xcode_that_is_ready(mac: Make) -> None:
-    tools = toolchain(mac())
+    ready = mac()
+    tools, facts = ready.toolchain, look(ready)
     assert tools.tool is not None
     assert tools.tool.path == "/X/xctrace"
-    assert tools.version == "xctrace version 26.0 (17C529)"
-    assert {fact.verdict for fact in tools.facts} == {Verdict.OK}
-    assert "by its build 17C529, of Xcode 26" in by_name(tools)["xctrace"].words
+    assert tools.version.text == "xctrace version 26.0 (17C529)"
+    assert {fact.verdict for fact in facts.values()} == {Verdict.OK}
+    assert "by its build 17C529, of Xcode 26" in facts["xctrace"].words
 
 
 def test_the_number_of_a_version_is_not_believed(mac: Make) -> None:
-    fact = by_name(toolchain(mac({"/X/xctrace version": "xctrace version 16.0 (17F113)\n"})))
+    fact = look(mac({"/X/xctrace version": "xctrace version 16.0 (17F113)\n"}))
     assert fact["xctrace"].words.endswith("by its build 17F113, of Xcode 26")
 
 
@@ -52,9 +57,9 @@ def test_the_number_of_a_version_is_not_believed(mac: Make) -> None:
 def test_a_toolchain_that_does_not_work_fails_with_its_fix(
     code: int, text: str, fix: str, mac: Make, ended: Ended
 ) -> None:
-    tools = toolchain(mac({FIND: ended(code, text)}))
-    facts = by_name(tools)
-    assert tools.tool is None
+    troubled = mac({FIND: ended(code, text)})
+    facts = look(troubled)
+    assert not troubled.has_xctrace
     assert facts["xctrace"].verdict is Verdict.FAILED
     assert fix in facts["xctrace"].fix
     assert text in facts["xctrace"].words
@@ -62,54 +67,54 @@ def test_a_toolchain_that_does_not_work_fails_with_its_fix(
 
 
 def test_the_licence_is_a_row_of_its_own(mac: Make, ended: Ended) -> None:
-    facts = by_name(toolchain(mac({FIND: ended(69, LICENCE)})))
+    facts = look(mac({FIND: ended(69, LICENCE)}))
     assert facts["licence"].verdict is Verdict.FAILED
     assert "sudo xcodebuild -license" in facts["licence"].fix
-    facts = by_name(toolchain(mac({FIND: ended(72, NO_TOOL)})))
+    facts = look(mac({FIND: ended(72, NO_TOOL)}))
     assert facts["licence"].verdict is Verdict.UNKNOWN
 
 
 def test_a_licence_that_only_stops_xctrace_is_told_too(mac: Make, ended: Ended) -> None:
-    facts = by_name(toolchain(mac({"/X/xctrace version": ended(69, LICENCE)})))
+    facts = look(mac({"/X/xctrace version": ended(69, LICENCE)}))
     assert facts["licence"].verdict is Verdict.FAILED
 
 
 def test_a_failure_nobody_knows_is_quoted(mac: Make, ended: Ended) -> None:
-    fact = by_name(toolchain(mac({FIND: ended(3, "Sorry.")})))["xctrace"]
+    fact = look(mac({FIND: ended(3, "Sorry.")}))["xctrace"]
     assert fact.verdict is Verdict.FAILED
     assert "exit code 3: Sorry." in fact.words
     assert "by hand" in fact.fix
 
 
 def test_an_xcrun_that_names_nothing_fails(mac: Make) -> None:
-    fact = by_name(toolchain(mac({FIND: "\n"})))["xctrace"]
+    fact = look(mac({FIND: "\n"}))["xctrace"]
     assert fact.verdict is Verdict.FAILED
     assert "named no path" in fact.words
 
 
 def test_the_selected_command_line_tools_are_a_trap(mac: Make) -> None:
     answers = {"xcode-select -p": "/Library/Developer/CommandLineTools\n"}
-    fact = by_name(toolchain(mac(answers)))["developer folder"]
+    fact = look(mac(answers))["developer folder"]
     assert fact.verdict is Verdict.FAILED
     assert "DEVELOPER_DIR=" in fact.fix
 
 
 def test_developer_dir_overrides_what_is_selected(mac: Make) -> None:
     chosen = mac(environment={"DEVELOPER_DIR": "/Applications/Xcode-beta.app/Contents/Developer"})
-    fact = by_name(toolchain(chosen))["developer folder"]
+    fact = look(chosen)["developer folder"]
     assert fact.verdict is Verdict.OK
     assert fact.words.endswith("Developer (DEVELOPER_DIR)")
     trapped = mac(environment={"DEVELOPER_DIR": "/Library/Developer/CommandLineTools"})
-    assert by_name(toolchain(trapped))["developer folder"].verdict is Verdict.FAILED
+    assert look(trapped)["developer folder"].verdict is Verdict.FAILED
 
 
 def test_a_developer_folder_that_is_no_path_is_unknown(mac: Make) -> None:
-    fact = by_name(toolchain(mac({"xcode-select -p": "none\n"})))["developer folder"]
+    fact = look(mac({"xcode-select -p": "none\n"}))["developer folder"]
     assert fact.verdict is Verdict.UNKNOWN
 
 
 def test_a_version_without_a_build_is_unknown(mac: Make) -> None:
-    fact = by_name(toolchain(mac({"/X/xctrace version": "something else\n"})))["xctrace"]
+    fact = look(mac({"/X/xctrace version": "something else\n"}))["xctrace"]
     assert fact.verdict is Verdict.UNKNOWN
     assert "something else" in fact.words
 
@@ -119,7 +124,7 @@ def test_a_missing_template_fails_and_a_missing_instrument_warns(mac: Make) -> N
         "/X/xctrace list templates": "== Standard Templates ==\nMetal System Trace 2\n",
         "/X/xctrace list instruments": "== Standard Instruments ==\nGPU\n",
     }
-    facts = by_name(toolchain(mac(answers)))
+    facts = look(mac(answers))
     assert facts["template"].verdict is Verdict.FAILED
     assert facts["gpu counters"].verdict is Verdict.WARNING
     assert "--template" in facts["gpu counters"].fix
@@ -127,15 +132,15 @@ def test_a_missing_template_fails_and_a_missing_instrument_warns(mac: Make) -> N
 
 @pytest.mark.parametrize("said", ["", None])
 def test_lists_without_names_leave_it_unknown(said: str | None, mac: Make) -> None:
-    facts = by_name(toolchain(mac({"/X/xctrace list templates": said})))
+    facts = look(mac({"/X/xctrace list templates": said}))
     assert facts["template"].verdict is Verdict.UNKNOWN
 
 
 def test_without_macos_and_xcrun_nothing_is_asked(linux: Make) -> None:
-    tools = toolchain(linux())
-    assert tools.tool is None
-    assert {fact.verdict for fact in tools.facts} == {Verdict.NOT_APPLICABLE}
-    assert all("this is Linux" in fact.words for fact in tools.facts)
+    facts = look(linux()).values()
+    assert not linux().has_xctrace
+    assert {fact.verdict for fact in facts} == {Verdict.NOT_APPLICABLE}
+    assert all("this is Linux" in fact.words for fact in facts)
 
 
 @pytest.fixture
@@ -164,7 +169,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sur
 def test_each_mode_of_the_fake_has_its_fix(
     mode: str, fix: str, fake: Callable[..., Surroundings]
 ) -> None:
-    fact = by_name(toolchain(fake(f'{{"toolchain": "{mode}"}}')))["xctrace"]
+    fact = look(fake(f'{{"toolchain": "{mode}"}}'))["xctrace"]
     assert fact.verdict is Verdict.FAILED
     assert fix in fact.fix
 
@@ -172,15 +177,13 @@ def test_each_mode_of_the_fake_has_its_fix(
 def test_a_toolchain_that_does_not_answer_is_not_waited_for(
     fake: Callable[..., Surroundings],
 ) -> None:
-    fact = by_name(toolchain(fake('{"answer_delay": 600}', patience=0.2)))["xctrace"]
+    fact = look(fake('{"answer_delay": 600}', patience=0.2))["xctrace"]
     assert fact.verdict is Verdict.FAILED
     assert "did not end within 0.2 s" in fact.words
     assert "by hand" in fact.fix
 
 
 def test_a_fake_that_is_ready_is_ready(fake: Callable[..., Surroundings]) -> None:
-    tools = toolchain(fake("{}"))
-    facts = by_name(tools)
-    assert tools.tool is not None
+    facts = look(fake("{}"))
     for name in ("xctrace", "licence", "template", "gpu counters"):
         assert facts[name].verdict is Verdict.OK, facts[name]

@@ -1,15 +1,11 @@
-"""The checks of tracekit, the system, Python, permissions, room, nights and direct reading.
-
-A night runs fixed work of its own, so its canary is no matter of the machine.
-"""
+"""The table of checks: each looks at one thing that a recording needs, by using it where it can."""
 
 import os
 import platform
-import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,49 +13,74 @@ from typing import Any
 import msgspec
 import psutil
 
-from tracekit.base import ToolError, TracekitError, UsageError, count, shipped
-from tracekit.machine import JUDGED, State, StateLimits, contaminated, describe
+from tracekit.base import ToolError, TracekitError, UsageError, shipped
+from tracekit.machine import JUDGED, StateLimits, contaminated
 from tracekit.machine import unknown as not_known
-from tracekit.record.direct_reading.compare import Memory
-from tracekit.record.doctor.facts import (
-    Fact,
-    Surroundings,
-    chip,
-    existing,
-    failed,
-    not_applicable,
-    ok,
-    system_build,
-    unknown,
-    warning,
-)
+from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
+from tracekit.record.doctor.surroundings import Surroundings
 from tracekit.record.host.sampler import Sampler, read_samples
 from tracekit.record.xctrace.claim import VARIABLE, floor, refuse_rivals
 from tracekit.record.xctrace.command import distorts
+from tracekit.record.xctrace.problems import LICENCE, SELECT_XCODE, WAYS_TO_COUNTERS
+from tracekit.record.xctrace.selection import GPU_COUNTERS, METAL_SYSTEM_TRACE
+from tracekit.record.xctrace.tool import Listing
+
+Look = Callable[[Surroundings], Fact | Iterable[Fact]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing to look at.
+
+    Attributes:
+        name: What its fact is called.
+        look: Finds out.
+        fits: Tells whether the question has a meaning on a machine; everywhere by default.
+        otherwise: Why it has none elsewhere; `{system}` stands for the system there.
+    """
+
+    name: str
+    look: Look
+    fits: Callable[[Surroundings], bool] = lambda _: True
+    otherwise: str = ""
+
+    def facts(self, at: Surroundings) -> Iterator[Fact]:
+        """Yield what is found on a machine."""
+        if not self.fits(at):
+            why = self.otherwise.format(system=at.machine.system)
+            yield not_applicable(why, name=self.name)
+            return
+        found = self.look(at)
+        for one in (found,) if isinstance(found, Fact) else found:
+            yield one if one.name else replace(one, name=self.name)
+
+
+def _on_mac(at: Surroundings) -> bool:
+    return at.on_mac
+
+
+def _has_xcode(at: Surroundings) -> bool:
+    return at.has_xcode
+
+
+def _for_xctrace(at: Surroundings) -> bool:
+    return at.on_mac or at.has_xctrace
+
 
 _INSTALL_AGAIN = "Let TMPDIR be a folder that you may write to; else install tracekit again."
 _FOLDERS = ("kernels", "workloads", "templates")
 _READER = ("lxml", "msgspec", "numpy", "pandas", "pyarrow")
 
 
-def own_facts() -> Iterator[Fact]:
-    """Look at tracekit and at what it stands on, by using it."""
-    yield _itself()
-    yield _host_recorder()
-    yield _reader()
-
-
-def _itself() -> Fact:
+def _tracekit(_: Surroundings) -> Fact:
     missing = [name for name in _FOLDERS if not shipped(name).is_dir()]
-    where = Path(__file__).parents[2]
-    words = f"{version('tracekit')} in {where}"
+    words = f"{version('tracekit')} in {Path(__file__).parents[2]}"
     if not missing:
-        return ok("tracekit", words)
-    return failed("tracekit", f"{words} lacks {', '.join(missing)}.", "Install it again.")
+        return ok(words)
+    return failed(f"{words} lacks {', '.join(missing)}.", "Install it again.")
 
 
-def _host_recorder() -> Fact:
-    name = "host recorder"
+def _host_recorder(_: Surroundings) -> Fact:
     try:
         with tempfile.TemporaryDirectory() as folder:
             samples = Path(folder) / "samples.jsonl"
@@ -67,14 +88,13 @@ def _host_recorder() -> Fact:
                 taken = sampler.take()
             readable = len(read_samples(samples))
     except (TracekitError, psutil.Error, OSError) as error:
-        return failed(name, f"A process cannot be sampled: {error}", _INSTALL_AGAIN)
+        return failed(f"A process cannot be sampled: {error}", _INSTALL_AGAIN)
     if not taken or not readable:
-        return failed(name, "A sample of this process came out empty.", _INSTALL_AGAIN)
-    return ok(name, "works: any program can be recorded on the CPU")
+        return failed("A sample of this process came out empty.", _INSTALL_AGAIN)
+    return ok("works: any program can be recorded on the CPU")
 
 
-def _reader() -> Fact:
-    name = "import and analysis"
+def _reader(_: Surroundings) -> Fact:
     absent: list[str] = []
     for package in _READER:
         try:
@@ -82,8 +102,8 @@ def _reader() -> Fact:
         except ImportError:
             absent.append(package)
     if absent:
-        return failed(name, f"{', '.join(absent)} cannot be imported.", "Install tracekit again.")
-    return ok(name, f"work: {', '.join(f'{one} {_version(one)}' for one in _READER)}")
+        return failed(f"{', '.join(absent)} cannot be imported.", "Install tracekit again.")
+    return ok(f"work: {', '.join(f'{name} {_version(name)}' for name in _READER)}")
 
 
 def _version(package: str) -> str:
@@ -93,50 +113,30 @@ def _version(package: str) -> str:
         return "of unknown version"
 
 
-_VERSION = re.compile(r"\d+(\.\d+)*")
-_CORES = re.compile(r'"gpu-core-count" = (\d+)')
-_IOREG = ("/usr/sbin/ioreg", "-r", "-d", "1", "-w", "0", "-c", "AGXAccelerator")
+def _system(at: Surroundings) -> Fact:
+    machine = at.machine
+    if not at.on_mac:
+        name = machine.os if machine.system == platform.system() else ""
+        return ok(f"{name or machine.system}, kernel {machine.release}")
+    if not machine.os or not machine.os_build:
+        return unknown("macOS, but `sw_vers` does not tell its version and build.")
+    return ok(f"{machine.os} ({machine.os_build})")
 
 
-def system_facts(surroundings: Surroundings) -> Iterator[Fact]:
-    """Look at the system, the architecture, the chip, its GPU and Metal's switches."""
-    yield _system(surroundings)
-    yield _architecture(surroundings)
-    name = chip(surroundings)
-    yield ok("chip", name) if name else unknown("chip", "The system does not name it.")
-    yield _gpu_cores(surroundings)
-    yield _metal_switches(surroundings)
-
-
-def _system(surroundings: Surroundings) -> Fact:
-    if not surroundings.on_mac:
-        known = describe() if surroundings.system == platform.system() else {}
-        name = known.get("os") or surroundings.system
-        return ok("system", f"{name}, kernel {surroundings.release}")
-    version = surroundings.answer("/usr/bin/sw_vers", "-productVersion")
-    build = system_build(surroundings)
-    if not _VERSION.fullmatch(version) or not build:
-        return unknown("system", "macOS, but `sw_vers` does not tell its version and build.")
-    return ok("system", f"macOS {version} ({build})")
-
-
-def _architecture(surroundings: Surroundings) -> Fact:
-    name, architecture = "architecture", surroundings.architecture
-    if not surroundings.on_mac:
-        return ok(name, architecture)
+def _architecture(at: Surroundings) -> Fact:
+    architecture = at.machine.architecture
+    if not at.on_mac:
+        return ok(architecture)
     if architecture == "arm64":
-        return ok(name, "arm64, native")
-    translated = surroundings.answer("/usr/sbin/sysctl", "-n", "sysctl.proc_translated")
-    if translated == "1":
+        return ok("arm64, native")
+    if at.machine.translated:
         return failed(
-            name,
             f"Rosetta translates this Python: it is {architecture} on Apple silicon, "
             "so MLX has no Metal.",
             "Install an arm64 Python, and tracekit with it: `uv python install 3.12`, "
             "in a terminal that does not run under Rosetta.",
         )
     return unknown(
-        name,
         f"This Python is {architecture}, and macOS does not say that it is translated: "
         "it may be a Mac without Apple silicon.",
         "MLX's Metal needs Apple silicon; `uname -m` says arm64 there.",
@@ -144,73 +144,51 @@ def _architecture(surroundings: Surroundings) -> Fact:
     )
 
 
-def _gpu_cores(surroundings: Surroundings) -> Fact:
-    if not surroundings.on_mac:
-        return not_applicable("gpu cores", "Counted on macOS only.")
-    found = _CORES.search(surroundings.answer(*_IOREG))
-    if found is None:
-        return unknown("gpu cores", "`ioreg` names no gpu-core-count.")
-    return ok("gpu cores", found.group(1))
+def _chip(at: Surroundings) -> Fact:
+    return ok(at.machine.chip) if at.machine.chip else unknown("The system does not name it.")
 
 
-def _metal_switches(surroundings: Surroundings) -> Fact:
-    name = "metal switches"
-    there = sorted(one for one in surroundings.environment if distorts(one))
+def _gpu_cores(at: Surroundings) -> Fact:
+    cores = at.machine.gpu_cores
+    return unknown("`ioreg` names no gpu-core-count.") if cores is None else ok(str(cores))
+
+
+def _metal_switches(at: Surroundings) -> Fact:
+    there = sorted(name for name in at.environment if distorts(name))
     if not there:
-        return ok(name, "none is set")
+        return ok("none is set")
     return warning(
-        name,
         f"{', '.join(there)} change what Metal does, and so what is measured.",
         "What tracekit launches does not get them; a process to attach to must be started "
         f"without them: `unset {' '.join(there)}`.",
     )
 
 
-_ASK_MLX = """
-import json
-import mlx.core as mx
-ask = getattr(mx, "device_info", None) or mx.metal.device_info
-print(json.dumps([mx.__version__, bool(mx.metal.is_available()), dict(ask())], default=str))
-"""
-_ASK_PRESENCE = "import importlib.util as u; print(u.find_spec('mlx') is not None)"
-_IMPORT_SECONDS = 60
-
-
-def python_facts(surroundings: Surroundings) -> Iterator[Fact]:
-    """Look at the interpreter, at the ones a shell would find, and at MLX."""
-    yield _interpreter(surroundings.executable)
-    yield _on_path(surroundings)
-    yield from _mlx(surroundings)
-
-
-def _interpreter(executable: str) -> Fact:
-    name = "interpreter"
+def _interpreter(at: Surroundings) -> Fact:
+    executable = at.executable
     if not executable:
-        return unknown(name, "Python does not know its own path.", needed=True)
+        return unknown("Python does not know its own path.", needed=True)
     if _is_script(executable):
         return failed(
-            name,
             f"{executable} is a script that starts Python: a recorder would trace the script.",
             "Run tracekit with the interpreter that `python -c 'import sys; "
             "print(sys.executable)'` prints.",
         )
     real = os.path.realpath(executable)
-    return ok(name, executable if real == executable else f"{executable}, which is {real}")
+    return ok(executable if real == executable else f"{executable}, which is {real}")
 
 
-def _on_path(surroundings: Surroundings) -> Fact:
+def _python_on_path(at: Surroundings) -> Fact:
     """Look at what `-- python3 …` would record: a shim of pyenv is a shell script."""
-    name = "python3 on PATH"
-    found = surroundings.find("python3")
+    found = at.find("python3")
     if found is None:
-        return ok(name, "none; workloads run with the interpreter above")
+        return ok("none; workloads run with the interpreter above")
     if not _is_script(found):
-        return ok(name, found)
+        return ok(found)
     return warning(
-        name,
         f"{found} is a script that starts Python: `tracekit capture -- python3 …` would trace "
         "the script. Workloads are not concerned.",
-        f"Name the interpreter itself: `-- {surroundings.executable} …`.",
+        f"Name the interpreter itself: `-- {at.executable} …`.",
     )
 
 
@@ -222,97 +200,146 @@ def _is_script(path: str) -> bool:
         return False
 
 
-def _mlx(surroundings: Surroundings) -> Iterator[Fact]:
-    python = (surroundings.executable, "-P", "-c")
-    asked = surroundings.answer(*python, _ASK_MLX, seconds=_IMPORT_SECONDS)
-    if not asked:
-        yield from _without_mlx(surroundings, python)
+_ASK_MLX = """
+import json
+import mlx.core as mx
+ask = getattr(mx, "device_info", None) or mx.metal.device_info
+print(json.dumps([mx.__version__, bool(mx.metal.is_available()), dict(ask())], default=str))
+"""
+_ASK_PRESENCE = "import importlib.util as u; print(u.find_spec('mlx') is not None)"
+_IMPORT_SECONDS = 60
+_METAL = "mlx metal"
+
+
+def _mlx(at: Surroundings) -> Iterator[Fact]:
+    python = (at.executable, "-P", "-c")
+    answer = at.answer(*python, _ASK_MLX, seconds=_IMPORT_SECONDS)
+    if not answer:
+        yield _without_mlx(at, present=at.answer(*python, _ASK_PRESENCE) == "True")
+        yield unknown("There is no MLX to ask.", name=_METAL)
         return
     try:
-        version, metal, device = msgspec.json.decode(
-            asked.splitlines()[-1], type=tuple[str, bool, dict[str, Any]]
+        release, metal, device = msgspec.json.decode(
+            answer.splitlines()[-1], type=tuple[str, bool, dict[str, Any]]
         )
     except msgspec.MsgspecError:
-        yield unknown("mlx", f"It answers {asked!r}.")
-        yield unknown("mlx metal", "MLX does not say.", needed=surroundings.on_mac)
+        yield unknown(f"It answers {answer!r}.")
+        yield unknown("MLX does not say.", needed=at.on_mac, name=_METAL)
         return
-    yield ok("mlx", version)
-    yield _metal(surroundings, metal=metal, device=device)
-
-
-def _without_mlx(surroundings: Surroundings, python: tuple[str, ...]) -> Iterator[Fact]:
-    there = surroundings.answer(*python, _ASK_PRESENCE) == "True"
-    package = "mlx" if surroundings.on_mac else "'mlx[cpu]'"
-    if there:
-        yield warning(
-            "mlx",
-            "It is installed and cannot be imported, so the workloads cannot run.",
-            f"`{surroundings.executable} -c 'import mlx.core'` says why.",
-        )
-    else:
-        yield warning(
-            "mlx",
-            "It is not installed, so the workloads cannot run; any other program can be recorded.",
-            f"`pip install {package}` for {surroundings.executable}.",
-        )
-    yield unknown("mlx metal", "There is no MLX to ask.")
-
-
-def _metal(surroundings: Surroundings, *, metal: bool, device: dict[str, Any]) -> Fact:
-    name = "mlx metal"
+    yield ok(release)
     shown = " ".join(str(device[key]) for key in ("device_name", "architecture") if device.get(key))
-    if metal:
-        return ok(name, f"available: {shown or 'the device has no name'}")
-    if not surroundings.on_mac:
-        why = f"Metal exists on macOS only; MLX works on the CPU here: {shown or 'unnamed'}."
-        return not_applicable(name, why)
+    yield replace(_metal(at, shown, available=metal), name=_METAL)
+
+
+def _without_mlx(at: Surroundings, *, present: bool) -> Fact:
+    if present:
+        return warning(
+            "It is installed and cannot be imported, so the workloads cannot run.",
+            f"`{at.executable} -c 'import mlx.core'` says why.",
+        )
+    package = "mlx" if at.on_mac else "'mlx[cpu]'"
+    return warning(
+        "It is not installed, so the workloads cannot run; any other program can be recorded.",
+        f"`pip install {package}` for {at.executable}.",
+    )
+
+
+def _metal(at: Surroundings, device: str, *, available: bool) -> Fact:
+    if available:
+        return ok(f"available: {device or 'the device has no name'}")
+    if not at.on_mac:
+        where = f"MLX works on the CPU here: {device or 'unnamed'}."
+        return not_applicable(f"Metal exists on macOS only; {where}")
     return failed(
-        name,
         "MLX finds no Metal device, so workloads run on the CPU and no GPU work is recorded.",
         "Use an arm64 Python on Apple silicon, outside of virtual machines, with MLX's own wheel.",
     )
 
 
+_COMMAND_LINE_TOOLS = "/Library/Developer/CommandLineTools"
+_SILENT = "xctrace does not answer."
+
+
+def _developer_folder(at: Surroundings) -> Fact:
+    chosen = at.environment.get("DEVELOPER_DIR", "")
+    folder = chosen or at.answer("xcode-select", "-p")
+    if not folder.startswith("/"):
+        return unknown("`xcode-select -p` names none.", SELECT_XCODE)
+    if folder.startswith(_COMMAND_LINE_TOOLS):
+        how = "DEVELOPER_DIR names" if chosen else "Selected are"
+        return failed(f"{how} the Command Line Tools, which have no xctrace.", SELECT_XCODE)
+    return ok(f"{folder}{' (DEVELOPER_DIR)' if chosen else ''}")
+
+
+def _xctrace(at: Surroundings) -> Fact:
+    version, trouble = at.toolchain.version, at.toolchain.trouble
+    if trouble is not None:
+        fix = trouble.hint or "Run the same line by hand and see what it says."
+        return failed(" ".join(trouble.message.split()), fix)
+    if version.xcode is None:
+        words = f"It answers {version.text!r}, which names no build."
+        return unknown(words, "Is this Apple's xctrace?")
+    return ok(f"{version.text}: by its build {version.build}, of Xcode {version.xcode}")
+
+
+def _licence(at: Surroundings) -> Fact:
+    trouble = at.toolchain.trouble
+    if trouble is None:
+        return ok("accepted: xctrace runs")
+    refused = trouble.hint == LICENCE.hint
+    return failed(LICENCE.meaning, LICENCE.hint) if refused else unknown(_SILENT)
+
+
+def _template(at: Surroundings) -> Fact:
+    tool = at.toolchain.tool
+    absent = failed(
+        f"This Xcode has no template {METAL_SYSTEM_TRACE!r}.",
+        "`xcrun xctrace list templates` names those it has; `--template` takes one of them, "
+        "or a file that Instruments saved. A whole Xcode has it: install it again.",
+    )
+    return _listed(tool and tool.list_templates, METAL_SYSTEM_TRACE, absent)
+
+
+def _gpu_counters(at: Surroundings) -> Fact:
+    tool = at.toolchain.tool
+    absent = warning(f"This Xcode has no instrument {GPU_COUNTERS!r}.", WAYS_TO_COUNTERS)
+    return _listed(tool and tool.list_instruments, GPU_COUNTERS, absent)
+
+
+def _listed(ask: Callable[[], Listing] | None, wanted: str, absent: Fact) -> Fact:
+    if ask is None:
+        return unknown(_SILENT)
+    names: tuple[str, ...] = ()
+    with suppress(TracekitError):
+        names = ask().names
+    if not names:
+        return unknown("xctrace lists nothing.", "Run `xcrun xctrace list` by hand.")
+    return ok(f"{wanted} is listed") if wanted in names else absent
+
+
 _GROUP = "_developer"
-_SAID_ON = "Developer mode is currently enabled."
-_SAID_OFF = "Developer mode is currently disabled."
 
 
-def permission_facts(surroundings: Surroundings) -> Iterator[Fact]:
-    """Look at developer mode and at the groups of this user."""
-    if not surroundings.on_mac:
-        why = f"A switch of macOS, and this is {surroundings.system}."
-        yield not_applicable("developer mode", why)
-        yield not_applicable("developer group", why)
-        return
-    yield _mode(surroundings)
-    yield _group(surroundings)
-
-
-def _mode(surroundings: Surroundings) -> Fact:
-    name = "developer mode"
-    said = surroundings.answer("/usr/sbin/DevToolsSecurity", "-status")
-    if said == _SAID_ON:
-        return ok(name, "enabled")
-    if said == _SAID_OFF:
+def _developer_mode(at: Surroundings) -> Fact:
+    status = at.answer("/usr/sbin/DevToolsSecurity", "-status")
+    if status == "Developer mode is currently enabled.":
+        return ok("enabled")
+    if status == "Developer mode is currently disabled.":
         return warning(
-            name,
             "disabled: macOS may ask for a password, or refuse to start a kernel trace.",
             "`sudo DevToolsSecurity -enable`, once.",
         )
-    words = f"`DevToolsSecurity -status` says {said!r}." if said else "It does not say."
-    return unknown(name, words, "Run `DevToolsSecurity -status` by hand.", needed=True)
+    words = f"`DevToolsSecurity -status` says {status!r}." if status else "It does not say."
+    return unknown(words, "Run `DevToolsSecurity -status` by hand.", needed=True)
 
 
-def _group(surroundings: Surroundings) -> Fact:
-    name = "developer group"
-    groups = surroundings.answer("/usr/bin/id", "-Gn").split()
+def _developer_group(at: Surroundings) -> Fact:
+    groups = at.answer("/usr/bin/id", "-Gn").split()
     if not groups:
-        return unknown(name, "`id -Gn` names no group.")
+        return unknown("`id -Gn` names no group.")
     if _GROUP in groups:
-        return ok(name, f"this user is in {_GROUP}")
+        return ok(f"this user is in {_GROUP}")
     return warning(
-        name,
         f"This user is not in {_GROUP}: macOS may ask for a password before it records.",
         f'`sudo dseditgroup -o edit -a "$USER" -t user {_GROUP}`, then log in again.',
     )
@@ -324,68 +351,53 @@ _HOST_FLOOR = 0.1 * _GIGABYTE
 _MUCH_STAGING = 1 * _GIGABYTE
 
 
-def room_facts(surroundings: Surroundings, *, for_xctrace: bool) -> Iterator[Fact]:
-    """Look at what else records, and at the disks; xctrace needs more than the host recorder."""
-    yield _other_recorders(surroundings, for_xctrace=for_xctrace)
-    yield from _disks(surroundings, for_xctrace=for_xctrace)
-    yield _staging(surroundings, for_xctrace=for_xctrace)
-    yield _writable(surroundings.runs)
-
-
-def _other_recorders(surroundings: Surroundings, *, for_xctrace: bool) -> Fact:
-    name = "other recorders"
-    if not for_xctrace:
-        return not_applicable(name, "Only recordings of xctrace get in each other's way.")
+def _other_recorders(at: Surroundings) -> Fact:
     try:
-        found = refuse_rivals(surroundings.rivals())
+        found = refuse_rivals(at.rivals())
     except ToolError as error:
-        return warning(name, error.message, error.hint)
-    if found:
-        return warning(name, " ".join(found), "Quit it before you record.")
-    return ok(name, "none runs")
+        return warning(error.message, error.hint)
+    return warning(" ".join(found), "Quit it before you record.") if found else ok("none runs")
 
 
-def _disks(surroundings: Surroundings, *, for_xctrace: bool) -> Iterator[Fact]:
-    names = ("disk for runs", "disk for staging")
+def _disk_for_runs(at: Surroundings) -> Fact:
+    return _disk(at, at.runs)
+
+
+def _disk_for_staging(at: Surroundings) -> Fact:
+    return _disk(at, at.temporary)
+
+
+def _disk(at: Surroundings, wanted: Path) -> Fact:
+    folder, traced = _existing(wanted), _for_xctrace(at)
     try:
-        least = floor(surroundings.environment) if for_xctrace else _HOST_FLOOR
+        least = floor(at.environment) if traced else _HOST_FLOOR
+        free = at.free(folder)
     except UsageError as error:
-        yield from (failed(name, error.message, f"`unset {VARIABLE}`") for name in names)
-        return
-    lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if for_xctrace else ""
-    for name, folder in zip(names, (surroundings.runs, surroundings.temporary), strict=True):
-        yield _disk(name, surroundings, existing(folder), least, f"Make room on that disk.{lower}")
-
-
-def _disk(name: str, surroundings: Surroundings, folder: Path, least: float, fix: str) -> Fact:
-    try:
-        free = surroundings.free(folder)
+        return failed(error.message, f"`unset {VARIABLE}`")
     except OSError as error:
-        return unknown(name, f"{folder}: {error.strerror}.", needed=True)
+        return unknown(f"{folder}: {error.strerror}.", needed=True)
     words = f"{free / _GIGABYTE:.1f} GB free at {folder}"
     if free >= least:
-        return ok(name, words)
-    return failed(
-        name,
-        f"{words}; {least / _GIGABYTE:g} GB must stay free.",
-        fix,
-    )
+        return ok(words)
+    lower = f" {VARIABLE}=2 lowers the floor to 2 GB." if traced else ""
+    words = f"{words}; {least / _GIGABYTE:g} GB must stay free."
+    return failed(words, f"Make room on that disk.{lower}")
 
 
-def _staging(surroundings: Surroundings, *, for_xctrace: bool) -> Fact:
-    name = "staging files"
-    if not for_xctrace:
-        return not_applicable(name, "xctrace leaves them, and it is not here.")
-    left = sorted(surroundings.temporary.glob("instruments*.ktrace"))
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    folder = folder.absolute()
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
+
+
+def _staging_files(at: Surroundings) -> Fact:
+    left = list(at.temporary.glob("instruments*.ktrace"))
     taken = sum(map(_size, left))
     words = f"{len(left)} left by recordings, {taken / _GIGABYTE:.1f} GB" if left else "none left"
     if taken < _MUCH_STAGING:
-        return ok(name, words)
-    return warning(
-        name,
-        f"{words}, in {surroundings.temporary}.",
-        "Remove those that `lsof` shows as closed: nothing else ever does.",
-    )
+        return ok(words)
+    fix = "Remove those that `lsof` shows as closed: nothing else ever does."
+    return warning(f"{words}, in {at.temporary}.", fix)
 
 
 def _size(path: Path) -> int:
@@ -394,80 +406,83 @@ def _size(path: Path) -> int:
     return 0
 
 
-def _writable(runs: Path) -> Fact:
-    there = existing(runs)
+def _place_for_runs(at: Surroundings) -> Fact:
+    there = _existing(at.runs)
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        return failed(
-            "place for runs",
-            f"{there} cannot be written to: {error.strerror}.",
-            "Stand in a folder of yours, or name one with --output.",
-        )
-    made = "" if there == runs.absolute() else f"; {runs} is made there when it is needed"
-    return ok("place for runs", f"{there}{made}")
+        fix = "Stand in a folder of yours, or name one with --output."
+        return failed(f"{there} cannot be written to: {error.strerror}.", fix)
+    later = "" if there == at.runs.absolute() else f"; {at.runs} is made there when it is needed"
+    return ok(f"{there}{later}")
 
 
-_STATE = "nightly"
-_CANARY = "canary"
+_FIXED_WORK = "canary"  # a night does that of its own, so it is no matter of the machine
 _MONITOR = "macmon tells a GPU's clock without root: `brew install macmon`."
 
 
-def nightly_facts(surroundings: Surroundings) -> Iterator[Fact]:
+def _nightly(at: Surroundings) -> Iterator[Fact]:
     """Look at the machine as a night does, once."""
-    state = surroundings.state()
-    state = replace(
-        state, absences={name: why for name, why in state.absences.items() if name != _CANARY}
-    )
-    yield _now(state)
-    missing = not_known((state,))
-    if missing:
-        fix = _MONITOR if surroundings.on_mac and "gpu_clock" in state.absences else ""
-        yield unknown("nightly, unknown", " ".join(missing), fix)
-
-
-def _now(state: State) -> Fact:
-    known = [name.replace("_", " ") for name in JUDGED if name in state.readings]
+    state = at.state()
+    absences = {name: why for name, why in state.absences.items() if name != _FIXED_WORK}
+    state = replace(state, absences=absences)
     reasons = contaminated(state, None, (), StateLimits())
+    known = [name.replace("_", " ") for name in JUDGED if name in state.readings]
     if reasons:
-        return warning(
-            _STATE,
-            " ".join(reasons),
+        fix = (
             "While it is so, a night measures such pairs again, and is inconclusive in the end; "
-            "its plan may allow more.",
+            "its plan may allow more."
         )
-    return ok(_STATE, f"as a night wants it; readable: {', '.join(known) or 'nothing'}")
+        yield warning(" ".join(reasons), fix)
+    else:
+        yield ok(f"as a night wants it; readable: {', '.join(known) or 'nothing'}")
+    if missing := not_known((state,)):
+        fix = _MONITOR if at.on_mac and "gpu_clock" in absences else ""
+        yield unknown(" ".join(missing), fix, name="nightly, unknown")
 
 
-_NAME = "direct reading"
-_REPORT = (
-    "Captures use exports of these tables. Report it with this line and the build: "
-    "`tracekit doctor --json` has both."
+_A_SWITCH = "A switch of macOS, and this is {system}."
+_NO_XCODE = "Xcode runs on macOS only, and this is {system}."
+_ELSEWHERE = " Record on a Mac, and read its exports here with `tracekit import`."
+
+CHECKS: tuple[Check, ...] = (
+    Check("tracekit", _tracekit),
+    Check("host recorder", _host_recorder),
+    Check("import and analysis", _reader),
+    Check("system", _system),
+    Check("architecture", _architecture),
+    Check("chip", _chip),
+    Check("gpu cores", _gpu_cores, _on_mac, "Counted on macOS only."),
+    Check("metal switches", _metal_switches),
+    Check("interpreter", _interpreter),
+    Check("python3 on PATH", _python_on_path),
+    Check("mlx", _mlx),
+    Check("developer folder", _developer_folder, _has_xcode, _NO_XCODE),
+    Check("xctrace", _xctrace, _has_xcode, _NO_XCODE + _ELSEWHERE),
+    Check("licence", _licence, _has_xcode, _NO_XCODE),
+    Check("template", _template, _has_xcode, _NO_XCODE),
+    Check("gpu counters", _gpu_counters, _has_xcode, _NO_XCODE),
+    Check("developer mode", _developer_mode, _on_mac, _A_SWITCH),
+    Check("developer group", _developer_group, _on_mac, _A_SWITCH),
+    Check(
+        "other recorders",
+        _other_recorders,
+        _for_xctrace,
+        "Only recordings of xctrace get in each other's way.",
+    ),
+    Check("disk for runs", _disk_for_runs),
+    Check("disk for staging", _disk_for_staging),
+    Check(
+        "staging files", _staging_files, _for_xctrace, "xctrace leaves them, and it is not here."
+    ),
+    Check("place for runs", _place_for_runs),
+    Check("nightly", _nightly),
 )
 
 
-def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[Fact]:
-    """Say which tables of this build are read from bundles as xctrace exports them."""
-    if not has_xctrace:
-        yield not_applicable(
-            _NAME, "There is no xctrace to compare with; bundles of others can be read."
-        )
-        return
-    checked = memory.tables.values()
-    if not checked:
-        yield unknown(
-            _NAME,
-            f"not checked yet for build {memory.build or 'unknown'}",
-            "The next `tracekit capture` exports tables once and compares.",
-        )
-        return
-    equal = [one for one in checked if not one.difference]
-    filled = sum(1 for one in equal if one.rows)
-    rows = count(sum(one.rows for one in equal))
-    words = f"verified for build {memory.build}: {filled} tables, {rows} rows compared"
-    without = len(equal) - filled
-    yield ok(_NAME, f"{words}; {without} without rows" if without else words)
-    for one in checked:
-        if one.difference:
-            yield warning(f"{_NAME}: {one.schema}", f"differs: {one.difference}.", _REPORT)
+def checked(at: Surroundings, *names: str) -> Iterator[Fact]:
+    """Yield the facts of a machine, in the order of the table; of some checks, or of all."""
+    for check in CHECKS:
+        if not names or check.name in names:
+            yield from check.facts(at)

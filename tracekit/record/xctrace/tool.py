@@ -183,7 +183,9 @@ def locate(run: Run = run, patience: Patience = PATIENCE) -> Xctrace:
     found = check(run(("xcrun", "--find", "xctrace"), patience.answer))
     path = found.stdout.strip()
     if not path:
-        raise ToolError("`xcrun --find xctrace` ended well but named no path.")
+        raise ToolError(
+            "`xcrun --find xctrace` ended well but named no path.", hint="Is this Apple's xcrun?"
+        )
     return Xctrace(path, run, patience)
 
 

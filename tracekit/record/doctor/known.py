@@ -1,0 +1,258 @@
+"""What earlier probes and comparisons have shown of a machine: kept, told, and followed.
+
+A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tracekit.base import (
+    FORMAT,
+    NOT_AVAILABLE,
+    Capabilities,
+    Combination,
+    Identity,
+    Mode,
+    advise,
+    count,
+    notes_folder,
+    save,
+    stamp,
+)
+from tracekit.record.direct_reading.compare import Memory
+from tracekit.record.doctor.facts import Fact, failed, not_applicable, ok, unknown, warning
+from tracekit.record.doctor.surroundings import Surroundings
+from tracekit.record.recorder import Recorder
+from tracekit.record.xctrace.problems import NO_COUNTERS, WAYS_TO_COUNTERS
+from tracekit.record.xctrace.tool import read_version
+from tracekit.workload import METAL_SYSTEM_TRACE, Plan
+
+log = logging.getLogger(__name__)
+
+
+def keep(capabilities: Capabilities, where: Path) -> Path:
+    """Write the matrix in place of an older one of the same machine; return its file.
+
+    Raises:
+        RecordingError: The cache cannot be written.
+    """
+    file = _file(capabilities.identity, where)
+    save(file, capabilities)
+    return file
+
+
+def recall_probe(identity: Identity, where: Path) -> Capabilities | None:
+    """Return what was found on this very machine; None where it was never probed.
+
+    What another build of the system or of Xcode showed does not count, nor what cannot be read.
+    """
+    file = _file(identity, where)
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=Capabilities)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        log.warning("%s cannot be read, so nothing is known of this machine: %s", file, error)
+        return None
+    return found if (found.format, found.identity) == (FORMAT, identity) else None
+
+
+def _file(identity: Identity, where: Path) -> Path:
+    parts = (identity.system_build, identity.xcode_build, identity.chip)
+    words = (re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-") or "unknown" for part in parts)
+    return where / f"capabilities-{'_'.join(words)}.json"
+
+
+def known_of(recorder: Recorder) -> Capabilities | None:
+    """Return what a probe of this machine showed; None for the host recorder, or without one."""
+    if recorder.name != "xctrace":
+        return None
+    identity = Surroundings().identified(read_version(recorder.version()))
+    return recall_probe(identity, notes_folder())
+
+
+def advised(plan: Plan, matrix: Capabilities | None) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with every `auto` that the matrix can decide, and what to say of it.
+
+    What a user asked for by name stays, and so does all of a machine that was never probed.
+    A template of one's own has its own counter set, so nothing is added to it.
+    """
+    if matrix is None:
+        return plan, ()
+    undecided = plan.counters == "auto" and plan.templates == (METAL_SYSTEM_TRACE,)
+    way = advise(matrix, counters=undecided or plan.counters == "on")
+    notes: list[str] = []
+    if plan.method == "auto" and plan.workload is not None and way.mode == "attach":
+        plan = replace(plan, method="attach")
+        notes.append(f"The workload was attached to: {way.reason}. `--method` chooses.")
+    if undecided and way.counters and (plan.method, way.mode) != ("launch", "attach"):
+        plan = replace(plan, counters="on")
+        notes.append(
+            f"GPU counters were asked for: {_seen(matrix)}. `--counters off` leaves them out."
+        )
+    return plan, tuple(notes)
+
+
+def _seen(matrix: Capabilities) -> str:
+    working = [way for way in matrix.combinations if way.counters and way.works]
+    slowest = max((way.saving for way in working if way.saving is not None), default=None)
+    took = "" if slowest is None else f"; saving took {slowest:.0f} s"
+    return f"they came when this machine was probed{took}"
+
+
+_PROBE = "probe"
+
+_NO_ROWS = (
+    "Look at developer mode above, quit other recorders, and record once in Instruments itself: "
+    "if that shows no GPU work either, this system does not give any."
+)
+_AGAIN = "Fix what it says; `tracekit doctor --probe` tries again."
+_NO_GPU_WORK = "The probe ran on the CPU, so it had no GPU work to show."
+_ON_CPU = "The probe ran on the CPU, so there is no number of dispatches to hold against it."
+_OTHER_WAY: dict[Mode, str] = {
+    "launch": "Record workloads with `--method attach`, running programs with `--attach PID`.",
+    "attach": "Record with `--method launch`, and programs of your own after `--`.",
+}
+
+
+def shown(capabilities: Capabilities | None, *, has_xctrace: bool) -> Iterator[Fact]:
+    """Say which ways to record gave rows, when this machine was probed."""
+    if not has_xctrace:
+        yield not_applicable("There is no xctrace to record with.", name=_PROBE)
+    elif capabilities is None:
+        yield unknown(
+            "never probed with this system and this Xcode",
+            "`tracekit doctor --probe` records for two seconds in each way.",
+            name=_PROBE,
+        )
+    else:
+        when = stamp(capabilities.probed)
+        yield ok(f"{len(capabilities.combinations)} ways to record were tried {when}", name=_PROBE)
+        yield from _modes(capabilities)
+        yield _counters(capabilities)
+
+
+def _modes(capabilities: Capabilities) -> Iterator[Fact]:
+    tried = [way for way in capabilities.combinations if not way.counters]
+    for way in tried:
+        others = any(other.works for other in tried if other is not way)
+        yield replace(_mode(way, another_works=others), name=f"{_PROBE}: {way.mode}")
+
+
+def _mode(way: Combination, *, another_works: bool) -> Fact:
+    if not way.works:
+        words = way.failure or _absence(way)
+        if way.backend == "cpu":
+            return failed(f"{words} {_NO_GPU_WORK}", "See `mlx metal` above.")
+        if another_works:
+            return warning(words, _OTHER_WAY[way.mode])
+        return failed(words, _AGAIN if way.failure else _NO_ROWS)
+    rows = f"{count(way.rows)} GPU intervals of the probe's own"
+    if way.dispatches is None:
+        why = _ON_CPU if way.backend == "cpu" else "How many dispatches it made is not known."
+        return ok(f"{rows}. {why}")
+    words = f"{rows} for {count(way.dispatches)} dispatches"
+    if (way.rows or 0) >= way.dispatches:
+        return ok(words)
+    return warning(
+        f"{words}: work is missing from the trace.",
+        "Trust no sums of this machine's traces until rows and dispatches agree; probe again "
+        "with nothing else running.",
+    )
+
+
+def _absence(way: Combination) -> str:
+    if way.rows is None:
+        return "Whether the probe's work was recorded is not known."
+    return (
+        "The recording was saved without a GPU interval of the probe's own; "
+        f"other processes have {count(way.others)}."
+    )
+
+
+def _counters(capabilities: Capabilities) -> Fact:
+    name = f"{_PROBE}: counters"
+    tried = [way for way in capabilities.combinations if way.counters]
+    working = [way for way in tried if way.counter_rows and not way.failure]
+    if working:
+        samples = (
+            f"{way.mode} {count(way.counter_rows)} samples of {way.counter_set or 'no named set'}"
+            for way in working
+        )
+        return ok(", ".join(samples), name=name)
+    if all(way.rows is None for way in tried):
+        why = "No trace with counters could be read, so nothing is known of them."
+        return unknown(why, name=name)
+    why = "; ".join(dict.fromkeys(way.failure for way in tried if way.failure))
+    words = f"{NO_COUNTERS}{f': {why}' if why else '.'}"
+    return warning(words, f"`--counters off`. {WAYS_TO_COUNTERS}", name=name)
+
+
+MATRIX_COLUMNS = (
+    "way",
+    "rows",
+    "dispatches",
+    "others' rows",
+    "counter set",
+    "counter rows",
+    "saving",
+    "remarks",
+)
+
+
+def matrix_rows(capabilities: Capabilities) -> list[tuple[str, ...]]:
+    """Return the cells of each way that was tried."""
+    return [_row(way) for way in capabilities.combinations]
+
+
+def _row(way: Combination) -> tuple[str, ...]:
+    saving = NOT_AVAILABLE if way.saving is None else f"{way.saving:.1f} s"
+    remarks = (way.failure, *way.warnings)
+    return (
+        way.name,
+        count(way.rows),
+        count(way.dispatches),
+        count(way.others),
+        way.counter_set or "none",
+        count(way.counter_rows) if way.counters else "not asked for",
+        saving,
+        " ".join(" ".join(text.split()) for text in remarks if text),
+    )
+
+
+_DIRECT = "direct reading"
+
+
+def direct_facts(memory: Memory, *, has_xctrace: bool) -> Iterator[Fact]:
+    """Say which tables of this build are read from bundles as xctrace exports them."""
+    if not has_xctrace:
+        why = "There is no xctrace to compare with; bundles of others can be read."
+        yield not_applicable(why, name=_DIRECT)
+        return
+    tables = memory.tables.values()
+    if not tables:
+        yield unknown(
+            f"not checked yet for build {memory.build or 'unknown'}",
+            "The next `tracekit capture` exports tables once and compares.",
+            name=_DIRECT,
+        )
+        return
+    equal = [table for table in tables if not table.difference]
+    filled = sum(1 for table in equal if table.rows)
+    rows = count(sum(table.rows for table in equal))
+    words = f"verified for build {memory.build}: {filled} tables, {rows} rows compared"
+    without = len(equal) - filled
+    yield ok(f"{words}; {without} without rows" if without else words, name=_DIRECT)
+    for table in tables:
+        if table.difference:
+            yield warning(
+                f"differs: {table.difference}.",
+                "Captures use exports of these tables. Report it with this line and the build: "
+                "`tracekit doctor --json` has both.",
+                name=f"{_DIRECT}: {table.schema}",
+            )

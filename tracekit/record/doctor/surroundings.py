@@ -1,0 +1,102 @@
+"""A machine as the doctor sees it, with the Xcode that is found there."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tracekit.base import Identity, TracekitError
+from tracekit.machine import Machine, State, look
+from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
+from tracekit.record.xctrace.command import Run, run
+from tracekit.record.xctrace.tool import Patience, Version, Xctrace, locate
+from tracekit.workload import TRACES
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What Xcode gave: xctrace and its version, or why there is none."""
+
+    tool: Xctrace | None = None
+    version: Version = field(default_factory=lambda: Version(""))
+    trouble: TracekitError | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a recording on a machine depends on; tests describe another one.
+
+    Attributes:
+        machine: The machine itself.
+        run: How commands are run.
+        patience: Seconds that a tool of Xcode's may take to answer.
+        environment: The environment variables.
+        rivals: Lists the other recorders that run.
+        free: Measures the free space where a folder is.
+        runs: The folder in which runs land.
+        temporary: The folder for temporary files, where xctrace stages recordings.
+        executable: This Python, as it calls itself.
+        state: Looks at what a night would want to know of the machine.
+    """
+
+    machine: Machine = field(default_factory=Machine)
+    run: Run = run
+    patience: float = 60
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    rivals: Callable[[], Iterable[Rival]] = rivals
+    free: Free = free_bytes
+    runs: Path = TRACES
+    temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    executable: str = sys.executable
+    state: Callable[[], State] = look
+
+    @property
+    def on_mac(self) -> bool:
+        """Whether this is macOS."""
+        return self.machine.on_mac
+
+    @property
+    def has_xcode(self) -> bool:
+        """Whether there is anything to look for xctrace with."""
+        return self.on_mac or self.find("xcrun") is not None
+
+    @property
+    def has_xctrace(self) -> bool:
+        """Whether xctrace answers."""
+        return self.toolchain.tool is not None
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        """What Xcode gives here."""
+        if not self.has_xcode:
+            return Toolchain()
+        try:
+            tool = locate(self.run, Patience(answer=self.patience))
+            return Toolchain(tool, tool.version)
+        except TracekitError as error:
+            return Toolchain(trouble=error)
+
+    @property
+    def identity(self) -> Identity:
+        """The builds of system and Xcode, and the chip; empty where they cannot be known."""
+        return self.identified(self.toolchain.version)
+
+    def identified(self, version: Version) -> Identity:
+        """Return the identity of this machine with an xctrace of some version."""
+        return Identity(self.machine.os_build, version.build, self.machine.chip)
+
+    def find(self, program: str) -> str | None:
+        """Return the path of a program, as a shell would find it."""
+        return shutil.which(program, path=self.environment.get("PATH", ""))
+
+    def answer(self, *argv: str, seconds: float = 10) -> str:
+        """Return what a command prints; empty where it fails, or does not exist."""
+        try:
+            completed = self.run(argv, seconds)
+        except TracekitError:
+            return ""
+        return completed.stdout.strip() if completed.returncode == 0 else ""
