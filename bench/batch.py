@@ -25,7 +25,7 @@ from distributed import LocalCluster
 from labelled.drawn import clean
 from labelled.folder import write
 from labelled.program import simulate
-from tracekit.fleet.batch.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.results import Results
 
 _STEPS, _WARM_UP = 6, 1
@@ -90,7 +90,7 @@ def seconds(folder: Path, number: int, workers: int, hook: Hook) -> float:
     )
     with cluster, tempfile.TemporaryDirectory(dir=folder) as place:
         out = Path(place) / "out"
-        plan = Plan((str(folder / "recordings"),), out, scheduler=cluster.scheduler_address)
+        plan = BatchPlan((str(folder / "recordings"),), out, scheduler=cluster.scheduler_address)
         began = time.perf_counter()
         run_batch(plan, hook(cluster))
         took = time.perf_counter() - began

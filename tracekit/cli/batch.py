@@ -9,7 +9,7 @@ import typer
 from tracekit.cli import options
 
 if TYPE_CHECKING:
-    from tracekit.fleet import Outcome
+    from tracekit.fleet import BatchOutcome
     from tracekit.record import Progress
 
 _QUIET = 30.0  # s between two lines about what goes on, where there is no terminal
@@ -64,7 +64,7 @@ def batch(
     """
     from tracekit.base import UsageError
     from tracekit.cli import console
-    from tracekit.fleet import Choices, Plan, run_batch, wanted_tables
+    from tracekit.fleet import BatchPlan, Choices, run_batch, wanted_tables
     from tracekit.workload import seconds
 
     if scheduler and workers is not None:
@@ -74,7 +74,7 @@ def batch(
         )
     choices = Choices(target, wanted_tables(tables), not no_redact, run_number)
     most = seconds(time_limit)
-    plan = Plan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
+    plan = BatchPlan(tuple(sources), output, scheduler, workers, choices, retry_failed, most)
     with console.progress("batch") as progress:
         outcome = run_batch(plan, progress if console.watched() else _now_and_then())
     _show(outcome)
@@ -97,25 +97,25 @@ def _now_and_then() -> "Progress":
     return tell
 
 
-def _show(outcome: "Outcome") -> None:
+def _show(outcome: "BatchOutcome") -> None:
     from tracekit.cli import console
 
     tally = outcome.tally
     console.show_file(outcome.page)
     console.show_warnings(outcome.warnings)
     several = f", {tally.recordings:,} recordings in them" if tally.recordings > tally.done else ""
-    told = [f"{tally.done:,} analysed{several}"]
-    told += [f"{tally.kept:,} done before"] if tally.kept else []
-    told += [f"{tally.failed:,} failed"] if tally.failed else []
-    told += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
-    console.show_hint(f"{tally.total:,} sources: {', '.join(told)}.")
+    parts = [f"{tally.done:,} analysed{several}"]
+    parts += [f"{tally.kept:,} done before"] if tally.kept else []
+    parts += [f"{tally.failed:,} failed"] if tally.failed else []
+    parts += [f"{tally.failed_before:,} failed before"] if tally.failed_before else []
+    console.show_hint(f"{tally.total:,} sources: {', '.join(parts)}.")
     for name, error, hint in tally.failures:
         console.show_warnings([error if error.startswith(name) else f"{name}: {error}"])
         if hint:
             console.show_hint(f"  {hint}")
 
 
-def _require_all(outcome: "Outcome") -> None:
+def _require_all(outcome: "BatchOutcome") -> None:
     """Raise InputError where some recordings could not be analysed; all others are kept."""
     from tracekit.base import InputError
 

@@ -12,17 +12,17 @@ from many_recordings import GPU, exports, run
 from tracekit import pipeline
 from tracekit.base.recording import Recording, save
 from tracekit.fleet.batch.analysing import Choices, Task, analysed
-from tracekit.fleet.batch.results import Row
+from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.sources import sources_of
 
 
-def rows_of(folder: Path | str, **choices: object) -> tuple[Row, ...]:
+def rows_of(folder: Path | str, **choices: object) -> tuple[BatchRow, ...]:
     [source] = sources_of([str(folder)])
     output = str(choices.pop("output", ""))
     return analysed(Task(source, "it", "stamp", Choices(**choices), output))  # type: ignore[arg-type]
 
 
-def row_of(folder: Path | str, **choices: object) -> Row:
+def row_of(folder: Path | str, **choices: object) -> BatchRow:
     [row] = rows_of(folder, **choices)
     return row
 

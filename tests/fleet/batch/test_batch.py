@@ -19,7 +19,7 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
 from tracekit.base.locks import opened, taken
 from tracekit.base.processes import sweep
-from tracekit.fleet.batch.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.results import Results
 
 Run = Callable[..., Any]
@@ -84,7 +84,7 @@ def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
     deadly = exports(tmp_path / "evil", 4, {GPU})
     odd = (f"deadly://{deadly}", f"endless://{deadly}")
     words = (*odd, *(str(tmp_path / f"e{seed}") for seed in (1, 2, 3)))
-    outcome = run_batch(Plan(words, tmp_path / "out", workers=1, seconds=4.0))
+    outcome = run_batch(BatchPlan(words, tmp_path / "out", workers=1, seconds=4.0))
     assert (outcome.tally.done, outcome.tally.failed) == (3, 2)
     (_, late, more), (_, died, larger) = sorted(outcome.tally.failures, reverse=True)
     assert late == "It took longer than 4 s."
@@ -99,7 +99,7 @@ def test_recordings_that_kill_workers_or_never_end_are_failed_rows(
 INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
-from tracekit.fleet.batch.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.base.errors import InterruptedRunError
 
 def progress(text):
@@ -109,7 +109,7 @@ def progress(text):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        run_batch(Plan((sys.argv[1],), Path(sys.argv[2]), workers=1), progress)
+        run_batch(BatchPlan((sys.argv[1],), Path(sys.argv[2]), workers=1), progress)
     except InterruptedRunError as stop:
         sys.exit(f"{stop.exit_code}: {stop.message} {stop.hint}")
 """
@@ -187,7 +187,7 @@ def test_a_place_that_is_no_batchs_is_left_alone(tmp_path: Path, what: str) -> N
         out.mkdir()
         (out / "mine").write_text("mine")
     with pytest.raises(UsageError, match="is not the folder of a batch"):
-        run_batch(Plan((str(tmp_path / "run"),), out))
+        run_batch(BatchPlan((str(tmp_path / "run"),), out))
 
 
 def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:
     with opened(lock, "") as handle:
         taken(handle, lock)
         with pytest.raises(RecordingError, match="Another batch writes into"):
-            run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out"))
+            run_batch(BatchPlan((str(tmp_path / "run"),), tmp_path / "out"))
 
 
 def test_a_wrong_call_is_said(tracekit: Run, tmp_path: Path) -> None:
@@ -221,7 +221,9 @@ def test_a_scheduler_that_is_not_there_is_said(
     (tmp_path / "out" / ".work-of-a-killed-one" / "run").mkdir(parents=True)
     (tmp_path / "out" / ".lock").touch()
     with pytest.raises(ToolError, match=r"No scheduler answers at tcp://127\.0\.0\.1:9"):
-        run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9"))
+        run_batch(
+            BatchPlan((str(tmp_path / "run"),), tmp_path / "out", scheduler="tcp://127.0.0.1:9")
+        )
     with pytest.raises(UsageError, match="nonsense"):
-        run_batch(Plan((str(tmp_path / "run"),), tmp_path / "out", scheduler="nonsense"))
+        run_batch(BatchPlan((str(tmp_path / "run"),), tmp_path / "out", scheduler="nonsense"))
     assert os.listdir(tmp_path / "out") == [".lock"]  # noqa: PTH208

@@ -12,7 +12,7 @@ from odd_filesystems import LyingFileSystem
 from tracekit.base.errors import InputError
 from tracekit.fleet.batch.analysing import fetched
 from tracekit.fleet.batch.places import place_of
-from tracekit.fleet.batch.sources import Form, Source, sources_of
+from tracekit.fleet.batch.sources import RecordingSource, SourceForm, sources_of
 
 fsspec.register_implementation("lying", LyingFileSystem, clobber=True)
 
@@ -71,7 +71,7 @@ def test_a_listing_that_leads_elsewhere_fetches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LyingFileSystem, "names", ("HERE/../../escaped",))
-    source = Source(place_of("lying://box/run.trace"), Form.BUNDLE)
+    source = RecordingSource(place_of("lying://box/run.trace"), SourceForm.BUNDLE)
     with pytest.raises(InputError, match="no path below it"):
         fetched(source, tmp_path)
     assert contents(tmp_path) == {}
@@ -81,6 +81,6 @@ def test_a_file_that_is_not_there_after_all_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LyingFileSystem, "names", ("HERE/open.creq",))
-    source = Source(place_of("lying://box/run.trace"), Form.BUNDLE)
+    source = RecordingSource(place_of("lying://box/run.trace"), SourceForm.BUNDLE)
     with pytest.raises(InputError, match=r"cannot be fetched|is not what the listing says"):
         fetched(source, tmp_path)

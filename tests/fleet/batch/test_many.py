@@ -8,7 +8,7 @@ from pathlib import Path
 from distributed import LocalCluster
 
 from many_recordings import many
-from tracekit.fleet.batch.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.results import Results
 
 NUMBER = 1_000
@@ -32,7 +32,7 @@ def test_a_thousand_recordings_are_there_once_though_a_worker_is_killed(tmp_path
                 os.kill(killed[0], signal.SIGKILL)
 
         words = (str(tmp_path / "recordings"),)
-        plan = Plan(words, tmp_path / "out", scheduler=cluster.scheduler_address)
+        plan = BatchPlan(words, tmp_path / "out", scheduler=cluster.scheduler_address)
         outcome = run_batch(plan, kill_midway)
         assert killed
         assert cluster.workers[0].pid not in killed  # another took its place

@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.base.errors import RecordingError
-from tracekit.fleet.batch.results import ROW_SCHEMA, Found, Known, Results, Row, as_table
+from tracekit.fleet.batch.results import (
+    ROW_SCHEMA,
+    BatchRow,
+    Earlier,
+    Results,
+    RowFinding,
+    as_table,
+)
 
-ROW = Row(
+ROW = BatchRow(
     recording="runs/a",
     key="k",
     source="k",
@@ -19,7 +26,7 @@ ROW = Row(
     form="run",
     state="ok",
     metrics={"gpu_busy": 12.5},
-    findings=(Found("bubbles", "warning", "Idle.", "Submit ahead.", 1.5),),
+    findings=(RowFinding("bubbles", "warning", "Idle.", "Submit ahead.", 1.5),),
     warnings=("One row is cut.",),
 )
 
@@ -52,12 +59,15 @@ def test_what_is_written_again_is_there_once(results: Results) -> None:
     results.write((replace(ROW, stamp="s2", state="failed"),))
     results.write((replace(ROW, source="other", key="other"),))
     assert [row["stamp"] for row in results.rows(["stamp"])] == ["s2", "s1"]
-    assert results.known() == {"k": Known("s2", failed=True), "other": Known("s1", failed=False)}
+    assert results.known() == {
+        "k": Earlier("s2", failed=True),
+        "other": Earlier("s1", failed=False),
+    }
 
 
 def test_all_files_are_one_data_set(results: Results) -> None:
     results.write((ROW,))
-    results.write((Row("b", "b", "b", "", "run", "failed", error="No."),))
+    results.write((BatchRow("b", "b", "b", "", "run", "failed", error="No."),))
     table = ds.dataset(results.folder).to_table()
     assert table.schema.equals(ROW_SCHEMA)
     assert sorted(table["recording"].to_pylist()) == ["b", "runs/a"]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.fleet.batch.sources import Source, sources_of
+from tracekit.fleet.batch.sources import RecordingSource, sources_of
 
 
-def made(folder: Path, *names: str) -> Source:
+def made(folder: Path, *names: str) -> RecordingSource:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"<trace-toc> {name}")

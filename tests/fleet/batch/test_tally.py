@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from tracekit.fleet.batch.results import Row
+from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.tasks import Tally
 
-GOOD = Row("a", "a", "a", "", "run", "ok")
-BAD = Row("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")
+GOOD = BatchRow("a", "a", "a", "", "run", "ok")
+BAD = BatchRow("b", "b", "b", "", "run", "failed", error="No.", hint="Do.")
 
 
 def test_nothing_is_said_of_a_pace_that_is_not_known() -> None:

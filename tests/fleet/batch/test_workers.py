@@ -11,7 +11,7 @@ from many_recordings import GPU, run
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.fleet.batch import workers as workers_module
 from tracekit.fleet.batch.analysing import Choices
-from tracekit.fleet.batch.batch import Plan, run_batch
+from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.workers import fitting, local_workers, workers_of
 
 
@@ -97,7 +97,9 @@ def test_a_scheduler_that_goes_away_ends_the_batch_in_words(
         if text.startswith("1 of"):
             cluster.close()
 
-    plan = Plan((str(tmp_path / "traces"),), tmp_path / "out", scheduler=cluster.scheduler_address)
+    plan = BatchPlan(
+        (str(tmp_path / "traces"),), tmp_path / "out", scheduler=cluster.scheduler_address
+    )
     with pytest.raises(ToolError, match="The scheduler is gone") as told:
         run_batch(plan, leave)
     assert "the same command goes on from there" in told.value.hint
@@ -110,8 +112,8 @@ def test_what_workers_elsewhere_do_not_see_is_said(
     run(tmp_path / "run", 1, {GPU})
     monkeypatch.setattr(workers_module.Workers, "see", lambda *_: False)
     words, address = (str(tmp_path / "run"),), cluster.scheduler_address
-    outcome = run_batch(Plan(words, tmp_path / "out", scheduler=address))
+    outcome = run_batch(BatchPlan(words, tmp_path / "out", scheduler=address))
     assert "Not all workers of" in outcome.warnings[0]
     kept = Choices(tables=("all",))
     with pytest.raises(UsageError, match="they cannot keep tables"):
-        run_batch(Plan(words, tmp_path / "other", scheduler=address, choices=kept))
+        run_batch(BatchPlan(words, tmp_path / "other", scheduler=address, choices=kept))

@@ -10,22 +10,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracekit.base.errors import RecordingError
-from tracekit.fleet.batch.results import Found, Row, as_table
+from tracekit.fleet.batch.results import BatchRow, RowFinding, as_table
 from tracekit.fleet.query.views import listing
 
 Ask = Callable[..., list[dict[str, Any]]]
 Make = Callable[..., Path]
 
 
-def row(recording: str, key: str, **facts: Any) -> Row:
-    return Row(recording, key, key, "stamp", "bundle", **{"state": "ok", **facts})
+def row(recording: str, key: str, **facts: Any) -> BatchRow:
+    return BatchRow(recording, key, key, "stamp", "bundle", **{"state": "ok", **facts})
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """A batch of three recordings: two analysed, one of them with a table, and one failed."""
     folder = tmp_path / "out"
-    finding = Found("bubbles", "warning", "The GPU waits.", "Wait less.", 1.25)
+    finding = RowFinding("bubbles", "warning", "The GPU waits.", "Wait less.", 1.25)
     rows = [
         row(
             "one.trace",

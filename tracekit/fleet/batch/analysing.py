@@ -17,8 +17,8 @@ from tracekit import pipeline
 from tracekit.analysis import Result, load
 from tracekit.base import InputError, Recording, TracekitError, size
 from tracekit.fleet.batch.places import Said
-from tracekit.fleet.batch.results import Row, judged, keep_tables
-from tracekit.fleet.batch.sources import Form, Source
+from tracekit.fleet.batch.results import BatchRow, judged, keep_tables
+from tracekit.fleet.batch.sources import RecordingSource, SourceForm
 from tracekit.record import choose_run, recordings_of
 from tracekit.tables import PRUNED_NOTE
 
@@ -38,7 +38,7 @@ _LONGEST = 200  # letters of a file's name
 _SHARE = 0.5  # of the free disk that one recording may take
 
 
-def fetched(source: Source, folder: Path) -> Path:
+def fetched(source: RecordingSource, folder: Path) -> Path:
     """Copy the files that an analysis needs into a folder, and return what became of the source.
 
     Raises:
@@ -47,7 +47,7 @@ def fetched(source: Source, folder: Path) -> Path:
     files = source.files()
     _require_room(source, files, folder)
     into = folder / _plain(source)
-    single = source.place.base in files and source.form in {Form.ZIPPED, Form.EXPORTS}
+    single = source.place.base in files and source.form in {SourceForm.ZIPPED, SourceForm.EXPORTS}
     alone = single and len(files) == 1
     names = list(files)
     for first in range(0, len(names), _AT_ONCE):
@@ -57,7 +57,7 @@ def fetched(source: Source, folder: Path) -> Path:
 
 
 def _copy(
-    source: Source, copies: Mapping[str, Path], files: Mapping[str, Said], *, alone: bool
+    source: RecordingSource, copies: Mapping[str, Path], files: Mapping[str, Said], *, alone: bool
 ) -> None:
     """Copy some files at once, as a store likes best, and see that they are as large as listed."""
     place = source.place
@@ -81,7 +81,7 @@ def _copy(
             )
 
 
-def _require_room(source: Source, files: Mapping[str, Said], folder: Path) -> None:
+def _require_room(source: RecordingSource, files: Mapping[str, Said], folder: Path) -> None:
     total = sum(int(said.get("size") or 0) for said in files.values())
     free = shutil.disk_usage(folder).free
     if total > free * _SHARE or len(files) > _MOST_FILES:
@@ -92,13 +92,13 @@ def _require_room(source: Source, files: Mapping[str, Said], folder: Path) -> No
         )
 
 
-def _plain(source: Source) -> str:
+def _plain(source: RecordingSource) -> str:
     """Return what the copy is called: as the source, in letters that no file system minds."""
     return re.sub(r"[^\w.+-]+", "-", source.place.base)[-_LONGEST:].lstrip(".-") or "source"
 
 
 _BUG = "This is a bug of tracekit; `tracekit import` and `analyze` show its traceback."
-BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers tell of a task
+BEGUN = "tracekit-batch-begun"  # the topic of the cluster under which workers announce a task
 _LINKED = ("workload.json", "workload.jsonl", "gauges.jsonl", "exports", "recording.trace")
 
 
@@ -132,22 +132,22 @@ class Task:
     `output` is the batch's folder, for tables that are kept.
     """
 
-    source: Source
+    source: RecordingSource
     name: str
     stamp: str
     choices: Choices
     output: str = ""
 
     @property
-    def row(self) -> Row:
+    def row(self) -> BatchRow:
         """The row of which nothing but its source is known."""
         source = self.source
-        return Row(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
+        return BatchRow(self.name, source.key, source.key, self.stamp, str(source.form), "failed")
 
 
-def analysed(task: Task) -> tuple[Row, ...]:
+def analysed(task: Task) -> tuple[BatchRow, ...]:
     """Return the rows of a source, one for each recording in it, or one that says why not."""
-    _tell_begin()
+    _announce()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tracekit-", dir=_scratch()) as scratch:
         folder = Path(scratch)
@@ -155,13 +155,13 @@ def analysed(task: Task) -> tuple[Row, ...]:
             rows = tuple(_rows(task, folder))
         except TracekitError as error:
             rows = (_failed(task, folder, error.message, error.hint),)
-        except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, it is told
-            rows = (_failed(task, folder, _told(error), _BUG),)
+        except (Exception, RecursionError) as error:  # noqa: BLE001  whatever it is, its row says it
+            rows = (_failed(task, folder, _words(error), _BUG),)
     seconds = round((time.monotonic() - began) / len(rows), 3)
     return tuple(replace(row, seconds=seconds) for row in rows)
 
 
-def _rows(task: Task, folder: Path) -> Iterator[Row]:
+def _rows(task: Task, folder: Path) -> Iterator[BatchRow]:
     for number, (name, recording) in enumerate(_recordings(task, folder), start=1):
         key = task.source.key if number == 1 else f"{task.source.key}-{number}"
         shown = f"{task.name}#{name}" if name else task.name
@@ -174,14 +174,14 @@ def _recordings(task: Task, folder: Path) -> Iterator[tuple[str, Recording]]:
     """Yield private runs of the source, and what tells them apart where there are several."""
     source = task.source
     place = Path(source.place.path) if source.place.local else fetched(source, folder)
-    if source.form is Form.RUN:
+    if source.form is SourceForm.RUN:
         recording = _borrowed(place, folder / "run")
         if task.choices.run is not None:
             choose_run(recording, task.choices.run)
         yield "", recording
         return
     files = sorted(place.glob("*.xml")) if place.is_dir() else [place]
-    if source.form is not Form.EXPORTS:
+    if source.form is not SourceForm.EXPORTS:
         yield from (("", one) for one in _imported(task, [place], folder / "run"))
         return
     parts = recordings_of(files)
@@ -232,8 +232,8 @@ def _result(task: Task, recording: Recording) -> Result:
     return pipeline.analyze(recording, redacted=task.choices.redacted)
 
 
-def _tell_begin() -> None:
-    """Tell whoever waits for it that the worker begins a task now."""
+def _announce() -> None:
+    """Say to whoever waits for it that the worker begins a task now."""
     worker = _worker()
     if worker is not None:
         worker.log_event(BEGUN, {"key": worker.get_current_task()})
@@ -254,13 +254,13 @@ def _worker() -> "Worker | None":
         return None
 
 
-def _failed(task: Task, folder: Path, error: str, hint: str) -> Row:
+def _failed(task: Task, folder: Path, error: str, hint: str) -> BatchRow:
     """Return the row of a failure; what lies in the private folder is called as its source."""
     said = error.replace(str(folder), task.name)
     return replace(task.row, error=said, hint="" if str(folder) in hint else hint)
 
 
-def _told(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     """Return what went wrong, and where."""
     if isinstance(error, MemoryError):
         return "There is not enough memory for it."

@@ -25,8 +25,8 @@ from tracekit.base import (
 )
 from tracekit.fleet.batch.analysing import Choices, Task
 from tracekit.fleet.batch.page import write_page
-from tracekit.fleet.batch.results import RESULTS, Known, Results, Row, forget_tables, worded
-from tracekit.fleet.batch.sources import Source, sources_of
+from tracekit.fleet.batch.results import RESULTS, BatchRow, Earlier, Results, forget_tables, worded
+from tracekit.fleet.batch.sources import RecordingSource, sources_of
 from tracekit.fleet.batch.tasks import Tally
 from tracekit.record import Progress, quiet
 
@@ -39,7 +39,7 @@ _LOOKED_AT = 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """What to analyse, and how.
 
     Attributes:
@@ -62,7 +62,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """How a batch ended: the counts, the page, and what else is to be known."""
 
     tally: Tally
@@ -70,7 +70,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
 
 
-def run_batch(plan: Plan, progress: Progress = quiet) -> Outcome:
+def run_batch(plan: BatchPlan, progress: Progress = quiet) -> BatchOutcome:
     """Analyse every recording that the plan leads to, and write what was found.
 
     What an earlier batch left in the folder is kept, and what is unchanged since is not analysed
@@ -98,10 +98,12 @@ def run_batch(plan: Plan, progress: Progress = quiet) -> Outcome:
                 hint="The same command goes on from there.",
             ) from stop
         progress("drawing the page")
-        return Outcome(tally, write_page(plan.output), warnings)
+        return BatchOutcome(tally, write_page(plan.output), warnings)
 
 
-def _analyse(plan: Plan, sources: Sequence[Source], results: "_Writer") -> tuple[str, ...]:
+def _analyse(
+    plan: BatchPlan, sources: Sequence[RecordingSource], results: "_Writer"
+) -> tuple[str, ...]:
     tasks = results.open_tasks(sources)
     first = next(tasks, None)
     if first is None:
@@ -118,12 +120,12 @@ def _analyse(plan: Plan, sources: Sequence[Source], results: "_Writer") -> tuple
 class _Writer:
     """Which sources are still to be analysed, and what became of them."""
 
-    def __init__(self, plan: Plan, tally: Tally, progress: Progress) -> None:
+    def __init__(self, plan: BatchPlan, tally: Tally, progress: Progress) -> None:
         self._plan, self._tally, self._progress = plan, tally, progress
         self._results = Results(plan.output / RESULTS)
         self._redact = own_redaction() if plan.choices.redacted else nothing
 
-    def open_tasks(self, sources: Iterable[Source]) -> Iterator[Task]:
+    def open_tasks(self, sources: Iterable[RecordingSource]) -> Iterator[Task]:
         """Yield a task for each source that is not done; count the others."""
         known = self._results.known()
         choices = self._plan.choices
@@ -138,7 +140,7 @@ class _Writer:
             if not self._is_done(known.get(source.key), stamp):
                 yield replace(task, stamp=stamp)
 
-    def write(self, rows: tuple[Row, ...]) -> None:
+    def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Write the rows of a source; its tables are there already."""
         rows = tuple(worded(row, self._worded) for row in rows)
         for row in rows:
@@ -155,7 +157,7 @@ class _Writer:
     def _folder(self) -> str:
         return str(self._plan.output.resolve()) if self._plan.choices.tables else ""
 
-    def _is_done(self, known: Known | None, stamp: str) -> bool:
+    def _is_done(self, known: Earlier | None, stamp: str) -> bool:
         if known is None or known.stamp != stamp or (known.failed and self._plan.retry):
             return False
         self._tally.kept += not known.failed
@@ -164,7 +166,7 @@ class _Writer:
 
 
 @contextmanager
-def _workers(plan: Plan, number: int) -> Generator["Workers"]:
+def _workers(plan: BatchPlan, number: int) -> Generator["Workers"]:
     from tracekit.fleet.batch.workers import fitting, local_workers, workers_of  # noqa: PLC0415
 
     if plan.scheduler:
@@ -188,7 +190,9 @@ def _workers(plan: Plan, number: int) -> Generator["Workers"]:
         yield workers
 
 
-def _unseen(workers: "Workers", sources: Sequence[Source], plan: Plan) -> tuple[str, ...]:
+def _unseen(
+    workers: "Workers", sources: Sequence[RecordingSource], plan: BatchPlan
+) -> tuple[str, ...]:
     """Find out what workers elsewhere do not see of this machine.
 
     Raises:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tracekit.analysis import METRICS
 from tracekit.base import count, duration, nothing, quantity, write_whole
-from tracekit.fleet.batch.results import RESULTS, Results
+from tracekit.fleet.batch.results import RESULTS, ROW_SCHEMA, BatchRow, Results
 from tracekit.report import (
     Axis,
     Chart,
@@ -27,60 +27,32 @@ from tracekit.report import (
 )
 
 _RANKS = ("error", "warning", "note")
-_UNKNOWN = len(_RANKS)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a rule found in it; the saving is milliseconds, None where there is no estimate."""
-
-    rule: str
-    severity: str
-    message: str
-    saving_ms: float | None = None
+_NOT_SHOWN = {"results", "warnings", "tables"}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A recording; `state` is ok or failed, `error` says why, `metrics` holds what is known."""
-
-    recording: str
-    state: str
-    error: str = ""
-    hint: str = ""
-    template: str = ""
-    instruments: str = ""
-    device: str = ""
-    workload: str = ""
-    target: str = ""
-    duration: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict[str, float])
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Whether nothing is known of it but why."""
-        return self.state != "ok"
-
-    @property
-    def tone(self) -> str:
-        """What to think of it, as other pages say it in colour."""
-        if self.failed:
-            return "error"
-        return next((name for name in _RANKS if name in self._severities), "good")
-
-    @property
-    def rank(self) -> tuple[int, float, str]:
-        """Where it stands: what failed, the worst findings, the largest savings, by name."""
-        place = -1 if self.failed else _RANKS.index(self.tone) if self._severities else _UNKNOWN
-        return place, -sum(one.saving_ms or 0.0 for one in self.findings), self.recording
-
-    @property
-    def _severities(self) -> set[str]:
-        return {one.severity for one in self.findings} & set(_RANKS)
+def _failed(row: BatchRow) -> bool:
+    """Tell whether nothing is known of a recording but why."""
+    return row.state != "ok"
 
 
-COLUMNS = [one.name for one in fields(Entry)]
+def _severities(row: BatchRow) -> list[str]:
+    """Return the severities of what was found, the worst first."""
+    found = {finding.severity for finding in row.findings}
+    return [name for name in _RANKS if name in found]
+
+
+def _tone(row: BatchRow) -> str:
+    """Return what to think of a recording, as other pages say it in colour."""
+    return "error" if _failed(row) else next(iter(_severities(row)), "good")
+
+
+def _rank(row: BatchRow) -> tuple[int, float, str]:
+    """Return where it stands: what failed, the worst findings, the largest savings, by name."""
+    worst = next((_RANKS.index(name) for name in _severities(row)), len(_RANKS))
+    saving = sum(finding.saving_ms or 0.0 for finding in row.findings)
+    return -1 if _failed(row) else worst, -saving, row.recording
 
 
 MOST_CHARTS = 12
@@ -93,23 +65,23 @@ _FIRST = (
 )
 
 
-def spreads(entries: Sequence[Entry]) -> Iterator[Chart]:
+def spreads(rows: Sequence[BatchRow]) -> Iterator[Chart]:
     """Yield a chart of each number that differs, those that matter most first."""
-    differing = [(name, one) for name, one in _shared(entries) if len(_ends(name, one)) > 1]
+    differing = [(name, one) for name, one in _shared(rows) if len(_ends(name, one)) > 1]
     yield from (_spread(name, one) for name, one in differing[:MOST_CHARTS])
 
 
-def alike(entries: Sequence[Entry]) -> tuple[str, ...]:
+def alike(rows: Sequence[BatchRow]) -> tuple[str, ...]:
     """Return each number that is the same in all recordings that have it, in words."""
-    ends = ((name, _ends(name, one)) for name, one in _shared(entries))
+    ends = ((name, _ends(name, one)) for name, one in _shared(rows))
     return tuple(f"{heading(name)} {end}" for name, (end, *others) in ends if not others)
 
 
-def _shared(entries: Sequence[Entry]) -> Iterator[tuple[str, list[float]]]:
+def _shared(rows: Sequence[BatchRow]) -> Iterator[tuple[str, list[float]]]:
     """Yield the numbers that several recordings have, those that matter most first."""
     values: dict[str, list[float]] = {}
-    for entry in entries:
-        for name, value in entry.metrics.items():
+    for row in rows:
+        for name, value in row.metrics.items():
             values.setdefault(name, []).append(value)
     for name in dict.fromkeys((*_FIRST, *METRICS)):
         if len(values.get(name, ())) >= _FEWEST:
@@ -175,9 +147,14 @@ _NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Line:
-    """A recording as the template shows it; `numbers` are names and values."""
+    """A recording as the template shows it.
 
-    entry: Entry
+    `kind` is failed, found or clean; `numbers` are names and values.
+    """
+
+    row: BatchRow
+    tone: str
+    kind: str
     details: str
     lasted: str
     numbers: tuple[tuple[str, str], ...]
@@ -206,19 +183,19 @@ class Reason:
     names: tuple[str, ...]
 
 
-def render_batch(entries: Sequence[Entry], name: str, *, redact: Redact) -> str:
+def render_batch(rows: Sequence[BatchRow], name: str, *, redact: Redact) -> str:
     """Return the page over all recordings of a batch.
 
     Its size is bounded: of many recordings those that failed and those with findings are listed
     first, and the page says how many are left out.
 
     Args:
-        entries: The recordings, in any order.
+        rows: The recordings, in any order.
         name: What the batch's folder is called.
         redact: Takes out of a string what must not be shown.
     """
-    ranked = sorted(entries, key=lambda one: one.rank)
-    good = [one for one in ranked if not one.failed]
+    ranked = sorted(rows, key=_rank)
+    good = [row for row in ranked if not _failed(row)]
     return document(
         environment_of(redact),
         "batch/page.html",
@@ -227,8 +204,8 @@ def render_batch(entries: Sequence[Entry], name: str, *, redact: Redact) -> str:
         name=name,
         all=len(ranked),
         failed=len(ranked) - len(good),
-        found=sum(bool(one.findings) for one in good),
-        lines=[_line(one) for one in ranked[:MOST_LINES]],
+        found=sum(bool(row.findings) for row in good),
+        lines=[_line(row) for row in ranked[:MOST_LINES]],
         left=max(0, len(ranked) - MOST_LINES),
         rules=list(_rules(good)),
         reasons=list(_reasons(ranked)),
@@ -237,33 +214,35 @@ def render_batch(entries: Sequence[Entry], name: str, *, redact: Redact) -> str:
     )
 
 
-def _line(entry: Entry) -> Line:
-    about = (entry.workload, entry.target, entry.device, entry.template, entry.instruments)
-    known = [name for name in _SHOWN if name in entry.metrics][:_MOST_NUMBERS]
+def _line(row: BatchRow) -> Line:
+    about = (row.workload, row.target, row.device, row.template, row.instruments)
+    known = [name for name in _SHOWN if name in row.metrics][:_MOST_NUMBERS]
     return Line(
-        entry,
-        details=" · ".join(dict.fromkeys(one for one in about if one)),
-        lasted="" if entry.duration is None else duration(entry.duration * _NS_PER_S),
-        numbers=tuple((one, quantity(entry.metrics[one], METRICS[one].unit)) for one in known),
-        said=tuple(one.message for one in entry.findings[:1]),
-        rules=", ".join(dict.fromkeys(one.rule for one in entry.findings[:_MOST_FINDINGS])),
+        row,
+        _tone(row),
+        kind="failed" if _failed(row) else "found" if row.findings else "clean",
+        details=" · ".join(dict.fromkeys(text for text in about if text)),
+        lasted="" if row.duration is None else duration(row.duration * _NS_PER_S),
+        numbers=tuple((name, quantity(row.metrics[name], METRICS[name].unit)) for name in known),
+        said=tuple(finding.message for finding in row.findings[:1]),
+        rules=", ".join(dict.fromkeys(one.rule for one in row.findings[:_MOST_FINDINGS])),
     )
 
 
-def _rules(entries: Sequence[Entry]) -> Iterator[Rule]:
+def _rules(rows: Sequence[BatchRow]) -> Iterator[Rule]:
     savings: dict[str, list[float]] = {}
     tally: Counter[str] = Counter()
-    for entry in entries:
-        tally.update({one.rule for one in entry.findings})
-        for one in entry.findings:
-            if one.saving_ms is not None:
-                savings.setdefault(one.rule, []).append(one.saving_ms)
+    for row in rows:
+        tally.update({finding.rule for finding in row.findings})
+        for finding in row.findings:
+            if finding.saving_ms is not None:
+                savings.setdefault(finding.rule, []).append(finding.saving_ms)
     for name, number in tally.most_common():
         known = savings.get(name, [])
         yield Rule(
             name,
             number,
-            number / len(entries),
+            number / len(rows),
             usual=duration(median(known) * _NS_PER_MS) if known else "",
             total=duration(sum(known) * _NS_PER_MS) if known else "",
         )
@@ -278,13 +257,13 @@ def _nameless(error: str, recording: str) -> str:
     return error.removeprefix("…: ")
 
 
-def _reasons(entries: Sequence[Entry]) -> Iterator[Reason]:
+def _reasons(rows: Sequence[BatchRow]) -> Iterator[Reason]:
     """Yield why recordings failed, most often first; their own names make no difference."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for entry in entries:
-        if entry.failed:
-            error = _nameless(entry.error, entry.recording)
-            groups.setdefault((error, entry.hint), []).append(entry.recording)
+    for row in rows:
+        if _failed(row):
+            error = _nameless(row.error, row.recording)
+            groups.setdefault((error, row.hint), []).append(row.recording)
     often = sorted(groups.items(), key=lambda one: -len(one[1]))
     for (error, hint), names in often[:_MOST_REASONS]:
         yield Reason(error, hint, len(names), tuple(names[:_MOST_EXAMPLES]))
@@ -299,9 +278,10 @@ def write_page(output: Path) -> Path:
     Raises:
         RecordingError: It cannot be written.
     """
-    rows = Results(output / RESULTS).rows(COLUMNS)
-    entries = [msgspec.convert(row, Entry) for row in rows]
+    shown = [name for name in ROW_SCHEMA.names if name not in _NOT_SHOWN]
+    found = Results(output / RESULTS).rows(shown)
+    rows = [msgspec.convert(row, BatchRow) for row in found]
     page = output / PAGE
-    text = render_batch(entries, output.resolve().name, redact=nothing)
+    text = render_batch(rows, output.resolve().name, redact=nothing)
     write_whole(page, text.encode())
     return page

@@ -22,7 +22,7 @@ _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
-class Found:
+class RowFinding:
     """What a rule found; savings are milliseconds, None where they cannot be estimated."""
 
     rule: str
@@ -40,7 +40,7 @@ def _ours() -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class BatchRow:
     """One recording of a batch.
 
     Attributes:
@@ -86,7 +86,7 @@ class Row:
     duration: float | None = None
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     results: dict[str, float] = field(default_factory=dict[str, float])
-    findings: tuple[Found, ...] = ()
+    findings: tuple[RowFinding, ...] = ()
     warnings: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     tracekit: str = field(default_factory=_ours)
@@ -113,21 +113,21 @@ _TYPES: dict[str, pa.DataType] = {
     "warnings": pa.list_(pa.string()),
     "tables": pa.list_(pa.string()),
 }
-ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Row.__annotations__])
+ROW_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in BatchRow.__annotations__])
 
 
-def worded(row: Row, say: Callable[[str], str]) -> Row:
+def worded(row: BatchRow, say: Callable[[str], str]) -> BatchRow:
     """Return the row with what it says in words, and where it lies, as results have it.
 
     Names of rules, metrics, tables and states stay as they are.
     """
     found = (replace(one, message=say(one.message), advice=say(one.advice)) for one in row.findings)
     words = ("recording", "source", "error", "hint", "template", "instruments", "device", "target")
-    told: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
-    return replace(row, **told, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
+    said: dict[str, Any] = {name: say(getattr(row, name)) for name in words}
+    return replace(row, **said, findings=tuple(found), warnings=tuple(map(say, row.warnings)))
 
 
-def judged(row: Row, recording: Recording, result: Result) -> Row:
+def judged(row: BatchRow, recording: Recording, result: Result) -> BatchRow:
     """Return the row with what the result says of the recording."""
     provenance = result.provenance
     target = ", ".join(f"{one.name} ({one.pid})".strip() for one in provenance.targets)
@@ -146,7 +146,7 @@ def judged(row: Row, recording: Recording, result: Result) -> Row:
     return replace(row, **said)
 
 
-def as_table(rows: tuple[Row, ...]) -> pa.Table:
+def as_table(rows: tuple[BatchRow, ...]) -> pa.Table:
     """Return rows as a table of Arrow."""
     plain: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in rows]
     for one in plain:
@@ -166,9 +166,9 @@ def _silence(result: Result) -> tuple[str, ...]:
     return (f"No metric is available: {busy.reason}",)
 
 
-def _found(one: Finding) -> Found:
+def _found(one: Finding) -> RowFinding:
     saving = None if one.saving is None else one.saving / _NS_PER_MS
-    return Found(one.rule, str(one.severity), one.message, one.advice, saving, one.within)
+    return RowFinding(one.rule, str(one.severity), one.message, one.advice, saving, one.within)
 
 
 def _instruments(recording: Recording) -> str:
@@ -212,7 +212,7 @@ def wanted_tables(words: str) -> tuple[str, ...]:
 
 
 def keep_tables(
-    output: str, wanted: Sequence[str], row: Row, recording: Recording
+    output: str, wanted: Sequence[str], row: BatchRow, recording: Recording
 ) -> tuple[str, ...]:
     """Write tables of a recording as `tables/NAME/KEY.parquet`; return the names of those there.
 
@@ -256,7 +256,7 @@ _OF_FEW_ROWS: dict[str, Any] = {"use_dictionary": False, "write_statistics": Fal
 
 
 @dataclass(frozen=True)
-class Known:
+class Earlier:
     """What an earlier batch found: the stamp of the source then, and whether it failed."""
 
     stamp: str
@@ -273,7 +273,7 @@ class Results:
 
     folder: Path
 
-    def write(self, rows: tuple[Row, ...]) -> None:
+    def write(self, rows: tuple[BatchRow, ...]) -> None:
         """Put the rows of one source in place of those that it had.
 
         Raises:
@@ -282,13 +282,13 @@ class Results:
         with replacing(self._file(rows[0].source)) as file:
             pq.write_table(as_table(rows), file, **_OF_FEW_ROWS)
 
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, Earlier]:
         """Return what is known of each source, by its key; a file that is damaged is not."""
-        found: dict[str, Known] = {}
+        found: dict[str, Earlier] = {}
         for table in self._tables(["source", "stamp", "state"]):
             states = table["state"].to_pylist()
             if states:
-                known = Known(table["stamp"][0].as_py(), "ok" not in states)
+                known = Earlier(table["stamp"][0].as_py(), "ok" not in states)
                 found[table["source"][0].as_py()] = known
         return found
 

@@ -18,7 +18,7 @@ _OF_A_RUN = {"recording.json", "workload.json", "workload.jsonl", "gauges.jsonl"
 _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "CRC", "created")
 
 
-class Form(StrEnum):
+class SourceForm(StrEnum):
     """In which form a recording comes."""
 
     RUN = "run"
@@ -28,11 +28,11 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordingSource:
     """A recording: `place` is a folder, or a file for a zipped bundle and a single export."""
 
     place: Place
-    form: Form
+    form: SourceForm
 
     @property
     def key(self) -> str:
@@ -51,10 +51,10 @@ class Source:
         there = self.place.below()
         if not there:
             return {self.place.base: self.place.info()}
-        if self.form is Form.RUN:
+        if self.form is SourceForm.RUN:
             direct = "exports/direct.json" in there
             return {name: one for name, one in there.items() if _of_a_run(name, direct=direct)}
-        if self.form is Form.EXPORTS:
+        if self.form is SourceForm.EXPORTS:
             return {name: one for name, one in there.items() if _is_export(name)}
         return {name: one for name, one in there.items() if _of_a_bundle(name)}
 
@@ -100,7 +100,7 @@ _EXPORT = re.compile(rb"<trace-(toc|query-result)[\s>/]")
 _BUNDLE, _ZIPPED, _GPUTRACE = ".trace", ".trace.zip", ".gputrace"
 
 
-def sources_of(words: Iterable[str]) -> list[Source]:
+def sources_of(words: Iterable[str]) -> list[RecordingSource]:
     """Return each recording that paths, patterns and URLs lead to, once, in their order.
 
     A folder is a run, a bundle, or is looked through for these and for exports. Links to folders
@@ -120,7 +120,7 @@ def sources_of(words: Iterable[str]) -> list[Source]:
     return list(found.values())
 
 
-def _of(words: str) -> Iterator[Source]:
+def _of(words: str) -> Iterator[RecordingSource]:
     if not is_pattern(words):
         place = place_of(words)
         yield from _named(place, place.info())
@@ -147,14 +147,14 @@ def _matching(
             yield from _matching(place, pattern, deepest)
 
 
-def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]:
+def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[RecordingSource]:
     """Yield what a name stands for; of what a pattern matches, other files are passed over."""
     if said["type"] == "directory":
         yield from _in(place, _DEEPEST)
     elif place.base.lower().endswith(_ZIPPED):
-        yield Source(place, Form.ZIPPED)
+        yield RecordingSource(place, SourceForm.ZIPPED)
     elif place.base.lower().endswith(".xml") and (strict or _holds_an_export(place)):
-        yield Source(place, Form.EXPORTS)
+        yield RecordingSource(place, SourceForm.EXPORTS)
     elif strict:
         raise UsageError(
             f"{place.name} is no recording.",
@@ -162,19 +162,21 @@ def _named(place: Place, said: Said, *, strict: bool = True) -> Iterator[Source]
         )
 
 
-def _in(folder: Place, deepest: int) -> Iterator[Source]:
+def _in(folder: Place, deepest: int) -> Iterator[RecordingSource]:
     there = folder.listed()
     if any(place.base == "recording.json" for place, _ in there):
-        yield Source(folder, Form.RUN)
+        yield RecordingSource(folder, SourceForm.RUN)
         return
     if folder.base.lower().endswith(_BUNDLE):
-        yield Source(folder, Form.BUNDLE)
+        yield RecordingSource(folder, SourceForm.BUNDLE)
         return
     files = [place for place, said in there if said["type"] == "file"]
     if any(_holds_an_export(place) for place in files):
-        yield Source(folder, Form.EXPORTS)
+        yield RecordingSource(folder, SourceForm.EXPORTS)
     yield from (
-        Source(place, Form.ZIPPED) for place in files if place.base.lower().endswith(_ZIPPED)
+        RecordingSource(place, SourceForm.ZIPPED)
+        for place in files
+        if place.base.lower().endswith(_ZIPPED)
     )
     for place, said in there:
         if _to_look_through(place, said) and deepest:

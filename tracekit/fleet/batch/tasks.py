@@ -1,6 +1,6 @@
 """Tasks in flight: a few more than there are workers, each with a time limit, all of them counted.
 
-A worker tells when it begins. What is not done in time is cancelled, and the worker started again:
+A worker says when it begins. What is not done in time is cancelled, and the worker started again:
 nothing else ends a thread that hangs, whatever it hangs in.
 """
 
@@ -17,12 +17,12 @@ from distributed.scheduler import KilledWorker
 
 from tracekit.base import ToolError, count, span
 from tracekit.fleet.batch.analysing import BEGUN, Task, analysed
-from tracekit.fleet.batch.results import Row
+from tracekit.fleet.batch.results import BatchRow
 from tracekit.fleet.batch.workers import Workers
 
 _PATIENCE = 30.0  # s in which a worker has to be there again
 
-Running = Future[tuple[Row, ...]]
+Running = Future[tuple[BatchRow, ...]]
 
 
 class TimeLimit:
@@ -79,7 +79,7 @@ class TimeLimit:
         # Where no nanny starts it again, or the cluster ends meanwhile, the rest goes on without.
         with suppress(Exception):
             if worker not in cast("dict[str, int]", self._client.nthreads()):
-                return  # it died, and who tries the task again tells so
+                return  # it died, and who tries the task again says so
             with self._lock:
                 future = self._running[key]
                 self._late.add(key)
@@ -114,7 +114,7 @@ class Tally:
     failures: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     began: float = field(default_factory=time.monotonic)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[BatchRow]) -> None:
         """Count a source that came to its end."""
         every = list(rows)
         bad = [row for row in every if row.state != "ok"]
@@ -132,15 +132,15 @@ class Tally:
     def words(self) -> str:
         """Say how far it is."""
         now, before = self.done + self.failed, self.kept + self.failed_before
-        told = [f"{count(now + before)} of {count(self.total)}"]
+        parts = [f"{count(now + before)} of {count(self.total)}"]
         if self.all_failed:
-            told.append(f"{count(self.all_failed)} failed")
+            parts.append(f"{count(self.all_failed)} failed")
         if now >= _LEAST:
             pace = now / max(1e-9, time.monotonic() - self.began)
             left = self.total - now - before
-            told.append(f"{pace:.3g} per s" if pace >= 1 else f"{1 / pace:.3g} s each")
-            told += [f"{span(left / pace)} left"] if left else []
-        return " · ".join(told)
+            parts.append(f"{pace:.3g} per s" if pace >= 1 else f"{1 / pace:.3g} s each")
+            parts += [f"{span(left / pace)} left"] if left else []
+        return " · ".join(parts)
 
 
 _AHEAD = 2  # tasks for each thread: one that runs, one that waits beside it
@@ -171,7 +171,7 @@ class Course:
         self._looked = 0.0
         self._window = 1
 
-    def ended(self, tasks: Iterable[Task]) -> Iterator[tuple[Row, ...]]:
+    def ended(self, tasks: Iterable[Task]) -> Iterator[tuple[BatchRow, ...]]:
         """Yield the rows of each task when it ends, whichever is first.
 
         What its worker did not survive is tried once more with nothing beside it, so that no
@@ -187,7 +187,7 @@ class Course:
         finally:
             self._limit.close()
 
-    def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[Row, ...]]:
+    def _through(self, tasks: Iterator[Task], *, alone: bool) -> Iterator[tuple[BatchRow, ...]]:
         running: dict[Running, Task] = {}
         ends = as_completed(loop=self._workers.client.loop)
         try:
@@ -221,7 +221,7 @@ class Course:
             self._window = max(1, self._workers.threads) * _AHEAD
         return self._window
 
-    def _rows(self, future: Running, task: Task, *, alone: bool) -> tuple[Row, ...]:
+    def _rows(self, future: Running, task: Task, *, alone: bool) -> tuple[BatchRow, ...]:
         """Return what became of a task; nothing where it is to be tried again."""
         late = self._limit.is_late(future)
         if future.status == "finished":
@@ -242,6 +242,6 @@ class Course:
         return (failed(task, f"{type(error).__name__}: {error}", _LOST_HINT),)
 
 
-def failed(task: Task, error: str, hint: str) -> Row:
+def failed(task: Task, error: str, hint: str) -> BatchRow:
     """Return the row of a task that never came to its end."""
     return replace(task.row, error=error, hint=hint)

@@ -102,7 +102,7 @@ def asked(
     Args:
         sql: One statement that reads, in DuckDB's SQL.
         paths: What is asked; see `tracekit.fleet.query.sources`.
-        progress: Is told which table of which run is made.
+        progress: Is called with which table of which run is made.
         number: Which run of a bundle that has several; None for the last.
 
     Raises:

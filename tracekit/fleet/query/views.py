@@ -143,8 +143,8 @@ def _digest(recording: Recording, name: str) -> str | None:
         stamps.append((os.path.relpath(path, recording.folder), *map(str, astuple(lasts))))
     provenance = recording.provenance()
     targets = sorted(one.pid for one in provenance.targets)
-    told = (_way_of_reading(name), targets, provenance.run, stamps)
-    return blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+    inputs = (_way_of_reading(name), targets, provenance.run, stamps)
+    return blake2b(msgspec.json.encode(inputs), digest_size=16).hexdigest()
 
 
 @cache
@@ -280,7 +280,7 @@ class Views:
         return RecordingError(
             f"No run has the table {name}.",
             hint=f"{hint}It is made of {origins(SCHEMAS[name])}; "
-            "`tracekit query --list` tells what there is.",
+            "`tracekit query --list` says what there is.",
         )
 
     def _there(self) -> list[str]:

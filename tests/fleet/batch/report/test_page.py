@@ -6,21 +6,26 @@ import pytest
 from lxml import html
 
 from tracekit.analysis.metrics import METRICS
-from tracekit.fleet.batch.page import Entry, Finding, render_batch
+from tracekit.fleet.batch.page import render_batch
+from tracekit.fleet.batch.results import BatchRow, RowFinding
 from tracekit.report.text import heading
 
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def entry(name: str, *found: Finding, **facts: Any) -> Entry:
-    return Entry(name, "ok", findings=found, **facts)
+def entry(name: str, *found: RowFinding, **facts: Any) -> BatchRow:
+    return BatchRow(name, "k", "k", "", "run", "ok", findings=found, **facts)
 
 
-def failed(name: str, error: str, hint: str = "") -> Entry:
-    return Entry(name, "failed", error, hint)
+def finding(rule: str, severity: str, message: str, saving: float | None = None) -> RowFinding:
+    return RowFinding(rule, severity, message, "", saving)
 
 
-def page(*entries: Entry) -> Any:
+def failed(name: str, error: str, hint: str = "") -> BatchRow:
+    return BatchRow(name, "k", "k", "", "run", "failed", error, hint)
+
+
+def page(*entries: BatchRow) -> Any:
     return html.fromstring(render_batch(entries, "out", redact=str))
 
 
@@ -28,14 +33,14 @@ def words(element: Any) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-WARNING = Finding("bubbles", "warning", "The GPU idles.", 2.0)
-ERROR = Finding("capture-empty", "error", "Nothing was recorded.")
+WARNING = finding("bubbles", "warning", "The GPU idles.", 2.0)
+ERROR = finding("capture-empty", "error", "Nothing was recorded.")
 
 
 def test_what_failed_comes_first_then_the_worst() -> None:
     tree = page(
         entry("clean"),
-        entry("small", Finding("bubbles", "warning", "It idles.", 1.0)),
+        entry("small", finding("bubbles", "warning", "It idles.", 1.0)),
         entry("large", WARNING),
         entry("void", ERROR),
         failed("bad", "bad cannot be read."),
@@ -121,7 +126,7 @@ def test_nothing_of_a_recording_becomes_markup(place: str) -> None:
     hostile = {
         "name": entry(HOSTILE),
         "error": failed("a", HOSTILE, HOSTILE),
-        "message": entry("a", Finding(HOSTILE, "warning", HOSTILE)),
+        "message": entry("a", finding(HOSTILE, "warning", HOSTILE)),
         "device": entry("a", device=HOSTILE),
     }
     assert page(hostile[place]).xpath("count(//script)") == 0

@@ -2,12 +2,17 @@
 
 import pytest
 
-from tracekit.fleet.batch.page import MOST_CHARTS, Entry, alike, spreads
+from tracekit.fleet.batch.page import MOST_CHARTS, alike, spreads
+from tracekit.fleet.batch.results import BatchRow
 from tracekit.report.chart import svg
 
 
-def recordings(name: str, *values: float) -> list[Entry]:
-    return [Entry(str(at), "ok", metrics={name: value}) for at, value in enumerate(values)]
+def row(number: int, **metrics: float) -> BatchRow:
+    return BatchRow(str(number), "k", "k", "", "run", "ok", metrics=metrics)
+
+
+def recordings(name: str, *values: float) -> list[BatchRow]:
+    return [row(at, **{name: value}) for at, value in enumerate(values)]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def test_what_is_the_same_in_all_is_said_and_not_drawn(values: tuple[float, ...]
 def test_what_matters_most_comes_first_and_not_everything_comes() -> None:
     from tracekit.analysis.metrics import METRICS  # noqa: PLC0415
 
-    entries = [Entry(str(n), "ok", metrics=dict.fromkeys(METRICS, float(n))) for n in range(3)]
+    entries = [row(n, **dict.fromkeys(METRICS, float(n))) for n in range(3)]
     drawn = [chart.title for chart in spreads(entries)]
     assert len(drawn) == MOST_CHARTS
     assert drawn[:3] == ["Tokens per second", "Step p50", "Step p99"]
