@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tracekit.analysis import Measurement, Result, load
@@ -26,9 +27,14 @@ MOST_POINTS = 30
 _FOLLOWED = ("tokens_per_second", "step_p50", "gpu_busy", "host_busy")
 
 
+_GPUTRACE = "gputrace"
+WIDTH, HEIGHT, MARGIN = 96.0, 22.0, 3.0
+Point = tuple[float, float]
+
+
 @dataclass(frozen=True)
-class Unread:
-    """A run's folder as it stands on the disk, before anything is said of it.
+class RunFolder:
+    """A run's folder as it stands on the disk, before it is judged.
 
     Attributes:
         folder: Its name, as links need it.
@@ -46,8 +52,8 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A run as the index shows it.
+class IndexEntry:
+    """A run as the template shows it.
 
     Attributes:
         run: The run.
@@ -56,29 +62,82 @@ class Entry:
         series: That number in the runs of its kind, oldest first, this run the last of them.
     """
 
-    run: Unread
+    run: RunFolder
     verdict: Verdict
     followed: Measurement | None = None
     series: tuple[float, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What was recorded; else the folder."""
+        run = self._provenance
+        targets = ", ".join(target.name for target in run.targets if target.name)
+        return run.workload or targets or " ".join(run.command) or self.run.folder
 
-def entries_of(runs: Iterable[Unread]) -> list[Entry]:
+    @property
+    def details(self) -> str:
+        """The parameters that were set."""
+        given = self._provenance.parameters.items()
+        values = {name: value for name, value in given if value is not None}
+        return " · ".join(f"{key} {value}" for key, value in flat(values))
+
+    @property
+    def machine(self) -> str:
+        """Recorder, chip and templates."""
+        run = self._provenance
+        recorder = "GPU frame capture" if run.recorder == _GPUTRACE else run.recorder
+        facts = (recorder, _chip(run), *run.templates)
+        return " · ".join(str(fact) for fact in facts if fact)
+
+    @property
+    def findings(self) -> str:
+        """The rules that found something."""
+        found = self.run.result.findings if self.run.result else ()
+        return ", ".join(dict.fromkeys(finding.rule for finding in found))
+
+    @property
+    def value(self) -> str:
+        """The number that is followed, in words; empty where there is none."""
+        return quantity(self.followed.value, self.followed.unit) if self.followed else ""
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The line through the series."""
+        return points(self.series) if self.series else ()
+
+    @property
+    def words(self) -> str:
+        """What the line shows."""
+        return words(self.series, self.followed.unit) if self.followed and self.series else ""
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """Where the links lead, with their words."""
+        folder = quote(self.run.folder)
+        return tuple((f"{folder}/{quote(file)}", text) for file, text in self.run.files.items())
+
+    @property
+    def _provenance(self) -> Provenance:
+        return self.run.provenance or Provenance()
+
+
+def entries_of(runs: Iterable[RunFolder]) -> list[IndexEntry]:
     """Return the lines of the index, the newest run first.
 
     Runs are of one kind if recorder, workload or program, parameters, template and chip are the
     same; only these are drawn as one series.
     """
-    ordered = sorted(runs, key=_age)
     series: dict[tuple[str, str], list[float]] = {}
-    entries: list[Entry] = []
-    for run in ordered:
+    entries: list[IndexEntry] = []
+    for run in sorted(runs, key=_age):
         followed = _followed(run.result)
         known: Sequence[float] = ()
         if followed is not None and followed.value is not None and run.provenance is not None:
             kind = series.setdefault((kind_of(run.provenance), followed.name), [])
             kind.append(float(followed.value))
             known = kind[-MOST_POINTS:]
-        entries.append(Entry(run, _verdict(run), followed, tuple(known)))
+        verdict = verdict_of(run.result) if run.result else Verdict("unclear", run.trouble)
+        entries.append(IndexEntry(run, verdict, followed, tuple(known)))
     return entries[::-1]
 
 
@@ -90,30 +149,23 @@ def kind_of(provenance: Provenance) -> str:
         "parameters": provenance.parameters,
         "command": provenance.command,
         "templates": provenance.templates,
-        "chip": provenance.machine.get("chip") or provenance.machine.get("processor"),
+        "chip": _chip(provenance),
     }
     return json.dumps(facts, sort_keys=True, default=str)
 
 
-def _age(run: Unread) -> tuple[str, str]:
+def _chip(provenance: Provenance) -> Any:
+    return provenance.machine.get("chip") or provenance.machine.get("processor")
+
+
+def _age(run: RunFolder) -> tuple[str, str]:
     return (run.provenance.created if run.provenance else "", run.folder)
 
 
 def _followed(result: Result | None) -> Measurement | None:
-    if result is None:
-        return None
-    there = {one.name: one for one in result.metrics if one.value is not None}
+    metrics = result.metrics if result else ()
+    there = {metric.name: metric for metric in metrics if metric.value is not None}
     return next((there[name] for name in _FOLLOWED if name in there), None)
-
-
-def _verdict(run: Unread) -> Verdict:
-    if run.result is None:
-        return Verdict("unclear", run.trouble)
-    return verdict_of(run.result)
-
-
-WIDTH, HEIGHT, MARGIN = 96.0, 22.0, 3.0
-Point = tuple[float, float]
 
 
 def points(series: Sequence[float]) -> tuple[Point, ...]:
@@ -123,9 +175,11 @@ def points(series: Sequence[float]) -> tuple[Point, ...]:
     """
     least, most = min(series), max(series)
     step = (WIDTH - 2 * MARGIN) / max(1, len(series) - 1)
+    room = HEIGHT - 2 * MARGIN
+    heights = [(most - value) / (most - least) if most > least else 0.5 for value in series]
     return tuple(
-        (round(MARGIN + place * step, 1), round(_height(value, least, most), 1))
-        for place, value in enumerate(series)
+        (round(MARGIN + place * step, 1), round(MARGIN + room * height, 1))
+        for place, height in enumerate(heights)
     )
 
 
@@ -137,32 +191,7 @@ def words(series: Sequence[float], unit: str) -> str:
     return f"the last of {len(series)} runs of its kind, from {least} to {most}"
 
 
-def _height(value: float, least: float, most: float) -> float:
-    room = HEIGHT - 2 * MARGIN
-    if most == least:
-        return MARGIN + room / 2
-    return MARGIN + room * (most - value) / (most - least)
-
-
-_GPUTRACE = "gputrace"
-
-
-@dataclass(frozen=True)
-class Line:
-    """A run as the template shows it."""
-
-    entry: Entry
-    name: str
-    details: str
-    machine: str
-    findings: str
-    value: str
-    points: tuple[Point, ...]
-    words: str
-    links: tuple[tuple[str, str], ...]
-
-
-def render_index(entries: Sequence[Entry], folder: str, *, redact: Redact) -> str:
+def render_index(entries: Sequence[IndexEntry], folder: str, *, redact: Redact) -> str:
     """Return the page over all runs of a folder; its links lead into the folders beside it.
 
     Args:
@@ -176,53 +205,11 @@ def render_index(entries: Sequence[Entry], folder: str, *, redact: Redact) -> st
         styles=("page.css", "index/index.css"),
         scripts=(),
         folder=folder,
-        lines=[_line(entry) for entry in entries],
+        entries=entries,
         tally=Counter(entry.verdict.tone for entry in entries),
         width=WIDTH,
         height=HEIGHT,
     )
-
-
-def _line(entry: Entry) -> Line:
-    run, followed = entry.run, entry.followed
-    provenance = run.provenance or Provenance()
-    value = quantity(followed.value, followed.unit) if followed else ""
-    return Line(
-        entry,
-        name=_name(provenance) or run.folder,
-        details=" · ".join(_parameters(provenance)),
-        machine=" · ".join(_machine(provenance)),
-        findings=_findings(entry),
-        value=value,
-        points=points(entry.series) if entry.series else (),
-        words=words(entry.series, followed.unit) if followed and entry.series else "",
-        links=tuple(
-            (f"{quote(run.folder)}/{quote(file)}", text) for file, text in run.files.items()
-        ),
-    )
-
-
-def _name(provenance: Provenance) -> str:
-    targets = ", ".join(one.name for one in provenance.targets if one.name)
-    return provenance.workload or targets or " ".join(provenance.command)
-
-
-def _parameters(provenance: Provenance) -> Iterator[str]:
-    set_ones = {name: value for name, value in provenance.parameters.items() if value is not None}
-    yield from (f"{key} {value}" for key, value in flat(set_ones))
-
-
-def _machine(provenance: Provenance) -> Iterator[str]:
-    recorder = "GPU frame capture" if provenance.recorder == _GPUTRACE else provenance.recorder
-    chip = provenance.machine.get("chip") or provenance.machine.get("processor")
-    yield from (str(one) for one in (recorder, chip, *provenance.templates) if one)
-
-
-def _findings(entry: Entry) -> str:
-    if entry.run.result is None:
-        return ""
-    rules = dict.fromkeys(one.rule for one in entry.run.result.findings)
-    return ", ".join(rules)
 
 
 INDEX = "index.html"
@@ -250,7 +237,7 @@ def write_index(folder: Path) -> Path:
     return page
 
 
-def runs_in(folder: Path) -> Iterator[Unread]:
+def runs_in(folder: Path) -> Iterator[RunFolder]:
     """Yield every run's folder right below a folder, in the order of their names."""
     for place in sorted(folder.iterdir()):
         recording = Recording(place)
@@ -258,16 +245,16 @@ def runs_in(folder: Path) -> Iterator[Unread]:
             yield _read(recording)
 
 
-def _read(recording: Recording) -> Unread:
+def _read(recording: Recording) -> RunFolder:
     name, files = recording.folder.name, _files(recording)
     try:
         provenance = recording.provenance()
     except TracekitError as error:
-        return Unread(name, None, None, error.message, files)
+        return RunFolder(name, None, None, error.message, files)
     if recording.gputrace.exists():
-        return Unread(name, provenance, None, "A GPU frame capture: nothing was timed.", files)
+        return RunFolder(name, provenance, None, "A GPU frame capture: nothing was timed.", files)
     result, trouble = _result(recording, provenance)
-    return Unread(name, result.provenance if result else provenance, result, trouble, files)
+    return RunFolder(name, result.provenance if result else provenance, result, trouble, files)
 
 
 def _result(recording: Recording, provenance: Provenance) -> tuple[Result | None, str]:

@@ -5,19 +5,19 @@ from dataclasses import replace
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Provenance
-from tracekit.fleet.index import MOST_POINTS, Unread, entries_of, kind_of
+from tracekit.fleet.index import MOST_POINTS, RunFolder, entries_of, kind_of
 
 PAGED = Provenance(recorder="host", workload="paged", parameters={"batch": 2})
 
 
-def run(name: str, created: str, rate: float | None, provenance: Provenance = PAGED) -> Unread:
+def run(name: str, created: str, rate: float | None, provenance: Provenance = PAGED) -> RunFolder:
     known = replace(provenance, created=created)
     metrics = (
         Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),
         Measurement("step_p50", 1e6, "ns", Better.LOWER),
     )
     checks = (Check("bubbles", Status.PASSED),)
-    return Unread(name, known, Result(known, metrics, (), checks), "", {})
+    return RunFolder(name, known, Result(known, metrics, (), checks), "", {})
 
 
 def test_the_newest_run_stands_first() -> None:
@@ -68,7 +68,7 @@ def test_the_verdict_is_that_of_the_runs_own_page() -> None:
 
 
 def test_a_run_without_a_result_says_why() -> None:
-    [entry] = entries_of([Unread("a", None, None, "recording.json cannot be read.", {})])
+    [entry] = entries_of([RunFolder("a", None, None, "recording.json cannot be read.", {})])
     assert entry.verdict.tone == "unclear"
     assert entry.verdict.lead == "recording.json cannot be read."
     assert (entry.followed, entry.series) == (None, ())

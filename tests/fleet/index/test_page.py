@@ -9,20 +9,20 @@ from lxml import html
 from tracekit.analysis.result import Better, Check, Measurement, Result, Status
 from tracekit.analysis.rule import Finding, Severity
 from tracekit.base.recording import Process, Provenance
-from tracekit.fleet.index import Unread, entries_of, render_index
+from tracekit.fleet.index import RunFolder, entries_of, render_index
 
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def unread(folder: str, workload: str, rate: float, **facts: Any) -> Unread:
+def unread(folder: str, workload: str, rate: float, **facts: Any) -> RunFolder:
     provenance = Provenance(recorder="host", workload=workload, **facts)
     metrics = (Measurement("tokens_per_second", rate, "tokens/s", Better.HIGHER),)
     finding = Finding("bubbles", Severity.WARNING, f"Idle in {workload}.", "Submit ahead.")
     result = Result(provenance, metrics, (finding,), (Check("bubbles", Status.FOUND),))
-    return Unread(folder, provenance, result, "", {"report.html": "report"})
+    return RunFolder(folder, provenance, result, "", {"report.html": "report"})
 
 
-def page(*runs: Unread) -> str:
+def page(*runs: RunFolder) -> str:
     return render_index(entries_of(runs), "traces", redact=str)
 
 
@@ -48,7 +48,7 @@ def test_a_folder_without_runs_says_how_to_make_one() -> None:
 
 
 def test_what_cannot_be_read_stands_there_with_the_reason() -> None:
-    text = page(Unread("bad", None, None, "recording.json cannot be read: it is no JSON.", {}))
+    text = page(RunFolder("bad", None, None, "recording.json cannot be read: it is no JSON.", {}))
     assert "recording.json cannot be read: it is no JSON." in text
     assert "<b>bad</b>" in text
 
