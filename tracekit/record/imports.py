@@ -49,7 +49,7 @@ _TOC = re.compile(r"(?<![^\W_])toc(?![^\W_])", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportFiles:
     """What belongs to one recording: a name, its TOC if there is one, its tables."""
 
     name: str
@@ -99,7 +99,7 @@ def _each_once(paths: Sequence[Path]) -> list[Path]:
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
-def recordings_of(files: Sequence[Path]) -> list[Source]:
+def recordings_of(files: Sequence[Path]) -> list[ExportFiles]:
     """Sort files into recordings: a TOC and the tables whose names hold the TOC's.
 
     Raises:
@@ -113,10 +113,10 @@ def recordings_of(files: Sequence[Path]) -> list[Source]:
         raise refusal(strange[0])
     if len(tocs) <= 1:
         name = _key(tocs[0]) if tocs else tables[0].stem if tables else ""
-        return [Source(name, tocs[0] if tocs else None, tuple(tables))] if kinds else []
+        return [ExportFiles(name, tocs[0] if tocs else None, tuple(tables))] if kinds else []
     owners = {table: _owner(table, tocs) for table in tables}
     return [
-        Source(_key(toc), toc, tuple(table for table, owner in owners.items() if owner == toc))
+        ExportFiles(_key(toc), toc, tuple(table for table, owner in owners.items() if owner == toc))
         for toc in tocs
     ]
 
@@ -293,7 +293,7 @@ def _chosen(target: str, seen: Sequence[Process]) -> Process:
 
 
 def bring_exports(
-    source: Source,
+    source: ExportFiles,
     output: Path | None,
     target: str | None,
     progress: Progress,
@@ -326,7 +326,7 @@ def bring_exports(
     return recording
 
 
-def _copy(source: Source, recording: Recording) -> None:
+def _copy(source: ExportFiles, recording: Recording) -> None:
     try:
         recording.exports.mkdir(exist_ok=True)
         if source.toc is not None:

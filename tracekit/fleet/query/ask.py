@@ -83,7 +83,7 @@ def _starts(sql: str) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Reply:
     """An answer, and what it does not hold."""
 
     answer: Answer
@@ -93,7 +93,7 @@ class Asked:
 @contextmanager
 def asked(
     sql: str, paths: Sequence[Path], progress: Progress = quiet, number: int | None = None
-) -> Generator[Asked]:
+) -> Generator[Reply]:
     """Ask all runs, batches and bundles below paths, by default those in `bench/traces`.
 
     The answer's rows can be read for as long as the context lasts. Tables that the question
@@ -120,7 +120,7 @@ def asked(
             opener = Opener(workshop, number)
             views = Views(database, found, opener, workshop, left_out, progress)
             answer = _answer(sql, database, views)
-            yield Asked(answer, (*opener.notes, *left_out.warnings))
+            yield Reply(answer, (*opener.notes, *left_out.warnings))
         except duckdb.Error as error:
             raise refusal(error) from error
         except KeyboardInterrupt:

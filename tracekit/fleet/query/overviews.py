@@ -1,20 +1,17 @@
 """What is known of each run or batch, as rows: where it comes from, metrics, findings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tracekit.analysis import METRICS, load
 from tracekit.base import Provenance, Recording, RecordingError, TracekitError
 from tracekit.fleet.query.database import text, texts
-from tracekit.fleet.query.sources import Batch, Run
+from tracekit.fleet.query.sources import AskedBatch, AskedRun
 
 RESULTS = "batch_results"
-RESULTS_MEANING = "One row for each recording of a batch, as OUT/results has it."
 _RUNS = """
     CASE state WHEN 'ok' THEN 'analyzed' ELSE state END AS state, nullif(error, '') AS error,
     duration AS seconds, nullif(template, '') AS template,
@@ -25,7 +22,7 @@ _RUNS = """
     warnings, tracekit"""
 
 
-def results(batches: Sequence[Batch]) -> str:
+def results(batches: Sequence[AskedBatch]) -> str:
     """Return the rows of all batches, as they are.
 
     Raises:
@@ -36,59 +33,36 @@ def results(batches: Sequence[Batch]) -> str:
             "No batch is asked, so there are no batch_results.",
             hint="Name the folder that `tracekit batch --output` wrote; runs have `runs`.",
         )
-    return _together(f"SELECT {_named(one)}, * EXCLUDE (recording) {_rows(one)}" for one in batches)
+    return together(
+        [f"SELECT {_named(batch)}, * EXCLUDE (recording) {_rows(batch)}" for batch in batches]
+    )
 
 
-def overview(batches: Sequence[Batch], name: str) -> list[str]:
+def together(selects: Sequence[str]) -> str:
+    """Return the rows of all selects, whatever columns each has."""
+    return " UNION ALL BY NAME ".join(selects)
+
+
+def overview(batches: Sequence[AskedBatch], name: str) -> list[str]:
     """Return, for each batch, what its results say of an overview: runs, metrics or findings."""
-    return [_OVERVIEWS[name](one) for one in batches]
+    return [_OVERVIEWS[name](batch) for batch in batches]
 
 
-def tables(batches: Sequence[Batch], name: str) -> list[str]:
+def tables(batches: Sequence[AskedBatch], name: str) -> list[str]:
     """Return, for each batch that has a normalized table, its rows."""
-    kept = [(one, _whole(one.table(name))) for one in batches]
+    kept = [(batch, batch.table(name)) for batch in batches]
     return [
-        f"SELECT {_named(one)}, * EXCLUDE (recording) FROM {_parquet(files)}"
-        for one, files in kept
+        f"SELECT {_named(batch)}, * EXCLUDE (recording) FROM {_parquet(files)}"
+        for batch, files in kept
         if files
     ]
 
 
-def lacking(batch: Batch, name: str) -> Iterator[str]:
-    """Yield the recordings that a batch analysed and whose table it did not keep."""
-    kept = {file.stem for file in _whole(batch.table(name))}
-    for recording, key, state, _ in _told(batch):
-        if state == "ok" and key not in kept:
-            yield recording
-
-
-def failed(batch: Batch) -> Iterator[tuple[str, str]]:
-    """Yield the recordings that failed, with the reason."""
-    return ((recording, error) for recording, _, state, error in _told(batch) if state != "ok")
-
-
-def recorded(batch: Batch) -> int:
-    """Count the recordings of a batch."""
-    return sum(1 for _ in _told(batch))
-
-
-def analysed(batch: Batch) -> int:
-    """Count the recordings of a batch that did not fail."""
-    return sum(state == "ok" for _, _, state, _ in _told(batch))
-
-
-def columns(batch: Batch) -> tuple[str, ...]:
-    """Return the columns of a batch's results, but for the recording's name."""
-    files = _whole(batch.results())
-    names = pq.read_schema(files[0]).names if files else []
-    return tuple(name for name in names if name != "recording")
-
-
-def _runs(batch: Batch) -> str:
+def _runs(batch: AskedBatch) -> str:
     return f"SELECT {_named(batch)}, {_RUNS} {_rows(batch)}"
 
 
-def _metrics(batch: Batch) -> str:
+def _metrics(batch: AskedBatch) -> str:
     known = ", ".join(
         f"({text(one.name)}, {text(one.unit)}, {text(str(one.better))})" for one in METRICS.values()
     )
@@ -99,7 +73,7 @@ def _metrics(batch: Batch) -> str:
     )
 
 
-def _findings(batch: Batch) -> str:
+def _findings(batch: AskedBatch) -> str:
     return (
         "SELECT run, run_path, f.rule, f.severity, f.message, f.advice, "
         "CAST(round(f.saving_ms * 1e6) AS BIGINT) AS saving, nullif(f.within, '') AS within "
@@ -110,84 +84,51 @@ def _findings(batch: Batch) -> str:
 _OVERVIEWS = {"runs": _runs, "metrics": _metrics, "findings": _findings}
 
 
-def _named(batch: Batch) -> str:
+def _named(batch: AskedBatch) -> str:
     path = text(str(batch.path))
     return f"concat({text(batch.prefix)}, recording) AS run, {path} AS run_path"
 
 
-def _rows(batch: Batch) -> str:
-    return f"FROM {_parquet(_whole(batch.results()))}"
+def _rows(batch: AskedBatch) -> str:
+    return f"FROM {_parquet(batch.results)}"
 
 
 def _parquet(files: Sequence[Path]) -> str:
-    paths = [str(one.resolve()) for one in files]
-    return f"read_parquet({texts(paths)}, union_by_name = true)"
+    return f"read_parquet({texts([str(file.resolve()) for file in files])}, union_by_name = true)"
 
 
-def _together(selects: Iterator[str]) -> str:
-    return " UNION ALL BY NAME ".join(selects)
-
-
-def _whole(files: Sequence[Path]) -> list[Path]:
-    """Return the files that are Parquet to their end."""
-    found: list[Path] = []
-    for file in files:
-        with suppress(OSError, pa.ArrowException):
-            pq.read_metadata(file)
-            found.append(file)
-    return found
-
-
-def _told(batch: Batch) -> Iterator[tuple[str, str, str, str]]:
-    for file in _whole(batch.results()):
-        rows = pq.ParquetFile(file).read(columns=["recording", "key", "state", "error"])
-        for row in rows.to_pylist():
-            yield f"{batch.prefix}{row['recording']}", row["key"], row["state"], row["error"]
-
-
-Row = dict[str, Any]
-_TEXTS = pa.list_(pa.string())
-_RUN = (("run", pa.string()), ("run_path", pa.string()))
-
-RUNS = pa.schema(
-    [
-        *_RUN,
-        *(("state", pa.string()), ("error", pa.string()), ("created", pa.string())),
-        *(("started", pa.string()), ("seconds", pa.float64()), ("recorder", pa.string())),
-        *(("recorder_version", pa.string()), ("template", pa.string()), ("method", pa.string())),
-        *(("workload", pa.string()), ("parameters", pa.map_(pa.string(), pa.string()))),
-        *(("device", pa.string()), ("chip", pa.string()), ("model", pa.string())),
-        ("gpu_cores", pa.int64()),
-        *(("system", pa.string()), ("os", pa.string()), ("memory", pa.int64())),
-        *(("mlx", pa.string()), ("git_commit", pa.string()), ("tracekit", pa.string())),
-        *(("target_name", pa.string()), ("target_pid", pa.int64()), ("warnings", _TEXTS)),
-    ]
-)
-METRIC_ROWS = pa.schema(
-    [
-        *_RUN,
-        *(("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())),
-        *(("better", pa.string()), ("reason", pa.string())),
-    ]
-)
-FINDINGS = pa.schema(
-    [
-        *_RUN,
-        *(("rule", pa.string()), ("severity", pa.string()), ("message", pa.string())),
-        *(("advice", pa.string()), ("saving", pa.int64()), ("saving_per_token", pa.float64())),
-        ("within", pa.string()),
-    ]
-)
-
-MEANINGS = {
-    "runs": "One row for each run: its state, and where it comes from.",
-    "metrics": "One row for each metric of each analyzed run.",
-    "findings": "One row for each finding of each analyzed run; `saving` in ns.",
+Cells = dict[str, Any]
+_KINDS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("gpu_cores", "memory", "target_pid", "saving"), pa.int64()),
+    **dict.fromkeys(("seconds", "value", "saving_per_token"), pa.float64()),
+    "parameters": pa.map_(pa.string(), pa.string()),
+    "warnings": pa.list_(pa.string()),
 }
-SCHEMAS: Mapping[str, pa.Schema] = {"runs": RUNS, "metrics": METRIC_ROWS, "findings": FINDINGS}
 
 
-def rows_of(name: str, run: Run, recording: Recording) -> Iterator[Row]:
+def _schema(*columns: str) -> pa.Schema:
+    """Return columns after the run's name and path; those of no other kind are texts."""
+    names = ("run", "run_path", *columns)
+    return pa.schema([(name, _KINDS.get(name, pa.string())) for name in names])
+
+
+# One row for each run: its state, and where it comes from.
+RUNS = _schema(
+    *("state", "error", "created", "started", "seconds", "recorder", "recorder_version"),
+    *("template", "method", "workload", "parameters", "device", "chip", "model", "gpu_cores"),
+    *("system", "os", "memory", "mlx", "git_commit", "tracekit", "target_name", "target_pid"),
+    "warnings",
+)
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "runs": RUNS,
+    "metrics": _schema("metric", "value", "unit", "better", "reason"),
+    "findings": _schema(
+        *("rule", "severity", "message", "advice", "saving", "saving_per_token", "within")
+    ),
+}
+
+
+def rows_of(name: str, run: AskedRun, recording: Recording) -> Iterator[Cells]:
     """Yield a run's rows of an overview, without the columns `run` and `run_path`.
 
     Raises:
@@ -197,7 +138,7 @@ def rows_of(name: str, run: Run, recording: Recording) -> Iterator[Row]:
     return (named | row for row in _ROWS[name](recording))
 
 
-def unread(run: Run, error: TracekitError) -> Row:
+def unread(run: AskedRun, error: TracekitError) -> Cells:
     """Return the row of `runs` of a run that cannot be read."""
     return {
         "run": run.name,
@@ -207,7 +148,7 @@ def unread(run: Run, error: TracekitError) -> Row:
     }
 
 
-def _run_rows(recording: Recording) -> Iterator[Row]:
+def _run_rows(recording: Recording) -> Iterator[Cells]:
     provenance = recording.provenance()
     state, error = _state(recording, provenance)
     machine = {
@@ -252,7 +193,7 @@ def _state(recording: Recording, provenance: Provenance) -> tuple[str, str]:
     return ("analyzed" if recording.result_file.exists() else "not analyzed"), ""
 
 
-def _metric_rows(recording: Recording) -> Iterator[Row]:
+def _metric_rows(recording: Recording) -> Iterator[Cells]:
     for one in load(_analyzed(recording)).metrics:
         yield {
             "metric": one.name,
@@ -263,7 +204,7 @@ def _metric_rows(recording: Recording) -> Iterator[Row]:
         }
 
 
-def _finding_rows(recording: Recording) -> Iterator[Row]:
+def _finding_rows(recording: Recording) -> Iterator[Cells]:
     for one in load(_analyzed(recording)).findings:
         yield {
             "rule": one.rule,
@@ -283,7 +224,7 @@ def _analyzed(recording: Recording) -> Any:
     return recording.result_file
 
 
-_ROWS: Mapping[str, Callable[[Recording], Iterator[Row]]] = {
+_ROWS: Mapping[str, Callable[[Recording], Iterator[Cells]]] = {
     "runs": _run_rows,
     "metrics": _metric_rows,
     "findings": _finding_rows,

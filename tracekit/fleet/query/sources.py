@@ -3,8 +3,14 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracekit.base import (
     InputError,
@@ -24,7 +30,7 @@ _ZIPPED = ".trace.zip"
 
 
 @dataclass(frozen=True)
-class Run:
+class AskedRun:
     """A run's folder, or a bundle that is still to be imported; `name` is no other run's."""
 
     name: str
@@ -41,28 +47,65 @@ class Run:
         return _is_bundle(self.path)
 
 
+class Analysed(NamedTuple):
+    """A recording of a batch: its name, the key of its files, and how its analysis ended."""
+
+    name: str
+    key: str
+    state: str
+    error: str
+
+
 @dataclass(frozen=True)
-class Batch:
+class AskedBatch:
     """The folder of a batch; `prefix` goes before the names of its recordings."""
 
     prefix: str
     path: Path
 
+    @cached_property
     def results(self) -> list[Path]:
-        """Return the files with a row for each recording."""
-        return sorted((self.path / "results").glob("*.parquet"))
+        """The files with a row for each recording."""
+        return _whole(self.path / "results")
 
     def table(self, name: str) -> list[Path]:
         """Return the files of a normalized table, one for each recording that has it."""
-        return sorted((self.path / "tables" / name).glob("*.parquet"))
+        return _whole(self.path / "tables" / name)
+
+    @cached_property
+    def recordings(self) -> list[Analysed]:
+        """Every recording."""
+        columns = ["recording", "key", "state", "error"]
+        tables = (pq.ParquetFile(file).read(columns=columns) for file in self.results)
+        return [
+            Analysed(f"{self.prefix}{row['recording']}", row["key"], row["state"], row["error"])
+            for table in tables
+            for row in table.to_pylist()
+        ]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the results, but for the recording's name."""
+        names = pq.read_schema(self.results[0]).names if self.results else []
+        return tuple(name for name in names if name != "recording")
+
+
+def _whole(folder: Path) -> list[Path]:
+    """Return the files of a folder that are Parquet to their end."""
+    found: list[Path] = []
+    for file in sorted(folder.glob("*.parquet")):
+        with suppress(OSError, pa.ArrowException):
+            pq.read_metadata(file)
+            found.append(file)
+    return found
 
 
 @dataclass(frozen=True)
 class Sources:
     """Everything that is asked."""
 
-    runs: tuple[Run, ...]
-    batches: tuple[Batch, ...]
+    runs: tuple[AskedRun, ...]
+    batches: tuple[AskedBatch, ...]
 
 
 def sources(paths: Sequence[Path]) -> Sources:
@@ -86,9 +129,11 @@ def sources(paths: Sequence[Path]) -> Sources:
             hint="Name folders of runs, the folder of a batch, or bundles.",
         )
     names = iter(_names([*runs, *batches]))
-    named = tuple(Run(next(names), one) for one in runs)
+    named = tuple(AskedRun(next(names), one) for one in runs)
     alone = len(found) == 1
-    return Sources(named, tuple(Batch("" if alone else f"{next(names)}:", one) for one in batches))
+    return Sources(
+        named, tuple(AskedBatch("" if alone else f"{next(names)}:", one) for one in batches)
+    )
 
 
 def _named(path: Path) -> Iterator[Path]:
@@ -168,7 +213,7 @@ class Opener:
         default_factory=dict[Path, Recording | TracekitError]
     )
 
-    def opened(self, run: Run) -> Recording:
+    def opened(self, run: AskedRun) -> Recording:
         """Return the run.
 
         Raises:

@@ -29,7 +29,7 @@ from tracekit.base import Recording, RecordingError, TracekitError, is_text, rep
 from tracekit.fleet.query import overviews
 from tracekit.fleet.query.database import Database, texts
 from tracekit.fleet.query.refusals import LeftOut, no_table
-from tracekit.fleet.query.sources import Opener, Run, Sources, sources
+from tracekit.fleet.query.sources import AskedRun, Opener, Sources, sources
 from tracekit.pipeline import tables_of
 from tracekit.record import Progress, quiet
 from tracekit.tables import (
@@ -198,16 +198,18 @@ class Views:
     def _table(self, name: str) -> None:
         parts = [*self._parts(name)]
         for batch in self.sources.batches:
-            for recording in overviews.lacking(batch, name):
-                self.left_out.lacks(name, recording)
+            kept = {file.stem for file in batch.table(name)}
+            for recording in batch.recordings:
+                if recording.state == "ok" and recording.key not in kept:
+                    self.left_out.lacks(name, recording.name)
         selects = overviews.tables(self.sources.batches, name)
         if parts:
             selects.insert(0, self._of_runs(name, parts))
         if not selects:
             raise self._nowhere(name)
-        self.database.view(name, " UNION ALL BY NAME ".join(selects))
+        self.database.view(name, overviews.together(selects))
 
-    def _of_runs(self, name: str, parts: Sequence[tuple[Run, Part]]) -> str:
+    def _of_runs(self, name: str, parts: Sequence[tuple[AskedRun, Part]]) -> str:
         """Return the rows of runs; the small table beside lets DuckDB skip files by run."""
         files = [self._safe(part.file) for _, part in parts]
         content = {
@@ -222,7 +224,7 @@ class Views:
             f"JOIN kept_{name} f ON t.filename = f.file"
         )
 
-    def _parts(self, name: str) -> Iterator[tuple[Run, Part]]:
+    def _parts(self, name: str) -> Iterator[tuple[AskedRun, Part]]:
         for number, run in enumerate(self.sources.runs, start=1):
             self.progress(f"{name}: run {number:,} of {len(self.sources.runs):,}")
             try:
@@ -237,7 +239,7 @@ class Views:
 
     def _overview(self, name: str) -> None:
         schema = overviews.SCHEMAS[name]
-        done, rows = [pa.Table.from_pylist([], schema)], list[overviews.Row]()
+        done, rows = [pa.Table.from_pylist([], schema)], list[overviews.Cells]()
         for number, run in enumerate(self.sources.runs, start=1):
             self.progress(f"{name}: run {number:,} of {len(self.sources.runs):,}")
             try:
@@ -253,10 +255,11 @@ class Views:
         done.append(pa.Table.from_pylist(rows, schema))
         self.database.table(f"kept_{name}", pa.concat_tables(done))
         for batch in self.sources.batches if name != "runs" else ():
-            for recording, error in overviews.failed(batch):
-                self.left_out.unreadable(name, recording, error)
+            for recording in batch.recordings:
+                if recording.state != "ok":
+                    self.left_out.unreadable(name, recording.name, recording.error)
         selects = [f"FROM kept_{name}", *overviews.overview(self.sources.batches, name)]
-        self.database.view(name, " UNION ALL BY NAME ".join(selects))
+        self.database.view(name, overviews.together(selects))
 
     def _safe(self, file: Path) -> str:
         """Return a file's path, or that of a link to it where DuckDB took it for a pattern."""
@@ -347,10 +350,10 @@ def _counts(found: Sources, opener: Opener, left_out: LeftOut, progress: Progres
         except TracekitError as error:
             left_out.unreadable("every table", run.name, error.message)
     for batch in found.batches:
-        analysed = overviews.analysed(batch)
+        analysed = sum(recording.state == "ok" for recording in batch.recordings)
         counts.update({name: len(batch.table(name)) for name in SCHEMAS})
         counts.update(dict.fromkeys(("metrics", "findings"), analysed))
-        counts["runs"] += overviews.recorded(batch)
+        counts["runs"] += len(batch.recordings)
     counts["runs"] += len(found.runs)
     return counts
 
@@ -359,10 +362,8 @@ def _views(found: Sources, counts: Counter[str]) -> Iterator[View]:
     for name, schema in overviews.SCHEMAS.items():
         yield View(name, counts[name], tuple(schema.names))
     if found.batches:
-        recorded = sum(map(overviews.recorded, found.batches))
-        yield View(
-            overviews.RESULTS, recorded, ("run", "run_path", *overviews.columns(found.batches[0]))
-        )
+        recorded = sum(len(batch.recordings) for batch in found.batches)
+        yield View(overviews.RESULTS, recorded, ("run", "run_path", *found.batches[0].columns))
     for name, schema in SCHEMAS.items():
         if counts[name]:
             own = [column.name for column in schema.columns]
