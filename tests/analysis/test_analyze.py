@@ -9,7 +9,7 @@ from tracekit.analysis.analyze import analyze, counted_once, judge, measure, tol
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Result, Status
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Rule, Severity
 from tracekit.analysis.rules import RULES
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Provenance
@@ -74,17 +74,20 @@ def test_a_mistyped_setting_is_said(
         analyze({"gpu_intervals": intervals([(0, 5)])}, OURS, settings)
 
 
-@rule
 def broken(gpu_intervals: pd.DataFrame) -> Iterator[Finding]:
     """A rule with a bug."""
     yield Finding("broken", Severity.NOTE, str(1 / (len(gpu_intervals) - 1)), "")
+
+
+BROKEN = Rule("broken")
+vars(BROKEN)["judge"] = broken  # where a rule keeps the function that it has loaded
 
 
 def test_a_broken_rule_costs_only_itself(
     intervals: Make, broken_checks_raise: Callable[[], None]
 ) -> None:
     broken_checks_raise()
-    check, findings = judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
+    check, findings = judge(BROKEN, {"gpu_intervals": intervals([(0, 5)])}, {})
     assert check.status is Status.FAILED
     assert "ZeroDivisionError" in check.reason
     assert not findings
@@ -109,7 +112,7 @@ def test_a_broken_metric_costs_only_itself(
 
 def test_under_tests_a_broken_rule_raises(intervals: Make) -> None:
     with pytest.raises(ZeroDivisionError):
-        judge(broken, {"gpu_intervals": intervals([(0, 5)])}, {})
+        judge(BROKEN, {"gpu_intervals": intervals([(0, 5)])}, {})
 
 
 def test_what_the_workload_measured_is_in_the_result() -> None:

@@ -108,12 +108,20 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
-LIBRARIES = ("pandas", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
+LIBRARIES = ("pandas", "numpy", "mlx.core", "pyarrow", "duckdb", "dask", "sqlalchemy")
 
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [("--version", 0), ("workloads", 0), ("capture --nonsense", 2), ("query", 2), ("open", 2)],
+    [
+        ("--version", 0),
+        ("workloads", 0),
+        ("capture --nonsense", 2),
+        ("query", 2),
+        ("open", 2),
+        ("rules", 0),
+        ("rules bubbles", 0),
+    ],
 )
 def test_what_needs_no_tables_loads_no_library_for_them(command: str, code: int) -> None:
     program = (

@@ -56,7 +56,6 @@ from .rule import Rule as Rule
 from .rule import Settings as Settings
 from .rule import Severity as Severity
 from .rules import RULES as RULES
-from .rules.step_spikes import step_spikes as step_spikes
 from .scope import UNKNOWN as UNKNOWN
 from .scope import own_rows as own_rows
 from .serving import Part as Part

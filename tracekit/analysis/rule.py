@@ -9,16 +9,18 @@ Parameters without a default are tables, by name; keywords with a default are th
 user may set. A rule that cannot know raises `Unavailable` with the reason.
 """
 
-import inspect
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from tracekit.analysis.intervals import Times, spans
+if TYPE_CHECKING:
+    from tracekit.analysis.intervals import Times
 
 
 class Severity(StrEnum):
@@ -66,16 +68,10 @@ class Finding:
 _SHOWN = 20
 
 
-def longest(table: str, starts: Times, ends: Times) -> tuple[Evidence, ...]:
+def longest(table: str, starts: "Times", ends: "Times") -> tuple[Evidence, ...]:
     """Return the windows that last longest, longest first, at most twenty."""
     order = (starts - ends).argsort(kind="stable")[:_SHOWN]
     return tuple(Evidence(table, int(starts[i]), int(ends[i])) for i in order)
-
-
-def longest_rows(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:
-    """Return the windows of the rows that last longest, longest first, at most twenty."""
-    ordered = rows.sort_values("start", kind="stable")
-    return longest(table, *spans(ordered))
 
 
 HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains")
@@ -83,32 +79,45 @@ HEADS = ("What it looks for", "Why it matters", "What to do", "When it abstains"
 
 @dataclass(frozen=True)
 class Rule:
-    """One judgement: its name in kebab-case, and the function that makes it."""
+    """One judgement, by its name in kebab-case.
+
+    The function that makes it has the same name, and so has its module in `rules`. Its words are
+    read from the source: the module itself would load pandas.
+    """
 
     name: str
-    judge: Callable[..., Iterator[Finding]]
+
+    @cached_property
+    def judge(self) -> Callable[..., Iterator[Finding]]:
+        """The function that makes the judgement, loaded when it is first asked for."""
+        return getattr(import_module(f"tracekit.analysis.rules.{self._function}"), self._function)
 
     @property
     def title(self) -> str:
         """The first line of the docstring: the bad state in a phrase."""
-        return (inspect.getdoc(self.judge) or "").partition("\n")[0]
+        return self._docstring.partition("\n")[0]
 
     @property
     def sections(self) -> dict[str, str]:
         """The four heads of the docstring with their texts."""
-        text = inspect.getdoc(self.judge) or ""
         pattern = "|".join(re.escape(head) for head in HEADS)
-        parts = re.split(rf"^({pattern}):\s*", text, flags=re.MULTILINE)
-        return {head: _flowing(body) for head, body in zip(parts[1::2], parts[2::2], strict=True)}
+        parts = re.split(rf"^({pattern}):\s*", self._docstring, flags=re.MULTILINE)
+        return {
+            head: " ".join(body.split())
+            for head, body in zip(parts[1::2], parts[2::2], strict=True)
+        }
 
+    @property
+    def _function(self) -> str:
+        return self.name.replace("-", "_")
 
-def rule(judge: Callable[..., Iterator[Finding]]) -> Rule:
-    """Make a rule of a function: `def low_occupancy(...)` becomes `low-occupancy`."""
-    return Rule(judge.__name__.replace("_", "-"), judge)
-
-
-def _flowing(text: str) -> str:
-    return " ".join(text.split())
+    @cached_property
+    def _docstring(self) -> str:
+        file = Path(__file__).parent / "rules" / f"{self._function}.py"
+        for node in ast.parse(file.read_bytes()).body:
+            if isinstance(node, ast.FunctionDef) and node.name == self._function:
+                return ast.get_docstring(node) or ""
+        raise LookupError(f"{file} has no function {self._function}.")
 
 
 Settings = dict[str, dict[str, Any]]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import gaps, intersection, spans
 from tracekit.analysis.metrics.idle import tokens_and_time
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target
 from tracekit.base import percent, quantity
 
@@ -17,7 +17,6 @@ _ADVICE = (
 )
 
 
-@rule
 def below_ceiling(
     steps: pd.DataFrame,
     gpu_intervals: pd.DataFrame,

@@ -17,7 +17,7 @@ from tracekit.analysis.idle.gaps import (
 )
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.intervals import steady_window
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.scope import of_target
 from tracekit.base import duration, percent
 
@@ -26,7 +26,6 @@ _LEAST = 0.001  # of the idle time, for a cause to be named
 _SAVED_ELSEWHERE = (Cause.COMPILE, Cause.OTHER_PROCESS)  # pipeline-churn, gpu-contended
 
 
-@rule
 def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     gaps: pd.DataFrame,
     loaded: pd.DataFrame,

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.intervals import clip, spans
 from tracekit.analysis.roof import Roof, roof
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target
 from tracekit.base import percent, size
 
@@ -17,7 +17,6 @@ _ADVICE = (
 )
 
 
-@rule
 def cache_resident(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

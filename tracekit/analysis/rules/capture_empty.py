@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.scope import UNKNOWN, named
 
 _ADVICE = (
@@ -15,7 +15,6 @@ _ADVICE = (
 )
 
 
-@rule
 def capture_empty(gpu_intervals: pd.DataFrame, targets: pd.DataFrame) -> Iterator[Finding]:
     """The recording holds no work of the target.
 

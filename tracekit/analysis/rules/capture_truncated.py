@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, spans, steady_window
-from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base import duration, percent
 from tracekit.tables import Flaw
 from tracekit.workload import IDLE
@@ -26,7 +26,6 @@ _NOTHING_TO_COMPARE = (
 )
 
 
-@rule
 def capture_truncated(
     capture: pd.DataFrame,
     remarks: pd.DataFrame | None,

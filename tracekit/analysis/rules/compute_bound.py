@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.roof import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 
 _ADVICE = (
     "Candidates, each to be validated by moving the number: arithmetic on vectors (half4, float4) "
@@ -21,7 +21,6 @@ _BY_NATURE = (
 )
 
 
-@rule
 def compute_bound(  # noqa: PLR0917  a rule's tables are its parameters
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,

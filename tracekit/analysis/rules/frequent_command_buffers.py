@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target, on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import LATE, Launches, each, flights, launches, spared
 from tracekit.base import count, duration, percent
@@ -22,7 +22,6 @@ _ADVICE = (
 )
 
 
-@rule
 def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import steady_steps, window_of_target
 from tracekit.analysis.submission import (
     IdleGaps,
@@ -27,7 +27,6 @@ _ADVICE = (
 )
 
 
-@rule
 def frequent_readback(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

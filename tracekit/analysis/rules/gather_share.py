@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -19,7 +19,6 @@ _ADVICE = (
 )
 
 
-@rule
 def gather_share(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

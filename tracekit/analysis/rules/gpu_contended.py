@@ -16,7 +16,7 @@ from tracekit.analysis.intervals import (
     steady_window,
     union,
 )
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target, on_gpu
 from tracekit.base import duration, percent
 
@@ -27,7 +27,6 @@ _ADVICE = (
 )
 
 
-@rule
 def gpu_contended(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

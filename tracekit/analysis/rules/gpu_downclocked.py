@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
 from tracekit.analysis.machine import Below, Clock, below_best, clock
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest
 from tracekit.analysis.scope import of_target, on_gpu
 from tracekit.base import duration, percent, quantity
 
@@ -20,7 +20,6 @@ _ADVICE = (
 _FALLS = 0.95  # of the clock at the beginning, from which a clock is said to fall
 
 
-@rule
 def gpu_downclocked(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

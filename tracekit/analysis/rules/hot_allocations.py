@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy
 from tracekit.analysis.metrics.steps import steady_steps
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.upkeep import allocations, wiring
 from tracekit.base import duration, percent, quantity, size
@@ -29,7 +29,6 @@ _NAMED = 3
 _SHOWN = 20
 
 
-@rule
 def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

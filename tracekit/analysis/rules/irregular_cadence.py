@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.rhythm import Beats, Modes, beats, explain, modes
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -17,7 +17,6 @@ _ADVICE = (
 )
 
 
-@rule
 def irregular_cadence(
     steps: pd.DataFrame,
     requests: pd.DataFrame | None,

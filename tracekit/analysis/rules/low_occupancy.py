@@ -17,7 +17,7 @@ from tracekit.analysis.counters import (
 )
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import spans, steady_window
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.analysis.scope import of_target
 from tracekit.analysis.work_names import named_work
 from tracekit.base import percent
@@ -31,7 +31,6 @@ _ADVICE = (
 )
 
 
-@rule
 def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,

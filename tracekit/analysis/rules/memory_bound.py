@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
 from tracekit.analysis.roof import Roof, known_roof
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base import percent
 
 _ADVICE = (
@@ -21,7 +21,6 @@ _AT_THE_ROOF = (
 )
 
 
-@rule
 def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,

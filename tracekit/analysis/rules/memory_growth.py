@@ -7,7 +7,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 from tracekit.analysis.metrics.steps import steady_steps, steady_tokens
-from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import Trend, levels, trend
 from tracekit.base import duration, percent, size
@@ -22,7 +22,6 @@ _HELD = "bytes_held"  # a gauge of workloads that keep a cache: bytes that it ha
 _MEANT = 1.25  # times what the workload says that it keeps
 
 
-@rule
 def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.intervals import Times, Window, spans
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.work_names import Chore, NamedWork, named_work
 from tracekit.base import duration, percent
@@ -19,7 +19,6 @@ _ADVICE = (
 )
 
 
-@rule
 def metadata_per_layer(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

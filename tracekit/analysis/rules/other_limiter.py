@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracekit.analysis.counters import HOW_TO_GET, Group, Load, extremes, pressure
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 
 CANDIDATES = {
     Group.THREADGROUP: (
@@ -44,7 +44,6 @@ CANDIDATES = {
 _AFTER = " Keep a change only if the number moves and tokens per second follow."
 
 
-@rule
 def other_limiter(
     counter_samples: pd.DataFrame,
     counter_means: pd.DataFrame,

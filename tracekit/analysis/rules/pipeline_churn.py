@@ -10,7 +10,7 @@ from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
 from tracekit.analysis.intervals import spans as ranges
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest_rows, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest
 from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.upkeep import activity_inside, counted, first_used_inside, of_the_service
 from tracekit.analysis.work_names import reasons
@@ -28,7 +28,6 @@ _LONGEST = 48  # letters of a name
 _SHOWN = 20
 
 
-@rule
 def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,
@@ -102,7 +101,7 @@ def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Findi
 def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iterator[Finding]:
     if activity is None:
         return
-    inside = activity_inside(activity, window)
+    inside = activity_inside(activity, window).sort_values("start", kind="stable")
     own = inside[inside["target"]]
     service = of_the_service(inside)
     if len(own) > limit:
@@ -114,7 +113,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
                 f"window, {duration(busy(*ranges(own)))} in all."
             ),
             advice=_ADVICE,
-            evidence=longest_rows("compiler_activity", own),
+            evidence=longest("compiler_activity", *ranges(own)),
         )
     elif len(service) > limit:
         names = ", ".join(sorted(set(service["process"].astype(str))))
@@ -127,7 +126,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
                 "not say."
             ),
             advice="Compare with a recording of the same machine without the target.",
-            evidence=longest_rows("compiler_activity", service),
+            evidence=longest("compiler_activity", *ranges(service)),
         )
 
 

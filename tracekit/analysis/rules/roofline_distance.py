@@ -9,7 +9,7 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.roof import ATTAINABLE, Roof, roof
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_a_server, of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -22,7 +22,6 @@ _ADVICE = (
 )
 
 
-@rule
 def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.analysis.work_names import Chore, named_work
 from tracekit.base import duration, percent
@@ -16,7 +16,6 @@ _ADVICE = (
 )
 
 
-@rule
 def scatter_encoder(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

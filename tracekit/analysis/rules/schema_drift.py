@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.tables import SCHEMAS, Flaw, owner
 
 _ADVICE = (
@@ -15,7 +15,6 @@ _ADVICE = (
 )
 
 
-@rule
 def schema_drift(remarks: pd.DataFrame | None) -> Iterator[Finding]:
     """Exports are not as this version of tracekit knows them.
 

@@ -17,7 +17,7 @@ from tracekit.analysis.intervals import (
     union,
 )
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.base import count, duration, percent
 
 _ADVICE = (
@@ -27,7 +27,6 @@ _ADVICE = (
 )
 
 
-@rule
 def serial_prefill(
     spans: pd.DataFrame,
     requests: pd.DataFrame,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.analysis.scope import on_gpu, window_of_target
 from tracekit.base import percent, size
 
@@ -23,7 +23,6 @@ _NAMED = 3
 _SHOWN = 20
 
 
-@rule
 def shader_spills(
     shader_spills: pd.DataFrame | None,
     gpu_intervals: pd.DataFrame,

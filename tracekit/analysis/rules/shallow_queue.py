@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable, absence
 from tracekit.analysis.intervals import Window, busy, overlap
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import on_gpu, steady_steps, window_of_target
 from tracekit.analysis.submission import Flights, IdleGaps, between_steps, encoding, flights
 from tracekit.base import duration, percent
@@ -20,7 +20,6 @@ _ADVICE = (
 )
 
 
-@rule
 def shallow_queue(  # noqa: PLR0917  it asks for these tables
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

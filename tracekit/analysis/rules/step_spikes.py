@@ -15,7 +15,7 @@ from tracekit.analysis.rhythm import (
     explain,
     spikes,
 )
-from tracekit.analysis.rule import Evidence, Finding, Severity, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base import duration, percent
 
 _SHOWN = 20
@@ -27,7 +27,6 @@ _ADVICE = (
 )
 
 
-@rule
 def step_spikes(
     steps: pd.DataFrame,
     requests: pd.DataFrame | None,

@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import monitored
-from tracekit.analysis.rule import Evidence, Finding, Severity, longest, rule
+from tracekit.analysis.rule import Evidence, Finding, Severity, longest
 from tracekit.analysis.scope import window_of_target
 from tracekit.base import duration, percent
 from tracekit.machine import THERMAL_PRESSURES
@@ -22,7 +22,6 @@ _ADVICE = (
 _HEAVY = THERMAL_PRESSURES.index("Heavy")
 
 
-@rule
 def thermal_pressure(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.rule import Finding, Severity, longest, rule
+from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.analysis.submission import LONGEST, Launches, each, launches, spared
 from tracekit.base import duration, percent
@@ -19,7 +19,6 @@ _ADVICE = (
 )
 
 
-@rule
 def tiny_encoders(
     gpu_intervals: pd.DataFrame,
     targets: pd.DataFrame,

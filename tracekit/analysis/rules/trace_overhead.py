@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.rule import Finding, Severity, rule
+from tracekit.analysis.rule import Finding, Severity
 from tracekit.base import percent
 
 _ADVICE = (
@@ -17,7 +17,6 @@ _ADVICE = (
 )
 
 
-@rule
 def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Finding]:
     """Recording made the workload slower.
 

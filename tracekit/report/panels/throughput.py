@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis import (
+    RULES,
     Beats,
     Coverage,
     Result,
@@ -19,7 +20,6 @@ from tracekit.analysis import (
     spans,
     spikes,
     steady_steps,
-    step_spikes,
     thresholds,
     variants,
 )
@@ -184,7 +184,7 @@ def _part(name: str, own: pd.DataFrame) -> Part:
 
 def _spikes(tables: Tables) -> list[Spike]:
     """Return the steps that stand out, as the rule step-spikes sees them."""
-    asked = thresholds(step_spikes.judge)
+    asked = thresholds(RULES["step-spikes"].judge)
     steps, requests = rows(tables, "steps"), rows(tables, "requests")
     try:
         served = None if requests.absence else requests.frame
