@@ -6,12 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pytest
 
 from tracekit.base.errors import InputError
 from tracekit.tables import cache as caching
 from tracekit.tables import place as stamps
+from tracekit.tables.bundle.cells.encodings import Evidence, Unsure
 from tracekit.tables.cache import READER_VERSION, Cache, Kept
 from tracekit.tables.convert import symbol_files
 from tracekit.tables.flat import Flat, read_flat
@@ -163,6 +165,17 @@ def test_what_is_stale_is_dropped(table: Path, tmp_path: Path, export: Export) -
     assert sorted(one.stem for one in folder.glob("*.json")) == sorted(
         Path(one).stem for one in kept(folder) if len(one.split(".")) == 4
     )
+
+
+def test_remarks_that_an_earlier_version_kept_as_sentences_are_understood(
+    table: Path, tmp_path: Path
+) -> None:
+    cache = Cache(tmp_path / "kept")
+    note = taken(cache, table).path.with_suffix(".json")
+    unsure = Unsure(Evidence.INFERRED, "tick", ("a", "b"), "x.trace")
+    said = {**msgspec.json.decode(note.read_bytes()), "remarks": ["Plain.", str(unsure)]}
+    note.write_bytes(msgspec.json.encode(said))
+    assert taken(cache, table).said == ("Plain.", unsure)
 
 
 def test_two_at_once_both_read_whole_tables(table: Path, tmp_path: Path) -> None:

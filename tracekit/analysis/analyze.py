@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import pandas as pd
@@ -14,7 +15,7 @@ from tracekit.analysis.rule import Finding, Rule, Settings
 from tracekit.analysis.rules import RULES
 from tracekit.analysis.scope import steady_tokens
 from tracekit.base import Provenance, TracekitError, UsageError
-from tracekit.tables import Tables, uncompared
+from tracekit.tables import Tables
 
 _COUNTERS = "gpu_counters"
 _STATES = "gpu_performance_states"
@@ -32,38 +33,22 @@ _UNSURE = (
 )
 
 
-def doubted(findings: Iterable[Finding], warnings: Iterable[str]) -> list[Finding]:
-    """Return the findings; those that rest on values that are not surely read say so.
+def doubted(finding: Finding, uncompared: AbstractSet[tuple[str, str]]) -> Finding:
+    """Return the finding; one that rests on values that are not surely read says so.
 
     Such values are those of GPU counters, and the names of the GPU's performance states.
 
     Args:
-        findings: What rules of tracekit found.
-        warnings: What readers said of the tables that were read.
+        finding: What a rule of tracekit found.
+        uncompared: Schemas and columns, as in `Tables.uncompared`.
     """
-    unsure = uncompared(warnings)
-    told = list(findings)
-    if unsure & _VALUES:
-        told = [_told(one, "The values of the counters", _counts(one)) for one in told]
-    if unsure & _NAMES:
-        told = [_told(one, "The names of performance states", _is_seen(one)) for one in told]
-    return told
-
-
-def _told(finding: Finding, what: str, rests: bool) -> Finding:
-    message = finding.message + _UNSURE.format(what=what)
-    return replace(finding, message=message) if rests else finding
-
-
-def _counts(finding: Finding) -> bool:
-    """Tell whether the rule judges GPU counters."""
-    rule = RULES.get(finding.rule)
-    return rule is not None and _COUNTERS in recorded_tables(rule.judge)
-
-
-def _is_seen(finding: Finding) -> bool:
-    """Tell whether performance states are what shows it; many rules look at them as well."""
-    return any(one.table == _STATES for one in finding.evidence)
+    message = finding.message
+    if uncompared & _VALUES and _COUNTERS in recorded_tables(RULES[finding.rule].judge):
+        message += _UNSURE.format(what="The values of the counters")
+    # Many rules look at performance states as well; evidence tells that they are what shows it.
+    if uncompared & _NAMES and any(one.table == _STATES for one in finding.evidence):
+        message += _UNSURE.format(what="The names of performance states")
+    return replace(finding, message=message)
 
 
 log = logging.getLogger(__name__)
@@ -89,8 +74,8 @@ def analyze(
         )
     known = Given(tables, provenance, used=used_tables() | {"results"})
     judged = [judge(rule, known, settings.get(name, {})) for name, rule in RULES.items()]
-    told = tables.warnings if isinstance(tables, Tables) else ()
-    findings = doubted((finding for _, found in judged for finding in found), told)
+    uncompared = tables.uncompared if isinstance(tables, Tables) else frozenset[tuple[str, str]]()
+    findings = [doubted(finding, uncompared) for _, found in judged for finding in found]
     tokens = _tokens(known)
     return Result(
         provenance,

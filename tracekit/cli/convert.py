@@ -70,7 +70,9 @@ def _one(bundle: Path, output: Path, schema: str | None, choice: "Choice", *, fo
         converted = convert(one.file, output, schema, place, toc=raw.toc)
     for file in converted.files:
         console.show_file(file)
-    console.show_warnings((*raw.of_runs, *converted.damage, *converted.drift, *converted.remarks))
+    console.show_warnings(
+        (*raw.of_runs, *converted.damage, *converted.drift, *map(str, converted.remarks))
+    )
 
 
 def _all(bundle: Path, folder: Path, suffix: str, run: int | None, *, force: bool) -> None:
@@ -182,7 +184,7 @@ def _convert_export(
         console.show_file(file)
     if len(converted.files) > 1:
         console.show_hint("The stacks are in the files beside it; NAME.stack is their number.")
-    console.show_warnings((*converted.drift, *converted.remarks))
+    console.show_warnings((*converted.drift, *map(str, converted.remarks)))
     console.require_whole(converted.damage)
 
 

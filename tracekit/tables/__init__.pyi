@@ -1,7 +1,6 @@
 from .bundle.bundle import Bundle as Bundle
 from .bundle.bundle import BundleRun as BundleRun
-from .bundle.cells.encodings import uncompared as uncompared
-from .bundle.cells.encodings import without_bundle as without_bundle
+from .bundle.cells.encodings import sentences as sentences
 from .bundle.container.store import Store as Store
 from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import RecordingError, open_input, save
+from tracekit.tables.bundle.cells.encodings import Said, of_sentence
 from tracekit.tables.convert import Converted, convert, symbol_files
 from tracekit.tables.direct import stored
 from tracekit.tables.exports import PutAway, gone, put_away
@@ -54,7 +55,7 @@ class Note:
     rows: int = 0
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Said, ...] = ()
     reader: ReaderName = "exact"
     irregularity: str = ""
 
@@ -68,7 +69,7 @@ class Kept:
     again: Callable[[], Flat]
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def said(self) -> tuple[Said, ...]:
         """What the reader had to say."""
         return (*self.note.damage, *self.note.drift, *self.note.remarks)
 
@@ -301,7 +302,8 @@ def _note(file: Path) -> Note | None:
     if not (file.exists() and note.exists()):
         return None
     try:
-        return msgspec.json.decode(note.read_bytes(), type=Note)
+        known = msgspec.json.decode(note.read_bytes(), type=Note)
+        return replace(known, remarks=tuple(map(of_sentence, known.remarks)))
     except (OSError, msgspec.MsgspecError) as error:
         _log.info("%s: %s", note, error)
     return None

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracekit.base import InputError, RecordingError, replacing, writing
-from tracekit.tables.bundle.cells.encodings import gathered
+from tracekit.tables.bundle.cells.encodings import Said, sentences
 from tracekit.tables.direct import Listed, shown
 from tracekit.tables.exports import ExportIndex, contents_beside, index
 from tracekit.tables.layout import Layout
@@ -197,7 +197,7 @@ class Converted:
     rows: int
     damage: tuple[str, ...]
     drift: tuple[str, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Said, ...]
     reader: ReaderName
     irregularity: str
 
@@ -336,7 +336,7 @@ def unbundle(
 def _written(
     found: ExportIndex, outputs: Iterable[tuple[Listed, Path]], progress: Callable[[str], None]
 ) -> Unbundled:
-    files, said = list[Path](), dict.fromkeys(found.said)
+    files, said = list[Path](), dict[Said, None](dict.fromkeys(found.said))
     lost = dict.fromkeys(found.lost)
     for one, output in outputs:
         progress(f"writing {one.schema}")
@@ -349,7 +349,7 @@ def _written(
             continue
         files += converted.files
         said |= dict.fromkeys((*converted.damage, *converted.drift, *converted.remarks))
-    return Unbundled(tuple(files), gathered(said), tuple(lost))
+    return Unbundled(tuple(files), sentences(said), tuple(lost))
 
 
 def _named(tables: list[Listed]) -> Iterator[tuple[Listed, str]]:

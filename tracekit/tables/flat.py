@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.direct import shown
 from tracekit.tables.drift import DamagedExportWarning, DriftWarning, ExportWarning
 from tracekit.tables.exports import contents_beside
@@ -35,13 +36,13 @@ class Flat:
     frame: pd.DataFrame
     damage: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Said, ...] = ()
     symbols: Symbols = field(default_factory=no_symbols)
     reader: ReaderName = "exact"
     irregularity: str = ""
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def said(self) -> tuple[Said, ...]:
         """What the reader had to say."""
         return (*self.damage, *self.drift, *self.remarks)
 
@@ -89,7 +90,7 @@ def read_table(
     for message in flat.drift:
         warnings.warn(message, DriftWarning, stacklevel=2)
     for message in flat.remarks:
-        warnings.warn(message, ExportWarning, stacklevel=2)
+        warnings.warn(str(message), ExportWarning, stacklevel=2)
     return flat.frame
 
 

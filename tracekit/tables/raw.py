@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tracekit.base import InputError, TracekitError
+from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.cache import Cache, Kept
 from tracekit.tables.direct import is_bundle
 from tracekit.tables.drift import Flaw, Remark
@@ -51,7 +52,7 @@ class RawTables:
         left_out = [_left_out(path) for path in self._index.strange]
         found = self._index
         said = [*self.of_runs, *left_out, *found.unread, *found.lost, *found.said]
-        self.warnings = dict.fromkeys(said)
+        self.warnings = dict[Said, None](dict.fromkeys(said))
 
     @property
     def schemas(self) -> tuple[str, ...]:

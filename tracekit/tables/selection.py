@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tracekit.base import InputError, UsageError
+from tracekit.tables.bundle.cells.encodings import Said
 from tracekit.tables.bundle.errors import called
 from tracekit.tables.direct import file_shown, is_bundle, shown
 from tracekit.tables.exports import ExportIndex
@@ -49,7 +50,7 @@ class _Seen:
     rows: int = 0
     damage: str = ""
     empty: Node | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
 
     def __str__(self) -> str:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
@@ -115,7 +116,7 @@ class Selection:
         )
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Said, ...]:
         """Say which tables were left out because they have no rows, and what a reader noted."""
         others = [s for s in self._seen.values() if s.candidate and s is not self._chosen]
         others = others if self.rows else []
@@ -125,7 +126,12 @@ class Selection:
             for seen in others
         )
         notes = self._chosen.notes if self._chosen else ()
-        return (*left_out, *(f"{file_shown(self._path)}: {note}." for note in notes))
+        name = file_shown(self._path)
+        named = (
+            f"{name}: {note}." if isinstance(note, str) else replace(note, bundle=name)
+            for note in notes
+        )
+        return (*left_out, *named)
 
     @property
     def rows(self) -> int:

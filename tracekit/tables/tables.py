@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from tracekit.base import RecordingError
-from tracekit.tables.bundle.cells.encodings import gathered
+from tracekit.tables.bundle.cells.encodings import Evidence, Said, Unsure, sentences
 from tracekit.tables.bundle.run_info import issues_of, remarks_of, write_toc
 from tracekit.tables.direct import Direct, note_direct, opened
 from tracekit.tables.drift import Remark
@@ -62,8 +62,23 @@ class Tables(Mapping[str, pd.DataFrame]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What readers said of the tables that were read so far."""
-        return gathered((*self._raw.warnings, *self._warnings))
+        """What readers said of the tables that were read so far, in sentences."""
+        return sentences(self.said)
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """The same, with what a sentence is made of where that is more than words."""
+        return (*self._raw.warnings, *self._warnings)
+
+    @property
+    def uncompared(self) -> frozenset[tuple[str, str]]:
+        """Schemas and columns that were read by an encoding that was never compared."""
+        return frozenset(
+            (one.schema, column)
+            for one in self.said
+            if isinstance(one, Unsure) and one.evidence is Evidence.INFERRED
+            for column in one.columns
+        )
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

@@ -81,7 +81,8 @@ class WorkloadReport:
 
     `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
     thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
-    one `error`, `hint` and `exit_code` say why. `unreadable` counts the lines of the journal
+    one `error`, `hint` and `exit_code` say why. `overhead_reason` says why it was not measured what
+    recording costs, where the worker did not try. `unreadable` counts the lines of the journal
     that could not be understood, such as one cut in half by a crash. `start` tells the process from
     a later one of its `pid`, as `tracekit.base.processes` has it; 0 where the worker did not say.
     """
@@ -114,6 +115,7 @@ class WorkloadReport:
     memory: tuple[Memory, ...] = ()
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
     warnings: tuple[str, ...] = ()
+    overhead_reason: str = ""
     unreadable: int = 0
 
 

@@ -26,6 +26,7 @@ from bundle_writer import (
 )
 from tracekit.tables.bundle import reader as readers
 from tracekit.tables.bundle.bundle import Bundle
+from tracekit.tables.bundle.cells.encodings import Evidence, Unsure
 from tracekit.tables.bundle.errors import BundleError
 from tracekit.tables.bundle.reader import BundleReader
 from tracekit.tables.xml.node import ColumnCells, Node
@@ -123,11 +124,10 @@ def test_stacks_are_numbered_and_have_symbols(tmp_path: Path) -> None:
 def test_columns_of_which_nothing_is_known_are_empty_and_said_so(tmp_path: Path) -> None:
     types = ["GPUState", "ThermalState", "FramesPerSecond", "TextBacktrace"]
     (piece,) = reader_of(tmp_path, types, ("Idle", "Fair", Decimal(3), None)).pieces()
-    inferred, unknown = piece.notes
-    assert "never compared with an export" in inferred
-    assert inferred.endswith("c1, c2")
-    assert "left empty" in unknown
-    assert unknown.endswith("c3")
+    assert piece.notes == (
+        Unsure(Evidence.INFERRED, "made", ("c1", "c2")),
+        Unsure(Evidence.NONE, "made", ("c3",)),
+    )
     assert [one.cells.to_pylist() for one in piece.columns[2:]] == [["Fair"], [3.0], [None]]
 
 

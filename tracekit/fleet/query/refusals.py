@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import duckdb
 
 from tracekit.base import InputError, TracekitError, UsageError
-from tracekit.tables import without_bundle
 
 _KIND = re.compile(r"^[\w ]+ Error: ")
 _TOO_MUCH = "Ask for less at once, with WHERE, LIMIT or fewer runs."
@@ -89,7 +88,7 @@ class LeftOut:
     def said(self, table: str, run: str, words: Sequence[str]) -> None:
         """Note what the reader of a run's table had to say."""
         for one in words:
-            self._remarks.setdefault((table, without_bundle(one)), []).append(run)
+            self._remarks.setdefault((table, one), []).append(run)
 
     def reason(self, table: str) -> str:
         """Name the first runs whose table cannot be read, and why; empty where there are none."""

@@ -39,10 +39,11 @@ from tracekit.tables import (
     direct,
     lasting,
     origins,
+    sentences,
     stamp,
 )
 
-FORMAT = 1
+FORMAT = 2
 _SAID = b"tracekit.said"
 _ROW_GROUP = 122_880  # rows; what one thread of DuckDB takes at a time
 _BLOCK = 1 << 20
@@ -99,9 +100,9 @@ def _keep(recording: Recording, name: str, digest: str, workshop: Path) -> Part:
 
 def _made(recording: Recording, name: str, workshop: Path) -> Part:
     tables = tables_of(recording)
-    known = tables.warnings
+    known = tables.said
     frame = tables[name]
-    said = tuple(one for one in tables.warnings if one not in known)
+    said = sentences((one for one in tables.said if one not in known), bundles=False)
     place = blake2b(str(recording.folder.resolve()).encode(), digest_size=8).hexdigest()
     file = workshop / f"{name}.{place}.parquet"
     table = pa.Table.from_pandas(frame, preserve_index=False)

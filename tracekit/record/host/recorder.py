@@ -51,8 +51,7 @@ def overhead(report: WorkloadReport) -> Overhead:
 def _reason(report: WorkloadReport, pairs: int) -> str:
     if pairs:
         return f"only {pairs} pairs of recorded and unrecorded steps were made"
-    told = [warning for warning in report.warnings if "what recording costs" in warning]
-    return told[-1] if told else "no steps were made unrecorded"
+    return report.overhead_reason or "no steps were made unrecorded"
 
 
 def _pairs(blocks: Sequence[Block]) -> NDArray[np.float64]:

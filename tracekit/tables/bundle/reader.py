@@ -9,7 +9,7 @@ import pyarrow as pa
 from tracekit.tables.bundle.bundle import BundleRun
 from tracekit.tables.bundle.cells.cells import NUMERIC, Extent, Raw, extent_of, is_widened
 from tracekit.tables.bundle.cells.columns import Columns
-from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, noted
+from tracekit.tables.bundle.cells.encodings import STACKS, Evidence, Unsure, unsure
 from tracekit.tables.bundle.container.records import TIME, read_records
 from tracekit.tables.bundle.container.store import Store, StoreColumn
 from tracekit.tables.bundle.errors import DamagedCellError
@@ -61,16 +61,16 @@ class BundleReader:
         return self._stacks.symbols()
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known of the columns, in words; nothing of a table without rows."""
+    def unsure(self) -> tuple[Unsure, ...]:
+        """The columns that are not surely read; none of a table without rows."""
         if not self._store.rows:
             return ()
         found: dict[Evidence, list[str]] = {}
         for one in self._store.columns:
             found.setdefault(self._columns.type_of(one).evidence, []).append(one.mnemonic)
-        return noted(self._store.schema, found)
+        return unsure(self._store.schema, found)
 
-    def _unsure(self, extents: Sequence[Extent]) -> Iterator[str]:
+    def _maybe_null(self, extents: Sequence[Extent]) -> Iterator[str]:
         """Say which columns have cells that may be null or a number."""
         named = [
             column.mnemonic
@@ -125,8 +125,8 @@ class BundleReader:
             rows=times.size,
             number=self._number,
             notes=(
-                *self.notes,
-                *self._unsure(extents),
+                *self.unsure,
+                *self._maybe_null(extents),
                 *(f"{store.schema}: {one}" for one in self._columns.remarks),
                 *unwritten,
                 *(one.removesuffix(".") for one in self._places.remarks),

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from tracekit.tables.bundle.cells.encodings import Said
+
 STACK_TYPES = frozenset({"backtrace", "kperf-bt", "tagged-backtrace", "text-backtrace"})
 FRAMES = pa.schema(
     [
@@ -82,7 +84,7 @@ class Node:
     """One table of an export, or a piece of one; `damage` says where its rows stop too early.
 
     The pieces of one table have the same `number`, which counts the tables of a file from 1.
-    `notes` say what else is to be known of the table, in words.
+    `notes` say what else is to be known of the table.
     """
 
     schema: str
@@ -91,7 +93,7 @@ class Node:
     rows: int
     damage: str = ""
     number: int = 1
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
 
 
 def joined(pieces: Sequence[Node]) -> Node:

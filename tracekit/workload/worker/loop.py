@@ -235,10 +235,9 @@ def measure(loop: Loop, spec: Spec) -> None:
     pairs = min(_MOST_PAIRS, max(FEWEST_PAIRS, int(budget(spec) / pair)))
     longest = max(_MOST, budget(spec))
     if FEWEST_PAIRS * pair > longest:
-        loop.account.mark(
-            "warning",
-            text=f"Steps of {last:.1f} s are too long to measure what recording costs.",
-        )
+        why = f"Steps of {last:.1f} s are too long to measure what recording costs."
+        loop.account.mark("warning", text=why)
+        loop.account.mark("about", overhead_reason=why)
         return
     deadline = time.monotonic_ns() + round(longest * _SECOND)
     loop.account.mark("busy", until=deadline + FEWEST * loop.last)

@@ -1,7 +1,20 @@
-from tracekit.tables.bundle.cells.encodings import Evidence, gathered, noted, without_bundle
+import pytest
+
+from tracekit.tables.bundle.cells.encodings import (
+    Evidence,
+    Unsure,
+    of_sentence,
+    sentences,
+    unsure,
+)
 
 INFERRED = "read by an encoding that was never compared with an export"
 UNKNOWN = "left empty, because how the type is stored is not known"
+
+TICK = Unsure(Evidence.INFERRED, "tick", ("a", "b"), "x.trace")
+KDEBUG = Unsure(Evidence.INFERRED, "kdebug", ("d",), "x.trace")
+EMPTY = Unsure(Evidence.NONE, "tick", ("c",), "x.trace")
+ELSEWHERE = Unsure(Evidence.INFERRED, "kdebug", ("d",), "y.trace")
 
 
 def test_columns_of_a_table_are_noted_by_how_surely_they_were_read() -> None:
@@ -10,22 +23,16 @@ def test_columns_of_a_table_are_noted_by_how_surely_they_were_read() -> None:
         Evidence.VERIFIED: ["a"],
         Evidence.INFERRED: ["b", "c"],
     }
-    assert noted("tick", columns) == (f"tick: {INFERRED}: b, c", f"tick: {UNKNOWN}: d")
-    assert noted("tick", {Evidence.VERIFIED: ["a"]}) == ()
+    assert unsure("tick", columns) == (
+        Unsure(Evidence.INFERRED, "tick", ("b", "c")),
+        Unsure(Evidence.NONE, "tick", ("d",)),
+    )
+    assert unsure("tick", {Evidence.VERIFIED: ["a"]}) == ()
 
 
 def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> None:
-    assert gathered(
-        [
-            "Something else: of it.",
-            f"x.trace: tick: {INFERRED}: a, b.",
-            f"x.trace: tick: {UNKNOWN}: c.",
-            "The last.",
-            f"x.trace: kdebug: {INFERRED}: d.",
-            f"y.trace: kdebug: {INFERRED}: d.",
-        ]
-    ) == (
-        "Something else: of it.",
+    assert sentences(["It is old.", TICK, EMPTY, "The last.", KDEBUG, ELSEWHERE]) == (
+        "It is old.",
         f"x.trace: {INFERRED}: tick (a, b), kdebug (d).",
         f"x.trace: tick: {UNKNOWN}: c.",
         "The last.",
@@ -34,16 +41,22 @@ def test_notes_on_several_tables_become_one_sentence_where_the_first_stood() -> 
 
 
 def test_what_is_said_twice_stands_there_once() -> None:
-    note = f"x.trace: kdebug: {INFERRED}: class, code."
-    assert gathered([note, "One.", note, "One."]) == (note, "One.")
-    assert gathered([]) == ()
-
-
-def test_what_was_gathered_stays_as_it_is() -> None:
-    once = gathered([f"x.trace: tick: {INFERRED}: a.", f"x.trace: kdebug: {INFERRED}: b."])
-    assert gathered(once) == once
+    assert sentences([KDEBUG, "One.", KDEBUG, "One."]) == (str(KDEBUG), "One.")
+    assert sentences([]) == ()
 
 
 def test_notes_on_like_tables_of_several_bundles_are_alike() -> None:
-    assert without_bundle(f"x.trace: tick: {INFERRED}: a.") == f"tick: {INFERRED}: a."
-    assert without_bundle("x.trace: it has no rows.") == "x.trace: it has no rows."
+    said = f"kdebug: {INFERRED}: d."
+    for one in (KDEBUG, ELSEWHERE):
+        assert sentences([one, "It has no rows."], bundles=False) == (said, "It has no rows.")
+
+
+@pytest.mark.parametrize("one", [TICK, KDEBUG, EMPTY, ELSEWHERE])
+def test_a_sentence_that_an_earlier_version_kept_is_understood(one: Unsure) -> None:
+    assert of_sentence(str(one)) == one
+    assert of_sentence(one) == one
+
+
+@pytest.mark.parametrize("text", ["", "x.trace: tick: 3 rows hold zeroes alone."])
+def test_any_other_sentence_stays_one(text: str) -> None:
+    assert of_sentence(text) == text

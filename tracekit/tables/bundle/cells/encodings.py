@@ -111,51 +111,79 @@ _SAID = {
     Evidence.RAW: "of a type that is not known, the numbers as they are stored",
     Evidence.NONE: "left empty, because how the type is stored is not known",
 }
-_NOTE = re.compile(
-    rf"(?P<bundle>.+?): (?P<table>[^:]+): (?P<said>{'|'.join(map(re.escape, _SAID.values()))}): "
-    r"(?P<columns>.+)\."
-)
-_TABLE = re.compile(r"([^\s,()]+) \(([^()]*)\)")
 
 
-def noted(table: str, columns: Mapping[Evidence, Sequence[str]]) -> tuple[str, ...]:
-    """Return notes on the columns of a table that were not surely read, or not at all."""
+@dataclass(frozen=True)
+class Unsure:
+    """Columns of a table that were not surely read, or not at all.
+
+    Attributes:
+        evidence: How surely.
+        schema: The table.
+        columns: Their mnemonics.
+        bundle: The bundle, as sentences name it.
+    """
+
+    evidence: Evidence
+    schema: str
+    columns: tuple[str, ...]
+    bundle: str = ""
+
+    def __str__(self) -> str:
+        return sentences([self])[0]
+
+
+Said = str | Unsure
+"""What a reader says of a table: a sentence, or what one is made of."""
+
+
+def unsure(schema: str, columns: Mapping[Evidence, Sequence[str]]) -> tuple[Unsure, ...]:
+    """Return the columns of a table that were not surely read, by how surely they were."""
     return tuple(
-        f"{table}: {said}: {', '.join(columns[evidence])}"
-        for evidence, said in _SAID.items()
+        Unsure(evidence, schema, tuple(columns[evidence]))
+        for evidence in _SAID
         if evidence in columns
     )
 
 
-def gathered(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Return sentences, each once; such notes on several tables of a bundle become one.
+def sentences(said: Iterable[Said], *, bundles: bool = True) -> tuple[str, ...]:
+    """Return what was said in sentences, each once; those on several tables of a bundle become one.
 
-    It stands where the first of them stood. A sentence is a note behind the bundle's name.
+    It stands where the first of them stood. Without the names of `bundles`, those on several
+    bundles are alike.
     """
-    found: dict[tuple[str, ...], dict[str, str]] = {}
-    for sentence in sentences:
-        note = _NOTE.fullmatch(sentence)
-        kind = (sentence,) if note is None else (note["bundle"], note["said"])
-        one = "" if note is None else f"{note['table']} ({note['columns']})"
-        found.setdefault(kind, {}).setdefault(one, sentence)
+    groups: dict[str | tuple[str, Evidence], list[Unsure]] = {}
+    for one in dict.fromkeys(said):
+        if isinstance(one, str):
+            groups[one] = []
+        else:
+            groups.setdefault((one.bundle, one.evidence), []).append(one)
     return tuple(
-        next(iter(ones.values())) if len(ones) == 1 else f"{': '.join(kind)}: {', '.join(ones)}."
-        for kind, ones in found.items()
+        kind if isinstance(kind, str) else _sentence(tables, bundles=bundles)
+        for kind, tables in groups.items()
     )
 
 
-def uncompared(sentences: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """Return the tables and columns that these name as never compared, gathered or not."""
-    found: set[tuple[str, str]] = set()
-    for sentence in sentences:
-        note = _NOTE.fullmatch(sentence)
-        _, _, behind = sentence.partition(f": {_SAID[Evidence.INFERRED]}: ")
-        named = [(note["table"], note["columns"])] if note and behind else _TABLE.findall(behind)
-        found |= {(table, column) for table, columns in named for column in columns.split(", ")}
-    return frozenset(found)
+def _sentence(tables: Sequence[Unsure], *, bundles: bool) -> str:
+    first, columns = tables[0], [", ".join(one.columns) for one in tables]
+    words = f"{first.bundle}: " if bundles and first.bundle else ""
+    if len(tables) == 1:
+        return f"{words}{first.schema}: {_SAID[first.evidence]}: {columns[0]}."
+    named = (f"{one.schema} ({own})" for one, own in zip(tables, columns, strict=True))
+    return f"{words}{_SAID[first.evidence]}: {', '.join(named)}."
 
 
-def without_bundle(sentence: str) -> str:
-    """Return a note without the bundle's name, so that those on several bundles are alike."""
-    note = _NOTE.fullmatch(sentence)
-    return sentence if note is None else sentence[note.start("table") :]
+_SENTENCE = re.compile(
+    rf"(?P<bundle>.+?): (?P<schema>[^:]+): (?P<said>{'|'.join(map(re.escape, _SAID.values()))}): "
+    r"(?P<columns>.+)\."
+)
+
+
+def of_sentence(said: Said) -> Said:
+    """Return what a sentence was made of that was kept by a version that kept no more of it."""
+    found = _SENTENCE.fullmatch(said) if isinstance(said, str) else None
+    if found is None:
+        return said
+    [evidence] = [one for one, words in _SAID.items() if words == found["said"]]
+    columns = tuple(found["columns"].split(", "))
+    return Unsure(evidence, found["schema"], columns, found["bundle"])
