@@ -116,7 +116,7 @@ def _table(run: BundleRun, store: Store) -> tuple[tuple[pa.Table, pa.Table], tup
     for piece in reader.pieces():
         layout = layout or Layout(piece)
         parts.append(layout.take(piece))
-        notes = piece.notes
+        notes = tuple(str(note) for note in piece.notes)
     return (pa.concat_tables(parts), reader.symbols().frames), notes
 
 
