@@ -81,12 +81,12 @@ def test_a_machine_that_is_no_mac_says_so(tracekit: Run) -> None:
     assert "architecture" not in shown
 
 
-def test_a_shape_is_given_a_launch_with_reasons(tracekit: Run) -> None:
+def test_a_shape_is_shown_with_its_launch(tracekit: Run) -> None:
     ran = tracekit(*M4_MAX, "--batch", "2", "--q-heads", "32", "--context", "4096")
     shown = rows(ran.out)
     assert "2 sequences of 4096 tokens, 32 query and 8 K/V heads of 128" in ran.err
     assert "tracekit bench --tune" in ran.err
-    assert shown["block_size"][0] == "64"
+    assert shown["heads"][1].endswith("each row of K and V is loaded once.")
     assert shown["threadgroup"][0] == "256"
     assert shown["partitions"][0] == "16"
     assert shown["intensity"][0] == "4 FLOP/byte"
@@ -104,7 +104,7 @@ def test_without_a_bandwidth_a_shape_has_no_bound(tracekit: Run) -> None:
     shown = rows(tracekit("chip", "--name", "Apple M4 Max", "--batch", "2").out)
     assert shown["bound"][0] == "not available"
     assert "how many this one has is not known" in shown["bound"][1]
-    assert shown["partitions"][0] == "not available"
+    assert shown["partitions"][0] == "4"
 
 
 def test_json_says_the_same(tracekit: Run) -> None:
@@ -118,12 +118,12 @@ def test_json_says_the_same(tracekit: Run) -> None:
     assert told["chip"]["fp16"]["value"] is None
     assert told["measured"] is None
     assert told["shape"]["batch"] == 2
-    assert {one["name"]: one["value"] for one in told["launch"]}["block_size"] == 32
+    assert {one["name"]: one["value"] for one in told["launch"]}["partitions"] == 4
     assert told["bound"]["limit"] == "memory"
     assert told["work"]["flops"] == 4 * 16 * 128 * 2 * 1024
 
 
-def test_json_without_a_shape_suggests_nothing(tracekit: Run) -> None:
+def test_json_without_a_shape_has_no_launch(tracekit: Run) -> None:
     told = json.loads(tracekit("chip", "--json").out)
     assert "launch" not in told
     assert told["machine"]["cores"] >= 1

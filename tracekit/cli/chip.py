@@ -1,4 +1,4 @@
-"""`chip`: what this machine's chip can do, and how to launch a shape on it."""
+"""`chip`: what this machine's chip can do, and how paged attention launches a shape on it."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -6,20 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracekit.workload import ITEMSIZES, DtypeName
+from tracekit.workload import DtypeName
 
 if TYPE_CHECKING:
-    from tracekit.lab import DecodeShape
+    from tracekit.lab import Shape
     from tracekit.machine import Bandwidth, Bound, Chip, Figure, ThisChip
     from tracekit.ops import Traffic
 
-_SHAPE: dict[str, int] = {
-    "batch": 16,
-    "q_heads": 16,
-    "kv_heads": 8,
-    "head_dim": 128,
-    "context": 1024,
-}
+_CONTEXT = 1024  # tokens
 Row = tuple[str, str, str]
 
 
@@ -35,7 +29,7 @@ def chip(
         int | None, typer.Option(min=1, metavar="N", help="GPU cores of that chip.")
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Suggest how to launch: sequences.")
+        int | None, typer.Option(min=1, metavar="N", help="Sequences of a shape to launch.")
     ] = None,
     q_heads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Query heads.")] = None,
     kv_heads: Annotated[
@@ -53,17 +47,18 @@ def chip(
     """Say what this machine's chip can do.
 
     Each figure has its source and how far it can be trusted; what is not known says why. With any
-    option of a shape, a launch of paged decode attention is suggested for it, with the reasons;
-    the options left out are 16 sequences of 1024 tokens, 16 query and 8 K/V heads of 128 float16.
-    `tracekit bench --tune` measures which launch is best.
+    option of a shape, this also says how paged decode attention launches it, how much work it is,
+    and how long that takes at least. The defaults are 16 sequences of 1024 tokens, 16 query and 8
+    K/V heads of 128 float16, in blocks of 32 tokens. `tracekit bench --tune` measures which launch
+    is fastest.
     """
     from tracekit.base import nearest
     from tracekit.cli import console
     from tracekit.machine import known_chips, measure_bandwidth
 
     here = _asked(name, gpu_cores, measure=measure)
-    given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads}
-    shape = _shape({**given, "head_dim": head_dim, "context": context}, dtype)
+    given = {"batch": batch, "q_heads": q_heads, "kv_heads": kv_heads, "head_dim": head_dim}
+    shape = _shape({**given, "dtype": dtype}, context)
     measured = measure_bandwidth() if measure else None
     if json:
         console.show_json(_document(here, measured, shape))
@@ -74,7 +69,7 @@ def chip(
         console.show_hint(nearest(here.chip.name, known_chips()))
     if shape is not None:
         console.show_hint(_words(shape))
-        console.table(("launch", "suggested", "because"), list(_launch_rows(shape, here.chip)))
+        console.table(("launch", "planned", "meaning"), list(_launch_rows(shape, here.chip)))
 
 
 def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
@@ -91,13 +86,20 @@ def _asked(name: str | None, cores: int | None, *, measure: bool) -> "ThisChip":
     return this_chip()
 
 
-def _shape(given: dict[str, int | None], dtype: str | None) -> "DecodeShape | None":
-    from tracekit.lab import DecodeShape
+def _shape(given: dict[str, Any], context: int | None) -> "Shape | None":
+    from tracekit.base import UsageError
+    from tracekit.lab import Shape
 
-    if dtype is None and not any(given.values()):
+    sizes = {name: size for name, size in given.items() if size is not None}
+    if not sizes and context is None:
         return None
-    sizes = {one: given[one] or default for one, default in _SHAPE.items()}
-    return DecodeShape(**sizes, itemsize=ITEMSIZES[dtype or "float16"])
+    tokens = _CONTEXT if context is None else context
+    if tokens % Shape.block_size:
+        raise UsageError(
+            f"A context of {tokens} tokens does not fill blocks of {Shape.block_size}.",
+            hint=f"Give a multiple of {Shape.block_size}.",
+        )
+    return Shape(**sizes, active_blocks=tokens // Shape.block_size)
 
 
 def _chip_rows(here: "ThisChip") -> Iterator[Row]:
@@ -168,65 +170,80 @@ def _measured_rows(measured: "Bandwidth | None") -> Iterator[Row]:
     yield "  median", f"{measured.median / 1e9:.4g} GB/s", f"of {measured.passes} passes"
 
 
-def _launch_rows(shape: "DecodeShape", one: "Chip") -> Iterator[Row]:
+def _launch_rows(shape: "Shape", chip: "Chip") -> Iterator[Row]:
     from tracekit.base import NOT_AVAILABLE, duration
-    from tracekit.lab import suggest
 
-    for choice in suggest(shape, one.cores):
-        value = NOT_AVAILABLE if choice.value is None else f"{choice.value:,}"
-        yield choice.name, value, choice.why
-    work, least = _work(shape), _least(shape, one)
+    for name, value, meaning in _launch(shape):
+        yield name, f"{value:,}", meaning
+    work, least = _work(shape), _least(shape, chip)
     moved = (work.unique + work.written) / 1e6
     yield "bytes", f"{moved:,.4g} MB", "that memory must move, each counted once."
     yield "intensity", f"{work.intensity:.3g} FLOP/byte", f"{work.flops / 1e9:.4g} GFLOP in all."
     if least is None:
-        yield "bound", NOT_AVAILABLE, one.bandwidth.reason
+        yield "bound", NOT_AVAILABLE, chip.bandwidth.reason
     else:
         of = "memory alone; the rate of arithmetic is not known" if least.partial else least.limit
         why = f"of {of}; an M1 Max reached about 80 % of its bandwidth."
         yield "bound", duration(least.seconds * 1e9), why
 
 
-def _work(shape: "DecodeShape") -> "Traffic":
-    from tracekit.lab import suggest
+def _launch(shape: "Shape") -> list[tuple[str, int, str]]:
+    """Return how paged attention launches a shape: name, value, meaning."""
+    from tracekit.lab import planned
+
+    plan = planned(shape)
+    group = shape.q_heads // shape.kv_heads
+    reads = plan.rereads(group)
+    loaded = "once" if reads == 1 else f"{reads} times"
+    return [
+        ("hd_tile", plan.hd_tile, "elements of a head that a lane owns."),
+        (
+            "heads",
+            plan.heads,
+            f"query heads of a threadgroup; each row of K and V is loaded {loaded}.",
+        ),
+        ("threadgroup", plan.threadgroup, "threads."),
+        ("partitions", plan.partitions, "threadgroups that share the tokens of a sequence."),
+        ("dispatches", plan.dispatches, "with partitions a second kernel merges them."),
+    ]
+
+
+def _work(shape: "Shape") -> "Traffic":
     from tracekit.ops import traffic
 
-    block = next(one.value for one in suggest(shape, None) if one.name == "block_size")
-    assert block is not None
     return traffic(
         [shape.context] * shape.batch,
         q_heads=shape.q_heads,
         kv_heads=shape.kv_heads,
         head_dim=shape.head_dim,
-        block_size=block,
+        block_size=shape.block_size,
         itemsize=shape.itemsize,
     )
 
 
-def _least(shape: "DecodeShape", one: "Chip") -> "Bound | None":
+def _least(shape: "Shape", chip: "Chip") -> "Bound | None":
     from tracekit.machine import bound
 
-    if one.bandwidth.value is None:
+    if chip.bandwidth.value is None:
         return None
     work = _work(shape)
-    rate = one.fp32.value if shape.itemsize == ITEMSIZES["float32"] else one.fp16.value
+    rate = chip.fp32.value if shape.dtype == "float32" else chip.fp16.value
     moved = work.unique + work.written
-    return bound(work.flops, moved, bandwidth=one.bandwidth.value, rate=rate)
+    return bound(work.flops, moved, bandwidth=chip.bandwidth.value, rate=rate)
 
 
-def _words(shape: "DecodeShape") -> str:
+def _words(shape: "Shape") -> str:
     return (
         f"Paged decode attention, {shape.batch} sequences of {shape.context} tokens, "
         f"{shape.q_heads} query and {shape.kv_heads} K/V heads of {shape.head_dim} elements of "
-        f"{shape.itemsize} bytes; `tracekit bench --tune` measures what is best here:"
+        f"{shape.itemsize} bytes; `tracekit bench --tune` measures which launch is fastest here:"
     )
 
 
 def _document(
-    here: "ThisChip", measured: "Bandwidth | None", shape: "DecodeShape | None"
+    here: "ThisChip", measured: "Bandwidth | None", shape: "Shape | None"
 ) -> dict[str, Any]:
     """Return all that is known as JSON has it: rates per second, sizes in bytes."""
-    from tracekit.lab import suggest
     from tracekit.machine import ridge_of
 
     one = here.chip
@@ -239,8 +256,12 @@ def _document(
     }
     if shape is not None:
         least = _least(shape, one)
-        document["shape"] = asdict(shape)
-        document["launch"] = [asdict(choice) for choice in suggest(shape, one.cores)]
+        sizes = ("batch", "q_heads", "kv_heads", "head_dim", "context", "block_size", "itemsize")
+        document["shape"] = {name: getattr(shape, name) for name in sizes}
+        document["launch"] = [
+            {"name": name, "value": value, "why": meaning}
+            for name, value, meaning in _launch(shape)
+        ]
         document["work"] = asdict(_work(shape))
         document["bound"] = None if least is None else asdict(least)
     return document

@@ -9,6 +9,7 @@ from .bench.save import save as save
 from .bench.save import save_tuning as save_tuning
 from .bench.save import tuning_document as tuning_document
 from .bench.subjects import chosen as chosen
+from .bench.tune import planned as planned
 from .bench.tune import tune as tune
 from .msl.emulation import emulation as emulation
 from .msl.program import Order as Order
@@ -24,8 +25,6 @@ from .parity import parity_document as parity_document
 from .parity import repeat as repeat
 from .parity import rows as rows
 from .parity import run_parity as run_parity
-from .suggestion import DecodeShape as DecodeShape
-from .suggestion import suggest as suggest
 from .verification.check import Check as Check
 from .verification.check import Declared as Declared
 from .verification.check import check as check

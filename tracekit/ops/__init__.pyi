@@ -22,14 +22,8 @@ from .attention.paged import attend as attend
 from .attention.paged import paged_attention as paged_attention
 from .attention.paged import traffic as traffic
 from .attention.plan import HD_TILES as HD_TILES
-from .attention.plan import LANES as LANES
-from .attention.plan import LOADED_BYTES as LOADED_BYTES
-from .attention.plan import MOST_PARTITIONS as MOST_PARTITIONS
-from .attention.plan import SHORTEST_PARTITION as SHORTEST_PARTITION
-from .attention.plan import THREADGROUP_BYTES as THREADGROUP_BYTES
 from .attention.plan import Kernel as Kernel
 from .attention.plan import Plan as Plan
-from .attention.plan import heads_at_once as heads_at_once
 from .attention.plan import plan as plan
 from .attention.problem import HEAD_DIMS as HEAD_DIMS
 from .attention.problem import Problem as Problem

@@ -172,7 +172,7 @@ def test_tuning_ranks_pages_and_writes_them(tracekit: Run, tmp_path: Path) -> No
     assert ran.code == 0
     title, head, *rows, last = ran.out.splitlines()
     assert title == "# launches: 2 sequences of 32 tokens, 4 q heads, 2 kv heads of 64, float32"
-    assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of quickest"]
+    assert head.split("\t") == ["launch", "call, host clock", "MAD", "x of fastest"]
     assert {line.split("\t")[0] for line in rows} == {"block 16", "block 32"}
     assert last == ""
     assert "Not swept: threadgroup, HD_TILE and partitions" in ran.err

@@ -1,9 +1,11 @@
-"""Which launch of the paged kernel is quickest for a shape: all of them, measured in turns."""
+"""Which launch of the paged kernel is fastest for a shape: all of them, measured in turns."""
 
 import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import mlx.core as mx
 
 from tracekit.lab.bench.document import INTERRUPTED, Comparison, Row
 from tracekit.lab.bench.inputs import Inputs, Shape, cache_here
@@ -19,8 +21,7 @@ from tracekit.lab.bench.measure import (
 )
 from tracekit.lab.bench.subject import Subject
 from tracekit.lab.bench.subjects.attention import Choice, paged
-from tracekit.lab.suggestion import DecodeShape, Suggestion, suggest
-from tracekit.ops import HD_TILES
+from tracekit.ops import HD_TILES, LEAST_BUFFER, Plan, Problem, check_head_dim, plan
 from tracekit.record import Progress, quiet
 from tracekit.workload import backend
 
@@ -32,7 +33,7 @@ MEANINGLESS = "threadgroup, HD_TILE and partitions: MLX's own operations have no
 
 @dataclass(frozen=True)
 class Candidate:
-    """One launch: the size of a page, and what the kernel is told."""
+    """One launch: the size of a page, and what the kernel is given."""
 
     block_size: int
     choice: Choice = Choice()  # noqa: RUF009  frozen
@@ -40,18 +41,18 @@ class Candidate:
     @property
     def name(self) -> str:
         """The candidate in a few words."""
-        told = {
+        given = {
             "TG": self.choice.threadgroup,
             "HD_TILE": self.choice.hd_tile,
             "partitions": self.choice.partitions,
         }
-        words = [f"{name} {value}" for name, value in told.items() if value is not None]
+        words = [f"{name} {value}" for name, value in given.items() if value is not None]
         return ", ".join([f"block {self.block_size}", *words])
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A candidate with its times, and how it stands to the quickest one.
+    """A candidate with its times, and how it stands to the fastest one.
 
     `tied` says that the interval of the ratio holds 1: the samples do not tell them apart.
     """
@@ -64,12 +65,12 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a sweep found: candidates by their median, quickest first, and those that failed.
+    """What a sweep found: candidates by their median, fastest first, and those that failed.
 
     Attributes:
         ranked: The measured ones.
         failed: The others, with the reason.
-        suggested: What the rules of thumb say for the shape.
+        planned: How paged attention launches the shape without options; None without Metal.
         without_meaning: Parameters that were not swept, and why; empty if all were.
         interrupted: Whether somebody stopped it.
     """
@@ -77,7 +78,7 @@ class Tuning:
     shape: Shape
     ranked: tuple[Ranked, ...]
     failed: tuple[Row, ...]
-    suggested: tuple[Suggestion, ...]
+    planned: Plan | None
     without_meaning: str = ""
     interrupted: bool = False
 
@@ -114,7 +115,7 @@ def tune(
         shape=shape,
         ranked=ranked([rows[name] for name in by_name if name in rows], by_name),
         failed=tuple(one for one in rows.values() if one.micro is None),
-        suggested=_suggested(shape),
+        planned=planned(shape) if backend() == "metal" else None,
         without_meaning="" if backend() == "metal" else MEANINGLESS,
         interrupted=interrupted,
     )
@@ -165,7 +166,7 @@ def _prepare(one: Candidate, inputs: Inputs, runners: list[Runner], rows: dict[s
 
 
 def ranked(rows: Iterable[Row], by_name: Mapping[str, Candidate]) -> tuple[Ranked, ...]:
-    """Order rows by their median, quickest first, and compare each with the quickest in pairs."""
+    """Order rows by their median, fastest first, and compare each with the fastest in pairs."""
     timed = sorted((one for one in rows if one.micro), key=_took)
     if not timed:
         return ()
@@ -188,10 +189,17 @@ def _took(row: Row) -> float:
     return row.micro.summary.median
 
 
-def _suggested(shape: Shape) -> tuple[Suggestion, ...]:
-    from tracekit.machine import this_chip  # noqa: PLC0415  asks the machine
-
-    sizes = DecodeShape(
-        shape.batch, shape.q_heads, shape.kv_heads, shape.head_dim, shape.context, shape.itemsize
+def planned(shape: Shape) -> Plan:
+    """Return how paged attention launches a shape, unless a caller says otherwise."""
+    check_head_dim(shape.head_dim)
+    dtype = getattr(mx, shape.dtype)
+    # Arrays that are never evaluated take no memory.
+    pages = (shape.batch * shape.table, shape.block_size, shape.kv_heads, shape.head_dim)
+    problem = Problem(
+        mx.zeros((shape.batch, shape.q_heads, shape.head_dim), dtype),
+        mx.zeros(pages, dtype),
+        mx.zeros(pages, dtype),
+        mx.zeros((shape.batch, shape.table), mx.int32),
+        mx.zeros((max(LEAST_BUFFER, shape.batch),), mx.int32),
     )
-    return suggest(sizes, this_chip().chip.cores)
+    return plan(problem, longest=shape.context)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.base import NOT_AVAILABLE, duration, quantity, size
+from tracekit.base import duration, quantity, size
 from tracekit.lab.bench.document import INTERRUPTED, LEAST_ROUNDS, Bench, Comparison, Row
 from tracekit.lab.bench.inputs import Shape
 from tracekit.lab.bench.tune import Tuning
@@ -73,31 +73,33 @@ def swept(tuning: Tuning) -> str:
 
 
 def ranking(tuning: Tuning) -> Table:
-    """Return the candidates of a sweep, quickest first."""
+    """Return the candidates of a sweep, fastest first."""
     gpu = any(one.row.gpu_ns for one in tuning.ranked)
-    head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of quickest")
+    head = ("launch", "call, host clock", "MAD", *(["GPU time"] if gpu else []), "x of fastest")
     rows: list[tuple[str, ...]] = []
     for one in tuning.ranked:
         said = one.row.micro
         assert said is not None
         times = (duration(said.summary.median), duration(said.summary.mad))
         on_gpu = (duration(one.row.gpu_ns),) if gpu else ()
-        verdict = "quickest" if one.behind is None else times_words(one.behind)
+        verdict = "fastest" if one.behind is None else times_words(one.behind)
         tie = " (a tie)" if one.tied else ""
         rows.append((one.candidate.name, *times, *on_gpu, verdict + tie))
     return head, rows
 
 
 def tuning_remarks(tuning: Tuning) -> Iterator[str]:
-    """Yield what a sweep cannot say, what failed, and what the rules of thumb say."""
+    """Yield what a sweep cannot say, what failed, and what the kernel chooses itself."""
     yield "Ratios are of neighbours in a round, with their interval of 95 % confidence."
     if tuning.without_meaning:
         yield f"Not swept: {tuning.without_meaning}."
     for row in tuning.failed:
         yield f"{row.name} failed: {row.reason}"
-    for one in tuning.suggested:
-        told = NOT_AVAILABLE if one.value is None else str(one.value)
-        yield f"Rule of thumb for Apple GPUs: {one.name} {told}: {one.why}"
+    if (plan := tuning.planned) is not None:
+        yield (
+            f"Without options the kernel takes TG {plan.threadgroup}, HD_TILE {plan.hd_tile} and "
+            f"partitions {plan.partitions}."
+        )
 
 
 def times_words(found: Comparison | None) -> str:
