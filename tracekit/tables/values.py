@@ -12,7 +12,7 @@ nulls among them Int64 or UInt64. Booleans become bool, or boolean with nulls. D
 float64, with NaN for null. All else becomes string.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -32,6 +32,25 @@ AT_ONCE = 1 << 25
 """Bytes of long texts that are written out at once."""
 MOST = 1 << 32
 """Bytes of long texts that the cells of a table may stand for."""
+MOST_PLAIN = 1 << 30
+"""Bytes of long texts that may stand one behind the other in memory."""
+
+
+def texts_of(texts: Sequence[str | None]) -> pa.ChunkedArray:
+    """Return texts as a column, each once in a dictionary where long ones are repeated often.
+
+    Raises:
+        InputError: They are too much to hold even so.
+    """
+    longest = max(map(len, filter(None, texts)), default=0)
+    if longest <= LONG or sum(len(one) for one in texts if one and len(one) > LONG) <= AT_ONCE:
+        return pa.chunked_array([texts], pa.string())
+    numbers: dict[str, int] = {}
+    codes = [None if one is None else numbers.setdefault(one, len(numbers)) for one in texts]
+    if sum(map(len, numbers)) > MOST_PLAIN:
+        raise refused("The export")
+    coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(numbers))
+    return pa.chunked_array([coded])
 
 
 def long_bytes(cells: pa.ChunkedArray) -> int:

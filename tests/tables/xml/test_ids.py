@@ -1,20 +1,14 @@
 """Ids: plain counts, gaps, names, huge numbers, and ids that are defined again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tracekit.tables.xml.lookup import UNKNOWN, Ids
 from tracekit.tables.xml.node import Node
 from tracekit.tables.xml.reader import read_nodes
 
 Export = Callable[..., Path]
-Events = Sequence[tuple[str, str]]
 
 
 def texts(node: Node) -> list[list[str | None]]:
@@ -25,121 +19,6 @@ def only(path: Path) -> Node:
     (node,) = read_nodes(path)
     assert node.damage == ""
     return node
-
-
-def resolve(ids: Ids, first: int, *events: tuple[str, str]) -> list[int]:
-    """Resolve ("define", id) and ("repeat", id) in order; values are counted from `first`."""
-    defined = [one for what, one in events if what == "define"]
-    repeated = [one for what, one in events if what == "repeat"]
-    counts = np.cumsum([what == "define" for what, _ in events], dtype=np.int64)
-    after = [
-        int(n) + first for n, (what, _) in zip(counts, events, strict=True) if what == "repeat"
-    ]
-    targets, _ = ids.resolve(
-        defined,
-        np.arange(first, first + len(defined)),
-        pa.array(repeated, pa.string()),
-        np.array(after, np.int64),
-    )
-    return targets.tolist()
-
-
-def test_a_repeat_means_the_definition_before_it() -> None:
-    ids = Ids()
-    assert resolve(ids, 0, ("define", "1"), ("define", "2"), ("repeat", "1")) == [0]
-    assert resolve(ids, 2, ("repeat", "2"), ("define", "3"), ("repeat", "3")) == [1, 2]
-
-
-def test_a_repeat_before_its_definition_is_unknown() -> None:
-    ids = Ids()
-    assert resolve(ids, 0, ("repeat", "1"), ("define", "1"), ("repeat", "9")) == [UNKNOWN, UNKNOWN]
-
-
-def test_an_id_that_is_defined_again_means_the_last_one_before_a_repeat() -> None:
-    ids = Ids()
-    assert resolve(ids, 0, ("define", "7"), ("repeat", "7"), ("define", "7"), ("repeat", "7")) == [
-        0,
-        1,
-    ]
-    assert resolve(ids, 2, ("repeat", "7"), ("define", "7"), ("repeat", "7")) == [1, 2]
-    assert resolve(ids, 3, ("repeat", "7")) == [2]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param("7", "07", id="a leading zero"),
-        pytest.param("7", "+7", id="a sign"),
-        pytest.param("7", " 7", id="a blank"),
-        pytest.param("16", "0x10", id="a hexadecimal number"),
-        pytest.param("7", "\u0667", id="another script's digit"),
-        pytest.param("4000000000", "4000000001", id="huge numbers"),
-        pytest.param("9" * 40, "9" * 41, id="numbers beyond all integers"),
-        pytest.param("a", "A", id="names"),
-        pytest.param("-1", "1", id="a negative number"),
-        pytest.param("", "0", id="nothing"),
-        pytest.param("1e3", "1000", id="an exponent"),
-    ],
-)
-def test_ids_are_the_same_only_if_they_are_written_alike(one: str, other: str) -> None:
-    for first, second in ((one, other), (other, one)):
-        ids = Ids()
-        assert resolve(ids, 0, ("define", first), ("repeat", second)) == [UNKNOWN]
-        assert resolve(ids, 1, ("repeat", first), ("define", second)) == [0]
-        assert resolve(ids, 2, ("repeat", first), ("repeat", second)) == [0, 1]
-
-
-def test_huge_ids_take_no_room() -> None:
-    ids = Ids()
-    for value, number in enumerate((4_000_000_000, 10**11, 999_999_999_999)):
-        assert resolve(ids, value, ("define", str(number)), ("repeat", str(number))) == [value]
-    assert ids._dense.size < 10_000
-
-
-def test_an_id_stays_where_it_was_put_when_there_is_room_for_it() -> None:
-    ids = Ids()
-    assert resolve(ids, 0, ("define", "20000"), ("repeat", "20000")) == [0]
-    many = [("define", str(number)) for number in range(1, 5000)]
-    resolve(ids, 1, *many)
-    assert resolve(ids, 5000, ("repeat", "20000"), ("repeat", "4999")) == [0, 4999]
-    assert resolve(ids, 5000, ("define", "20000"), ("repeat", "20000")) == [5000]
-
-
-def test_what_was_forgotten_means_what_it_meant_before() -> None:
-    ids = Ids()
-    resolve(ids, 0, ("define", "1"), ("define", "x"))
-    _, forget = ids.resolve(
-        ["1", "x", "2"], np.arange(2, 5), pa.array([], pa.string()), np.zeros(0, np.int64)
-    )
-    forget()
-    assert resolve(ids, 2, ("repeat", "1"), ("repeat", "x"), ("repeat", "2")) == [0, 1, UNKNOWN]
-
-
-@given(
-    st.lists(
-        st.lists(
-            st.tuples(
-                st.sampled_from(["define", "repeat"]),
-                st.sampled_from(["1", "2", "3", "4", "07", "x", "4000000000"]),
-            ),
-            max_size=12,
-        ),
-        max_size=4,
-    )
-)
-def test_any_order_of_definitions_is_that_of_a_dictionary(blocks: list[Events]) -> None:
-    ids, known, first = Ids(), dict[str, int](), 0
-    for events in blocks:
-        expected: list[int] = []
-        number = first
-        for what, one in events:
-            if what == "repeat":
-                expected.append(known.get(one, UNKNOWN))
-                continue
-            known[one] = number
-            number += 1
-        assert resolve(ids, first, *events) == expected
-        first = number
 
 
 def test_ids_may_come_in_any_order(export: Export) -> None:
@@ -163,6 +42,27 @@ def test_ids_may_be_anything(export: Export) -> None:
         '<row><string ref=""/></row>',
     )
     assert texts(only(path)) == [["name"], ["huge"], ["empty"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("7", "07", id="a leading zero"),
+        pytest.param("7", "+7", id="a sign"),
+        pytest.param("7", "\u0667", id="another script's digit"),
+        pytest.param("9" * 40, "9" * 41, id="numbers beyond all integers"),
+        pytest.param("a", "A", id="names"),
+        pytest.param("", "0", id="nothing"),
+    ],
+)
+def test_ids_are_the_same_only_if_they_are_written_alike(
+    one: str, other: str, export: Export
+) -> None:
+    first, repeat = f'<row><string id="{one}">x</string></row>', '<row><string ref="{}"/></row>'
+    assert texts(only(export("a:string", first, repeat.format(one)))) == [["x"], ["x"]]
+    (node,) = read_nodes(export("a:string", first, repeat.format(other)))
+    assert node.rows == 1
+    assert "never defined" in node.damage
 
 
 def test_a_definition_counts_for_what_comes_after_it_in_its_row(export: Export) -> None:

@@ -1,164 +1,114 @@
-"""What a document has defined so far, stacks in all shapes, and the cells of its rows.
+"""What a document defines: its values by their ids, and stacks in all shapes.
+
+An element with an `id` defines a value, an element with a `ref` repeats it, a sentinel is null.
+A value is known when its own element ends, so that a repeat may point into a compound that is
+still open.
 
 A stack that only wraps another is that stack. A stack of addresses has the program counter in
 front, as Instruments has it, and ends before the zeros that close it; its frames have an
 address and no name, and are numbered after all frames that do.
-
-A value costs some twenty bytes beside its text: what it is, where its text ends, its number
-among the processes and threads, stacks or frames.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from array import array
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from tracekit.tables.xml.fast.definitions import Growing, TextHeap
-from tracekit.tables.xml.lookup import (
-    ADDRESSES,
-    KINDS,
-    NOTHING,
-    Found,
-    Gathered,
-    Lookup,
-    Numbers,
-    among,
-)
-from tracekit.tables.xml.node import FRAMES, STACKS, Symbols, no_symbols
+from tracekit.tables.values import FORMS, Form
+from tracekit.tables.xml.node import FRAMES, STACK_TYPES, STACKS, Symbols, no_symbols
+from tracekit.tables.xml.source import MalformedError
 
+SENTINEL = "sentinel"
+IDENTITIES = frozenset({"process", "thread"})
+Value: TypeAlias = tuple[str, str | None, Any]
+"""A value's tag, its text, and what else it holds.
+
+That is the pid and the tid of a process or a thread, the number of a stack or of a frame, the
+attributes of a binary, the line and the path of a source; None of all others.
+"""
+NULL: Value = (SENTINEL, None, None)
+_UNDEFINED: Value = ("", None, None)
+_LINKED = STACK_TYPES | IDENTITIES | {"frame", "binary", "source"}
+_SPECIAL = _LINKED | {SENTINEL}
+_DEEPEST = 64
 _HEXADECIMAL = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,16}")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
 _LINE = re.compile(r"[0-9]{1,18}")
 _MOST = 1 << 64
-
-
-class Parts(NamedTuple):
-    """The numbers of what the frames, sources and stacks of a block consist of; -1 for none."""
-
-    binaries: Numbers  # of frames, among binaries
-    sources: Numbers  # of frames, among sources
-    frames: Numbers  # of stacks, among frames
-    paths: pa.Array  # of sources, in words
-    addresses: list[list[str]]  # of stacks of addresses, in words
+_NO_BINARY = (None,) * 5
+_NO_SOURCE = (None, None)
+# What list(element) does, without asking for its length and each child in turn.
+children: Callable[[Element], list[Element]] = itemgetter(slice(None))
 
 
 class Stacks:
-    """The stacks and frames of an export."""
+    """The stacks and frames of a document, by their numbers."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._names: list[pa.Array] = []
-        self._addresses: list[pa.Array] = []
-        self._binaries_of: Growing[np.int32] = Growing(np.int32)
-        self._sources_of: Growing[np.int32] = Growing(np.int32)
-        self._binaries: list[tuple[object, ...]] = []
-        self._paths: list[pa.Array] = []
-        self._lines: list[int | None] = []
-        self._places: dict[int | None, int] = {}  # of addresses without a frame of their own
-        self._members: Growing[np.int64] = Growing(np.int64)
-        self._ends: Growing[np.int64] = Growing(np.int64)
+        self._frames: list[tuple[object, ...]] = []
+        self._members = array("q")  # of all stacks; below 0 for an address without a frame
+        self._ends = array("q")
+        self._addresses: dict[int | None, int] = {}  # those without a frame
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many there are of each kind."""
-        return {
-            "frame": self._binaries_of.size,
-            "binary": len(self._binaries),
-            "source": len(self._lines),
-            "stack": self._ends.size,
-        }
+    def add_frame(
+        self, name: str | None, address: str | None, binary: Value | None, source: Value | None
+    ) -> int:
+        """Add a frame, and return its number."""
+        of_binary = binary[2] if binary else _NO_BINARY
+        line, path = source[2] if source else _NO_SOURCE
+        self._frames.append((name, _hexadecimal(address), *of_binary, path, line))
+        return len(self._frames) - 1
 
-    def add(self, gathered: Gathered, parts: Parts) -> None:
-        """Add those of a block."""
-        for name, uuid, arch, address, path in gathered.binaries:
-            self._binaries.append((name, uuid, arch, _hexadecimal(address), path))
-        if gathered.sources:
-            self._lines += [_line(line) for line, _ in gathered.sources]
-            self._paths.append(parts.paths)
-        if gathered.frames:
-            names, addresses, _, _ = zip(*gathered.frames, strict=True)
-            self._names.append(pa.array(names, pa.string()))
-            self._addresses.append(pa.array(map(_hexadecimal, addresses), pa.uint64()))
-            self._binaries_of.extend(parts.binaries.astype(np.int32))
-            self._sources_of.extend(parts.sources.astype(np.int32))
-        if gathered.addresses:
-            depths, members = self._with_addresses(gathered.depths, parts)
-        else:
-            depths, members = np.array(gathered.depths, np.int64), parts.frames
-        self._ends.extend(np.cumsum(depths) + self._members.size)
-        self._members.extend(members)
+    def add(self, frames: Sequence[int]) -> int:
+        """Add a stack of frames, and return its number."""
+        self._members.extend(frames)
+        self._ends.append(len(self._members))
+        return len(self._ends) - 1
 
-    def symbols(self) -> Symbols:
-        """Return the symbol table of what was read so far."""
-        if not self._ends.size and not self._binaries_of.size:
-            return no_symbols()
-        members = self._members.array.copy()
-        members[members < 0] = self._binaries_of.size - 1 - members[members < 0]
-        offsets = np.concatenate(([0], self._ends.array))
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(members))
-        frames = lists.cast(STACKS.field("frames").type)
-        stacks = pa.table([pa.array(np.arange(len(lists))), frames], schema=STACKS)
-        return Symbols(pa.concat_tables([self._named(), self._bare()]), stacks)
-
-    def _with_addresses(self, depths: list[int], parts: Parts) -> tuple[Numbers, Numbers]:
-        frames, bare = iter(parts.frames.tolist()), iter(parts.addresses)
-        stacks = [
-            self._of_addresses(next(bare))
-            if depth == ADDRESSES
-            else [next(frames) for _ in range(depth)]
-            for depth in depths
-        ]
-        members = [frame for stack in stacks for frame in stack]
-        return np.array([len(stack) for stack in stacks], np.int64), np.array(members, np.int64)
-
-    def _of_addresses(self, texts: Sequence[str]) -> list[int]:
-        places = self._places
+    def add_addresses(self, texts: Sequence[str]) -> int:
+        """Add a stack of addresses, and return its number."""
         addresses = [_decimal(text) for text in texts]
         while addresses and addresses[-1] == 0:
             addresses.pop()
-        return [-1 - places.setdefault(address, len(places)) for address in addresses]
+        known = self._addresses
+        return self.add([-1 - known.setdefault(one, len(known)) for one in addresses])
 
-    def _named(self) -> pa.Table:
-        binaries, sources = _optional(self._binaries_of.array), _optional(self._sources_of.array)
-        columns = {
-            "frame": pa.array(np.arange(len(binaries))),
-            "name": pa.chunked_array(self._names, pa.string()),
-            "address": pa.chunked_array(self._addresses, pa.uint64()),
-            "source": pa.chunked_array(self._paths, pa.string()).take(sources),
-            "line": pa.array(self._lines, pa.int64()).take(sources),
-        }
-        of_binaries = ("binary", "uuid", "arch", "load_address", "path")
-        values: Iterator[tuple[object, ...]] = zip(*self._binaries, strict=True)
-        for name in of_binaries:
-            column = pa.array(next(values, ()), FRAMES.field(name).type)
-            columns[name] = column.take(binaries)
-        return pa.table([columns[name] for name in FRAMES.names], schema=FRAMES)
+    def sizes(self) -> tuple[int, int, int]:
+        """Return how many frames, stacks and addresses there are, for `cut`."""
+        return len(self._frames), len(self._ends), len(self._addresses)
 
-    def _bare(self) -> pa.Table:
-        first = self._binaries_of.size
-        table = pa.table(
-            {
-                "frame": pa.array(range(first, first + len(self._places)), pa.int64()),
-                "address": pa.array(self._places, pa.uint64()),
-            }
+    def cut(self, sizes: tuple[int, int, int]) -> None:
+        """Forget what was added since there were so many."""
+        frames, stacks, addresses = sizes
+        del self._frames[frames:], self._ends[stacks:]
+        del self._members[self._ends[-1] if stacks else 0 :]
+        for address in list(self._addresses)[addresses:]:
+            del self._addresses[address]
+
+    def symbols(self) -> Symbols:
+        """Return the symbol table of what was added so far."""
+        if not self._ends and not self._frames:
+            return no_symbols()
+        named = len(self._frames)
+        numbers = [number if number >= 0 else named - 1 - number for number in self._members]
+        lists = pa.LargeListArray.from_arrays(pa.array([0, *self._ends]), pa.array(numbers))
+        stacks = pa.table(
+            [pa.array(range(len(lists))), lists.cast(STACKS.field("frames").type)], schema=STACKS
         )
-        missing = pa.nulls(len(self._places))
-        columns = [
-            table[name] if name in table.column_names else missing.cast(FRAMES.field(name).type)
-            for name in FRAMES.names
-        ]
-        return pa.table(columns, schema=FRAMES)
+        without = (None,) * (len(FRAMES) - 3)
+        rows = [*self._frames, *((None, address, *without) for address in self._addresses)]
+        columns = (range(len(rows)), *zip(*rows, strict=True)) if rows else ((),) * len(FRAMES)
+        arrays = [pa.array(cells, field.type) for cells, field in zip(columns, FRAMES, strict=True)]
+        return Symbols(pa.table(arrays, schema=FRAMES), stacks)
 
 
-def _optional(numbers: NDArray[np.int32]) -> pa.Array:
-    return pa.array(numbers.copy(), mask=numbers < 0)
-
-
-def _hexadecimal(text: object) -> int | None:
-    return int(text, 16) if isinstance(text, str) and _HEXADECIMAL.fullmatch(text) else None
+def _hexadecimal(text: str | None) -> int | None:
+    return int(text, 16) if text is not None and _HEXADECIMAL.fullmatch(text) else None
 
 
 def _decimal(text: str) -> int | None:
@@ -166,137 +116,152 @@ def _decimal(text: str) -> int | None:
     return number if number < _MOST else None
 
 
-def _line(text: str | None) -> int | None:
-    return int(text) if text is not None and _LINE.fullmatch(text) else None
-
-
 class Definitions:
-    """The values of a document, by the number in which they ended."""
+    """The values of a document, by their ids."""
 
     def __init__(self) -> None:
         """Begin without values."""
-        self._lookup = Lookup()
-        self._links: Growing[np.int32] = Growing(np.int32)
-        self._texts = TextHeap()
-        self._known: Growing[np.bool_] = Growing(np.bool_)
-        self._pids: Growing[np.int32] = Growing(np.int32)
-        self._tids: Growing[np.int32] = Growing(np.int32)
-        self._stacks = Stacks()
+        self.stacks = Stacks()
+        self._known: dict[str, Value] = {}
 
-    def read(self, gathered: Gathered) -> Numbers:
-        """Take rows, all or none; return the values of their cells, by row and column.
+    def values(self, cells: list[Element], tags: list[str]) -> list[Value]:
+        """Return the values of a row's cells, whose tags these are.
 
         Raises:
-            BadRowError: One repeats a value that was not defined.
+            MalformedError: One is no value, or repeats what is none before it.
         """
-        found = self._lookup.find(gathered)
-        self._keep(gathered, found)
-        return found.cells
+        known, define = self._known.get, self._define
+        values = [
+            define(cell, tag, 0) if (ref := cell.get("ref")) is None else known(ref, _UNDEFINED)
+            for cell, tag in zip(cells, tags, strict=True)
+        ]
+        if [value[0] for value in values] != tags:
+            wrong = next(k for k, value in enumerate(values) if value[0] != tags[k])
+            raise _no_repeat(cells[wrong].get("ref"), tags[wrong], values[wrong])
+        return values
 
-    def texts(self, values: Numbers) -> pa.Array:
-        """Return the texts of values, null where there is no value or it has none."""
-        return self._texts.take(self._valued(values))
+    def _define(self, element: Element, tag: str, depth: int) -> Value:
+        text = element.text
+        if not text or tag in _SPECIAL or len(element):
+            return self._define_special(element, tag, depth)
+        value = (tag, text, None)
+        if (key := element.get("id")) is not None:
+            self._known[key] = value
+        return value
 
-    def cells(self, values: Numbers) -> pa.Array:
-        """Return the same, as a dictionary where long texts are repeated often."""
-        return self._texts.cells(self._valued(values))
+    def _define_special(self, element: Element, tag: str, depth: int) -> Value:
+        """Define what is more than a text, or less."""
+        key, link = element.get("id"), None
+        if tag == "frame":
+            parts = self._parts(element, depth)
+            name, address = element.get("name"), element.get("addr")
+            binary, source = _first("binary", parts), _first("source", parts)
+            text, link = name or address or "", self.stacks.add_frame(name, address, binary, source)
+        elif len(element):
+            parts = self._parts(element, depth)
+            text = element.get("fmt")
+            if text is None and tag not in IDENTITIES:
+                text = _worded(parts) or _name(element)
+            link = self._link(element, tag, parts)
+        elif tag == SENTINEL:
+            if key is None:
+                return NULL
+            text = None
+        else:
+            text = element.text or _textless(element, tag, nested=depth > 0)
+            if tag not in IDENTITIES:
+                link = self._link(element, tag, [])
+        value = (tag, text, link)
+        if key is not None:
+            self._known[key] = value
+        return value
 
-    def _valued(self, values: Numbers) -> pa.Array:
-        nulls = values < 0
-        nulls |= ~self._known.array.take(values, mode="clip") if self._known.size else True
-        return pa.array(values, mask=nulls)
+    def _parts(self, compound: Element, depth: int) -> list[Value]:
+        inside = children(compound)
+        if inside and depth == _DEEPEST:
+            raise MalformedError(f"a value is nested more than {_DEEPEST} deep")
+        parts: list[Value] = []
+        for child in inside:
+            tag, ref = child.tag, child.get("ref")
+            if ref is None:
+                parts.append(self._define(child, tag, depth + 1))
+                continue
+            value = self._known.get(ref, _UNDEFINED)
+            if value[0] != tag:
+                raise _no_repeat(ref, tag, value)
+            parts.append(value)
+        return parts
 
-    def pids(self, values: Numbers) -> pa.Array:
-        """Return the pids beside processes and threads."""
-        return self.texts(among(self._pids, self._numbers(values, "identity")))
+    def _link(self, element: Element, tag: str, parts: list[Value]) -> object:
+        if tag in STACK_TYPES:
+            return self._stack(parts)
+        match tag:
+            case "process":
+                return _text(_first("pid", parts)), None
+            case "thread":
+                owner = _first("process", parts)
+                pid = owner[2][0] if owner and owner[2] else None
+                return pid, _text(_first("tid", parts))
+            case "binary":
+                name, uuid, arch = map(element.get, ("name", "UUID", "arch"))
+                return name, uuid, arch, _hexadecimal(element.get("load-addr")), element.get("path")
+            case "source":
+                line = element.get("line")
+                number = int(line) if line is not None and _LINE.fullmatch(line) else None
+                return number, _text(_first("path", parts))
+            case _:
+                return None
 
-    def tids(self, values: Numbers) -> pa.Array:
-        """Return the tids beside threads."""
-        return self.texts(among(self._tids, self._numbers(values, "identity")))
-
-    def stacks(self, values: Numbers) -> pa.Array:
-        """Return the numbers of stacks, null where no frame of it is known."""
-        numbers = self._numbers(values, "stack")
-        return pa.array(numbers, mask=numbers < 0)
-
-    def symbols(self) -> Symbols:
-        """Return the stacks so far."""
-        return self._stacks.symbols()
-
-    def _numbers(self, values: Numbers, kind: str) -> Numbers:
-        """Return which ones of that kind values are; `NOTHING` where they are of another."""
-        return np.where(self._lookup.are(values, kind), among(self._links, values), NOTHING)
-
-    def _keep(self, gathered: Gathered, found: Found) -> None:
-        self._link(gathered, found)
-        self._word(gathered, found)
-        texts = pa.array(gathered.texts, pa.string())
-        self._known.extend(texts.is_valid().to_numpy(zero_copy_only=False))
-        self._texts.extend(texts.fill_null("") if texts.null_count else texts)
-        self._identify(gathered, found)
-        if gathered.depths or gathered.frames or gathered.binaries or gathered.sources:
-            self._stack(gathered, found)
-        self._unwrap(gathered, found)
-
-    def _link(self, gathered: Gathered, found: Found) -> None:
-        links = np.full(found.codes.size, NOTHING, np.int32)
-        if gathered.links:
-            counts = {**self._stacks.counts, "identity": self._pids.size}
-            bases = np.array([counts[kind] for kind in KINDS.values()])
-            values, numbers = np.array(gathered.links, np.int64).T
-            links[values] = numbers + bases.take(found.codes.take(values))
-        self._lookup.codes.extend(found.codes.astype(np.int32))
-        self._links.extend(links)
-
-    def _identify(self, gathered: Gathered, found: Found) -> None:
-        if not gathered.identities:
-            return
-        pids, tids, owners = map(found.parts, zip(*gathered.identities, strict=True))
-        self._pids.extend(pids.astype(np.int32))
-        self._tids.extend(tids.astype(np.int32))
-        threads = np.flatnonzero(owners >= 0)
-        processes = self._numbers(owners[threads], "identity")
-        first = self._pids.size - pids.size
-        self._pids.array[first + threads] = among(self._pids, processes)
-
-    def _stack(self, gathered: Gathered, found: Found) -> None:
-        frames = gathered.frames
-        self._stacks.add(
-            gathered,
-            Parts(
-                among(self._links, found.parts([binary for _, _, binary, _ in frames])),
-                among(self._links, found.parts([source for _, _, _, source in frames])),
-                among(self._links, found.parts(gathered.frames_of_stacks)),
-                self.texts(found.parts([path for _, path in gathered.sources])),
-                self._addresses(gathered, found),
-            ),
+    def _stack(self, parts: list[Value]) -> int | None:
+        if frames := [part[2] for part in parts if part[0] == "frame"]:
+            return self.stacks.add(frames)
+        if wrapped := [part[2] for part in parts if part[0] in STACK_TYPES]:
+            return wrapped[0]
+        # The program counter, which is a single address, comes first.
+        addresses = [
+            part[1]
+            for tag in ("text-address", "text-addresses")
+            for part in parts
+            if part[0] == tag
+        ]
+        if not addresses:
+            return None
+        return self.stacks.add_addresses(
+            [one for text in addresses for one in (text or "").split()]
         )
 
-    def _addresses(self, gathered: Gathered, found: Found) -> list[list[str]]:
-        flat = [part for parts in gathered.addresses for part in parts]
-        texts = iter(self.texts(found.parts(flat)).to_pylist())
-        return [
-            [one for _ in parts for one in (next(texts) or "").split()]
-            for parts in gathered.addresses
-        ]
 
-    def _unwrap(self, gathered: Gathered, found: Found) -> None:
-        links = self._links.array
-        for value, part in gathered.wrapped:
-            (inner,) = self._numbers(found.parts([part]), "stack").tolist()
-            links[found.first + value] = inner
+def _no_repeat(ref: str | None, tag: str, value: Value) -> MalformedError:
+    is_one = f"is a <{value[0]}>" if value is not _UNDEFINED else "was never defined"
+    return MalformedError(f'<{tag} ref="{ref}"/> repeats a value that {is_one}')
 
-    def _word(self, gathered: Gathered, found: Found) -> None:
-        """Write the texts of stacks that follow from what they consist of."""
-        if not gathered.worded:
-            return
-        parts = found.parts([part for _, some, _ in gathered.worded for part in some])
-        old = np.where(parts < found.first, parts, NOTHING)
-        older = iter(self.texts(old).to_pylist())
-        values = iter(parts.tolist())
-        for place, some, rest in gathered.worded:
-            text = None
-            for _, value, old in zip(some, values, older, strict=False):
-                if text is None:
-                    text = old if value < found.first else gathered.texts[value - found.first]
-            gathered.texts[place] = f"{text or ''}{rest}" or gathered.texts[place]
+
+def _first(tag: str, parts: list[Value]) -> Value | None:
+    return next((part for part in parts if part[0] == tag), None)
+
+
+def _text(value: Value | None) -> str | None:
+    return value[1] if value else None
+
+
+def _worded(parts: list[Value]) -> str:
+    """Word a stack as Instruments does; newer exports wrap one backtrace into another."""
+    if frames := [part for part in parts if part[0] == "frame"]:
+        return f"{frames[0][1]} ← ({len(frames) - 1} other frames)"
+    inner = (part[1] for part in parts if part[0].endswith("backtrace"))
+    return next((text for text in inner if text is not None), "")
+
+
+def _textless(element: Element, tag: str, *, nested: bool) -> str | None:
+    readable = element.get("fmt")
+    if not (nested or readable is not None or element.get("id") is not None):
+        raise MalformedError(f"a <{tag}> holds no value")
+    if tag in IDENTITIES:
+        return readable
+    if tag == "text-addresses":
+        return ""  # its words, such as "frag 4", are no addresses
+    return (readable if FORMS.get(tag) is Form.TEXT else None) or _name(element) or ""
+
+
+def _name(element: Element) -> str | None:
+    return element.get("name") or element.get("addr")

@@ -15,16 +15,14 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.tables.drift import DamagedExportError
-from tracekit.tables.xml.definitions import Definitions
-from tracekit.tables.xml.lookup import SENTINEL, Gathered, Numbers
+from tracekit.tables.values import texts_of
+from tracekit.tables.xml.definitions import NULL, Definitions, Value
 from tracekit.tables.xml.node import STACK_TYPES, ColumnCells, ExportColumn, Node, Symbols
-from tracekit.tables.xml.rows import gather
-from tracekit.tables.xml.source import BadRowError, MalformedError, batches, head
+from tracekit.tables.xml.source import MalformedError, batches, head
 
 _VALUE = rb"(?:\"[^\"<]*\"|'[^'<]*')"
 _ROW = re.compile(rb"<row(?:\s+[^\s=\"'<>]+\s*=\s*" + _VALUE + rb")+\s*/?>")
@@ -70,9 +68,6 @@ def _repaired_attribute(found: re.Match[bytes]) -> bytes:
         return found[0]
     name = _FOREIGN.sub(lambda letter: chr(_PLANE + letter[0][0]).encode(), found[2])
     return found[1] + name + found[3]
-
-
-# The classes of lxml's elements have no public name.
 
 
 _MOST_DETAILS = 10_000
@@ -162,9 +157,6 @@ def _owner(element: Element) -> Element | None:
     return node
 
 
-# The classes of lxml's elements have no public name.
-
-
 _WORD = "attribute"
 _NAMELESS = "details"
 _BATCH = 1 << 13
@@ -220,7 +212,7 @@ class DetailReader:
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
-        return self._definitions.symbols()
+        return self._definitions.stacks.symbols()
 
     def _read(self, builders: dict[int, "_Builder"], end: str) -> Generator[Node, None, str]:
         """Yield each piece when the next one is there; return what damaged the last.
@@ -266,26 +258,21 @@ class _Builder:
     def add(self, rows: list[Element]) -> None:
         """Take rows; raise MalformedError at one that breaks the grammar, after those before."""
         known, most = self._texts.keys(), len(self._texts)
-        strange = (
-            number
-            for number, row in enumerate(rows)
-            if len(row.attrib) > most or not known >= set(row.keys())
-        )
-        first = next(strange, None)
-        if first is not None:
-            self.add(rows[:first])
-            raise MalformedError(self._end)
-        try:
-            values = self._values(rows)
-        except BadRowError as error:
-            self.add(rows[: error.row])
-            line = rows[error.row].sourceline
-            raise MalformedError(f"{error}, line {line}") from error
-        for name, texts in self._texts.items():
-            texts += [row.get(name) for row in rows]
-        for column, numbers in zip(self._cells, values, strict=True):
-            column.append((self._definitions.texts(numbers), self._definitions.stacks(numbers)))
-        self._rows += len(rows)
+        stacks = self._definitions.stacks
+        for row in rows:
+            if len(row.attrib) > most or not known >= set(row.keys()):
+                raise MalformedError(self._end)
+            sizes = stacks.sizes()
+            try:
+                values = self._values(row)
+            except MalformedError as error:
+                stacks.cut(sizes)
+                raise MalformedError(f"{error}, line {row.sourceline}") from error
+            for name, texts in self._texts.items():
+                texts.append(row.get(name))
+            for column, value in zip(self._cells, values, strict=True):
+                column.append(value)
+            self._rows += 1
 
     def full(self) -> Iterator[Node]:
         """Yield a piece if there are rows enough for one."""
@@ -300,31 +287,27 @@ class _Builder:
     def _clear(self) -> None:
         self._rows = 0
         self._texts: dict[str, list[str | None]] = {name: [] for name in self._detail.attributes}
-        self._cells: list[list[tuple[pa.Array, pa.Array]]] = [[] for _ in self._stacks]
+        self._cells: list[list[Value]] = [[] for _ in self._stacks]
 
-    def _values(self, rows: list[Element]) -> Sequence[Numbers]:
-        if not self._stacks or not rows:
-            return [np.zeros(0, np.int64)] * len(self._stacks)
-        for row in rows:
-            found = {child.tag: child for child in reversed(row)}
-            row[:] = [
-                found[tag] if tag in found else row.makeelement(SENTINEL) for tag in self._stacks
-            ]
-        gathered = Gathered(self._stacks)
-        gather(rows, gathered)
-        return list(self._definitions.read(gathered).reshape(len(rows), -1).T)
+    def _values(self, row: Element) -> list[Value]:
+        """Return the stacks of a row, the first of each type."""
+        found = {child.tag: child for child in reversed(row)}
+        there = [tag for tag in self._stacks if tag in found]
+        values = self._definitions.values([found[tag] for tag in there], there)
+        by_tag = dict(zip(there, values, strict=True))
+        return [by_tag.get(tag, NULL) for tag in self._stacks]
 
     def _piece(self) -> Node:
         detail = self._detail
         attributes = [
-            ColumnCells(_column(name, _WORD), pa.chunked_array([texts], pa.string()))
+            ColumnCells(_column(name, _WORD), texts_of(texts))
             for name, texts in self._texts.items()
         ]
         stacks = [
             ColumnCells(
                 _column(tag, tag),
-                pa.chunked_array([texts for texts, _ in cells], pa.string()),
-                stacks=pa.chunked_array([numbers for _, numbers in cells], pa.int64()),
+                texts_of([text for _, text, _ in cells]),
+                stacks=pa.chunked_array([[link for _, _, link in cells]], pa.int64()),
             )
             for tag, cells in zip(self._stacks, self._cells, strict=True)
         ]

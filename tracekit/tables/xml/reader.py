@@ -5,25 +5,36 @@ own has the one that the table of contents names, or else that of the table befo
 damaged export the rows before the damage are read.
 """
 
+import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+import pyarrow as pa
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 from tracekit.base import InputError
 from tracekit.tables.drift import DamagedExportError
 from tracekit.tables.toc.toc import Toc
-from tracekit.tables.xml.definitions import Definitions
-from tracekit.tables.xml.node import ExportColumn, Header, Node, Symbols, joined
-from tracekit.tables.xml.rows import NodeBuilder
+from tracekit.tables.values import texts_of
+from tracekit.tables.xml.definitions import IDENTITIES, SENTINEL, Definitions, Value, children
+from tracekit.tables.xml.node import (
+    STACK_TYPES,
+    ColumnCells,
+    ExportColumn,
+    Header,
+    Node,
+    Symbols,
+    joined,
+)
 from tracekit.tables.xml.source import MalformedError, batches
 
 _MOST_TABLES = 10_000
 _MOST_COLUMNS = 20_000
+_BATCH = 1 << 13
 _PLACE = re.compile(r"/run\[(\d+)\].*/table\[(\d+)\]")
 
 
@@ -40,7 +51,7 @@ class ExactReader:
 
     def symbols(self) -> Symbols:
         """Return the stacks that the pieces have named so far."""
-        return self._document.definitions.symbols()
+        return self._document.definitions.stacks.symbols()
 
 
 def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
@@ -58,6 +69,89 @@ def read_nodes(path: Path, toc: Toc | None = None) -> list[Node]:
     return [joined(list(table)) for _, table in groupby(pieces, attrgetter("number"))]
 
 
+class _Table:
+    """One table while it is read."""
+
+    def __init__(self, header: Header, xpath: str, number: int, definitions: Definitions) -> None:
+        self.header = header
+        self.rows = 0
+        self._xpath = xpath
+        self._number = number
+        self._definitions = definitions
+        self._types = [column.engineering_type for column in header.columns]
+        self._begun = False
+        self._clear()
+
+    def add(self, rows: Sequence[Element]) -> None:
+        """Take rows; raise MalformedError at one that breaks the grammar, after those before."""
+        stacks = self._definitions.stacks
+        searching = gc.isenabled()
+        gc.disable()  # elements by the thousand would start it again and again without cycles
+        try:
+            for row in rows:
+                sizes = stacks.sizes()
+                try:
+                    self._values.append(self._read(row))
+                except MalformedError as error:
+                    stacks.cut(sizes)
+                    raise MalformedError(f"{error}, line {row.sourceline}") from error
+                self.rows += 1
+        finally:
+            if searching:
+                gc.enable()
+
+    def rest(self) -> Iterator[Node]:
+        """Yield the rows that are in no piece yet; a table without rows is one piece too."""
+        if self.rows or not self._begun:
+            yield self.piece()
+
+    def piece(self) -> Node:
+        """Return the rows since the last piece."""
+        by_column = zip(*self._values, strict=True) if self.rows else [()] * len(self._types)
+        columns = tuple(
+            _cells(column, values, frozenset(foreign))
+            for column, values, foreign in zip(
+                self.header.columns, by_column, self._foreign, strict=True
+            )
+        )
+        piece = Node(self.header.schema, self._xpath, columns, self.rows, number=self._number)
+        self._begun = True
+        self._clear()
+        return piece
+
+    def _clear(self) -> None:
+        self.rows = 0
+        self._values: list[list[Value]] = []
+        self._foreign: list[set[str]] = [set() for _ in self._types]
+
+    def _read(self, row: Element) -> list[Value]:
+        cells = children(row)
+        if len(cells) != len(self._types):
+            raise MalformedError(f"a row has {len(cells)} cells for {len(self._types)} columns")
+        tags = [cell.tag for cell in cells]
+        values = self._definitions.values(cells, tags)
+        if tags != self._types:
+            for tag, declared, foreign in zip(tags, self._types, self._foreign, strict=True):
+                if tag not in {declared, SENTINEL}:
+                    foreign.add(tag)
+        return values
+
+
+def _cells(column: ExportColumn, values: Sequence[Value], foreign: frozenset[str]) -> ColumnCells:
+    texts = texts_of([text for _, text, _ in values])
+    kind = column.engineering_type
+    if kind in STACK_TYPES:
+        stacks = [link if tag in STACK_TYPES else None for tag, _, link in values]
+        return ColumnCells(column, texts, foreign, stacks=pa.chunked_array([stacks], pa.int64()))
+    if kind not in IDENTITIES:
+        return ColumnCells(column, texts, foreign)
+    ids = [link if link and tag in IDENTITIES else (None, None) for tag, _, link in values]
+    pids = texts_of([pid for pid, _ in ids])
+    if kind == "process":
+        return ColumnCells(column, texts, foreign, pids)
+    return ColumnCells(column, texts, foreign, pids, texts_of([tid for _, tid in ids]))
+
+
 class _Document:
     def __init__(self, path: Path, names: dict[tuple[int, int], str]) -> None:
         self.definitions = Definitions()
@@ -67,7 +161,7 @@ class _Document:
         self._last = ""
         self._tables = 0
         self._node: Element | None = None
-        self._table: NodeBuilder | None = None
+        self._table: _Table | None = None
         self._held: Node | None = None
 
     def pieces(self) -> Iterator[Node]:
@@ -86,11 +180,7 @@ class _Document:
     def _pieces_before(self, damage: str) -> Iterator[Node]:
         pieces = [] if self._held is None else [self._held]
         if self._table is not None:
-            try:
-                pieces += self._table.rest()
-            except MalformedError as earlier:
-                damage = str(earlier)
-                pieces += self._table.rest()
+            pieces += self._table.rest()
         if not pieces:
             raise DamagedExportError(
                 f"{self._path} is damaged before its first table: {damage}.",
@@ -117,7 +207,9 @@ class _Document:
 
     def _read_rows(self, rows: list[Element]) -> Iterator[Node]:
         if rows and self._table is not None:
-            yield from self._table.add(rows)
+            self._table.add(rows)
+            if self._table.rows >= _BATCH:
+                yield self._table.piece()
         rows.clear()
 
     def _enter_row(self, row: Element) -> None:
@@ -159,7 +251,7 @@ class _Document:
     def _xpath(self) -> str:
         return "" if self._node is None else self._node.get("xpath", "")
 
-    def _inheriting(self) -> NodeBuilder:
+    def _inheriting(self) -> _Table:
         place = _PLACE.search(self._xpath)
         named = self._names.get((int(place[1]), int(place[2]))) if place else None
         header = self._headers.get(named or self._last)
@@ -167,11 +259,11 @@ class _Document:
             raise MalformedError(f"the table {named or self._xpath} has no header")
         return self._begin(header)
 
-    def _begin(self, header: Header) -> NodeBuilder:
+    def _begin(self, header: Header) -> _Table:
         if self._tables == _MOST_TABLES:
             raise MalformedError(f"there are more than {_MOST_TABLES} tables")
         self._tables += 1
-        return NodeBuilder(header, self._xpath, self._tables, self.definitions)
+        return _Table(header, self._xpath, self._tables, self.definitions)
 
 
 def _header(schema: Element) -> Header:

@@ -7,13 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tracekit.tables.values import AT_ONCE, FORMS, LONG, Form, refused
+from tracekit.tables.values import AT_ONCE, FORMS, LONG, MOST_PLAIN, Form, refused
 from tracekit.tables.xml.fast.elements import Elements
 from tracekit.tables.xml.fast.numbers import numbers
 from tracekit.tables.xml.fast.tokens import Block, Positions, Spans, Vocabulary, demand
 from tracekit.tables.xml.node import STACK_TYPES
 
-MOST_PLAIN = 1 << 30  # bytes of long texts that stand one behind the other
 _Number = TypeVar("_Number", bound=np.generic)
 _FIRST = 1 << 12
 
