@@ -1,10 +1,54 @@
+import os
 import signal
 import subprocess
 import time
 
 import psutil
+import pytest
 
-from tracekit.base.processes import sweep
+from tracekit.base.processes import Child, StopPolicy, ending, kill_group, start_child
+
+DEAF = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
+LIFELINE = "echo ready; cat; exit 7"
+
+
+def child(line: str, policy: StopPolicy) -> Child:
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    made = start_child(["sh", "-c", line], policy, env=os.environ, stdout=pipe, stderr=null)
+    assert made.process.stdout is not None
+    made.process.stdout.readline()
+    return made
+
+
+def test_one_that_hears_nothing_is_killed_after_all_signals() -> None:
+    policy = StopPolicy(((signal.SIGINT, 0.05), (signal.SIGTERM, 0.05), (signal.SIGKILL, 5.0)))
+    deaf = child(DEAF, policy)
+    assert not deaf.stop()
+    assert deaf.exit_status == -signal.SIGKILL
+    deaf.clean_up()
+
+
+def test_a_lifeline_comes_before_all_signals() -> None:
+    policy = StopPolicy(((0, 20.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), lifeline=True)
+    listening = child(LIFELINE, policy)
+    assert listening.stop()
+    assert listening.exit_status == 7
+    listening.clean_up()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, "exit code 0"),
+        (54, "exit code 54"),
+        (-9, "signal SIGKILL"),
+        (-250, "signal 250"),
+        (139, "signal SIGSEGV"),
+        (None, "no exit code"),
+    ],
+)
+def test_how_a_process_ended(status: int | None, words: str) -> None:
+    assert ending(status) == words
 
 
 def test_what_a_process_left_behind_is_killed() -> None:
@@ -16,7 +60,7 @@ def test_what_a_process_left_behind_is_killed() -> None:
         left = psutil.Process(int(process.stdout.readline()))
         process.wait()
         assert left.is_running()
-        sweep(process)
+        kill_group(process)
     for _ in range(500):
         if not left.is_running() or left.status() == psutil.STATUS_ZOMBIE:
             return
@@ -26,6 +70,6 @@ def test_what_a_process_left_behind_is_killed() -> None:
 
 def test_one_that_runs_is_killed_and_one_that_is_gone_is_left_in_peace() -> None:
     process = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    sweep(process)
+    kill_group(process)
     assert process.wait(10) == -signal.SIGKILL
-    sweep(process)
+    kill_group(process)

@@ -167,7 +167,7 @@ def test_where_a_check_fails_nothing_is_measured(tmp_path: Path, capture: Captur
     assert [one.outcome for one in night.entries] == [Outcome.INCONCLUSIVE, Outcome.FAILED]
     assert (night.outcome, night.partial) == (Outcome.FAILED, True)
     assert not any(one.pairs for one in night.entries)
-    assert "ended with exit status 3" in night.entries[1].reason
+    assert "ended with exit code 3" in night.entries[1].reason
 
 
 def test_a_machine_that_is_not_fit_makes_a_night_inconclusive(

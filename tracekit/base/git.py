@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tracekit.base.errors import ToolError
-from tracekit.base.processes import sweep
+from tracekit.base.processes import kill_group
 
 REPOSITORY_VARIABLES = frozenset(
     f"GIT_{name}"
@@ -60,7 +60,7 @@ def git(
             line = " ".join(argv[3:])
             raise ToolError(f"git {line} did not end within {seconds:g} s and was ended.") from None
         finally:
-            sweep(process)
+            kill_group(process)
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 

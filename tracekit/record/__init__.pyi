@@ -13,10 +13,6 @@ from .doctor.surroundings import Surroundings as Surroundings
 from .event_export import export_own_marks as export_own_marks
 from .event_export import trace_clock as trace_clock
 from .gputrace import capture_gpu as capture_gpu
-from .guardian.care import Care as Care
-from .guardian.care import size as size
-from .guardian.guardian import Guardian as Guardian
-from .guardian.rescue import end_leftovers as end_leftovers
 from .imports import bring as bring
 from .imports import choose_run as choose_run
 from .imports import recordings_of as recordings_of
@@ -36,10 +32,11 @@ from .recorders import recorder_for as recorder_for
 from .recorders import require_exports as require_exports
 from .recorders import require_timing as require_timing
 from .recorders import xctrace_here as xctrace_here
+from .supervisor.guardian import size as size
+from .supervisor.supervisor import Supervisor as Supervisor
 from .xctrace.command import Completed as Completed
 from .xctrace.command import Run as Run
 from .xctrace.command import check as check
-from .xctrace.command import ending as ending
 from .xctrace.command import own_environment as own_environment
 from .xctrace.command import run as run
 from .xctrace.exporting import Choose as Choose

@@ -1,7 +1,7 @@
 """GPU frame capture: a few steps of a workload, kept for Xcode to replay and to look into."""
 
-import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -9,11 +9,24 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from tracekit.base import Process, Provenance, Recording, ToolError, UsageError, now, save, stage
+from tracekit.base import (
+    Child,
+    Process,
+    Provenance,
+    Recording,
+    StopPolicy,
+    ToolError,
+    UsageError,
+    now,
+    save,
+    stage,
+    start_child,
+)
 from tracekit.machine import describe, git_commit
 from tracekit.record.recorder import Progress, quiet
 from tracekit.record.recorders import GPUTRACE
-from tracekit.record.xctrace.command import distorts, end_group, ending, not_started
+from tracekit.record.xctrace.attached_worker import end_in_words
+from tracekit.record.xctrace.command import not_started, own_environment
 from tracekit.workload import (
     Plan,
     Spec,
@@ -29,7 +42,7 @@ from tracekit.workload import (
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """Seconds to wait: for the whole capture, for an end that was asked for, between looks."""
 
     whole: float = 1800
@@ -38,13 +51,13 @@ class Patience:
     probe: float = 120
 
 
-PATIENCE = Patience()
+TIMEOUTS = Timeouts()
 
 
 _PROBE = "import mlx.core as mx; print('metal' if mx.metal.is_available() else 'none')"
 
 
-def require_metal(patience: Patience = PATIENCE) -> None:
+def require_metal(timeouts: Timeouts = TIMEOUTS) -> None:
     """Raise ToolError unless MLX finds Metal here; asked in a process of its own."""
     argv = (sys.executable, "-P", "-c", _PROBE)
     try:
@@ -53,13 +66,13 @@ def require_metal(patience: Patience = PATIENCE) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=patience.probe,
+            timeout=timeouts.probe,
             stdin=subprocess.DEVNULL,
         )
     except OSError as error:
         raise not_started(argv, error) from error
     except subprocess.TimeoutExpired:
-        raise ToolError(f"MLX did not answer within {patience.probe:g} s.") from None
+        raise ToolError(f"MLX did not answer within {timeouts.probe:g} s.") from None
     if asked.returncode != 0:
         last = asked.stderr.strip().rpartition("\n")[2]
         raise ToolError(f"MLX cannot be loaded, so nothing can be captured: {last}")
@@ -72,76 +85,48 @@ def require_metal(patience: Patience = PATIENCE) -> None:
 
 
 SWITCH = "MTL_CAPTURE_ENABLED"
-_LAST_WORDS = 2000
-_TOLD = {
+_STATES = {
     "preparing": "preparing the workload",
     "warming": "warming up, before the capture",
     "capturing": "capturing; writing it can take minutes",
 }
 
 
-def start(argv: tuple[str, ...], recording: Recording) -> subprocess.Popen[bytes]:
+def start(argv: tuple[str, ...], recording: Recording, timeouts: Timeouts) -> Child:
     """Start the worker with the switch that Metal reads at a process's start.
 
     Its standard input is a pipe from us, which ends with us, and the worker with it.
     """
-    kept = {name: value for name, value in os.environ.items() if not distorts(name)}
-    output = recording.target_output_file
+    policy = StopPolicy(((0, timeouts.leave), (signal.SIGKILL, 5.0)), lifeline=True)
+    env = own_environment({}) | {SWITCH: "1"}
     try:
-        with output.open("wb") as out, _errors(recording).open("wb") as err:
-            return subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=err,
-                env=kept | {SWITCH: "1"},
-                start_new_session=True,
-            )
+        with recording.target_output_file.open("wb") as out, _errors(recording).open("wb") as err:
+            return start_child(argv, policy, env=env, stdout=out, stderr=err)
     except OSError as error:
         raise not_started(argv, error) from error
 
 
-def finished_in_time(
-    process: subprocess.Popen[bytes], spec: Spec, progress: Progress, patience: Patience
-) -> bool:
+def finished_in_time(child: Child, spec: Spec, progress: Progress, timeouts: Timeouts) -> bool:
     """Wait until the worker has ended; return False where it does not in time."""
-    deadline = time.monotonic() + patience.whole
-    told = ""
-    while process.poll() is None:
+    deadline = time.monotonic() + timeouts.whole
+    before = ""
+    while child.exit_status is None:
         if time.monotonic() >= deadline:
             return False
         state = fold(spec.journal).state
-        if state != told and state in _TOLD:
-            progress(_TOLD[state])
-        told = state
-        time.sleep(patience.poll)
+        if state != before and state in _STATES:
+            progress(_STATES[state])
+        before = state
+        time.sleep(timeouts.poll)
     return True
 
 
-def end(process: subprocess.Popen[bytes], patience: Patience) -> bool:
-    """See to it that the worker ends; return whether it had to be killed."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(patience.leave)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        end_group(process)
-        process.wait()
-        return True
-    return False
-
-
-def report_of(
-    process: subprocess.Popen[bytes], recording: Recording, *, killed: bool
-) -> WorkloadReport:
+def report_of(child: Child, recording: Recording) -> WorkloadReport:
     """Return what the worker said; where it did not close its account, how it ended."""
     report = fold(recording.journal_file)
-    if report.complete:
-        return report
-    how = "did not end and was killed" if killed else f"ended with {ending(process.returncode)}"
-    words = _errors(recording).read_bytes()[-_LAST_WORDS:].decode(errors="replace").strip()
-    report = unclosed(report, f"The workload {how}. {words}".strip())
-    save(recording.workload_file, report)
+    if not report.complete:
+        report = unclosed(report, end_in_words(child, _errors(recording)))
+        save(recording.workload_file, report)
     return report
 
 
@@ -156,7 +141,7 @@ UNTIMED = (
 )
 
 
-def capture_gpu(plan: Plan, progress: Progress = quiet, patience: Patience = PATIENCE) -> Recording:
+def capture_gpu(plan: Plan, progress: Progress = quiet, timeouts: Timeouts = TIMEOUTS) -> Recording:
     """Capture a few steps of the plan's workload into `capture.gputrace` of a new folder.
 
     Raises:
@@ -167,11 +152,11 @@ def capture_gpu(plan: Plan, progress: Progress = quiet, patience: Patience = PAT
     _check(plan)
     require_place(plan)
     progress("looking for Metal")
-    require_metal(patience)
+    require_metal(timeouts)
     recording = new_folder(plan, _provenance(plan))
     try:
         with stage(recording, "record"):
-            _capture(plan, recording, progress, patience)
+            _capture(plan, recording, progress, timeouts)
     except UsageError:
         discard(recording)
         raise
@@ -201,22 +186,23 @@ def _check(plan: Plan) -> None:
         )
 
 
-def _capture(plan: Plan, recording: Recording, progress: Progress, patience: Patience) -> None:
+def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Timeouts) -> None:
     spec = _spec(plan, recording)
     spec.save(recording.spec_file)
     argv = command(recording.spec_file.resolve())
     provenance = recording.provenance()
     line = (f"{SWITCH}=1", *argv)
     recording.save_provenance(replace(provenance, command_lines=(line,), started=now()))
-    process = start(argv, recording)
+    child = start(argv, recording, timeouts)
     try:
-        late = not finished_in_time(process, spec, progress, patience)
+        late = not finished_in_time(child, spec, progress, timeouts)
     finally:
-        killed = end(process, patience)
-    report = report_of(process, recording, killed=killed)
+        child.stop()
+        child.clean_up()
+    report = report_of(child, recording)
     _keep(recording, report)
     if late:
-        raise ToolError(f"The capture was not done within {patience.whole:g} s and was ended.")
+        raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
     _judge(report, recording)
 
 

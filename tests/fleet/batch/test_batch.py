@@ -18,7 +18,7 @@ from odd_filesystems import DeadlyFileSystem, EndlessFileSystem
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.files import legible
 from tracekit.base.locks import opened, taken
-from tracekit.base.processes import sweep
+from tracekit.base.processes import kill_group
 from tracekit.fleet.batch.batch import BatchPlan, run_batch
 from tracekit.fleet.batch.results import Results
 
@@ -166,7 +166,7 @@ def test_a_batch_whose_workers_still_start_is_ended_at_once(
             batch.send_signal(number)
             _, told = batch.communicate(timeout=30)
         finally:
-            sweep(batch)
+            kill_group(batch)
     assert batch.returncode == 130, told
     assert told.startswith("error: Interrupted: 0 of 1")
     assert "Traceback" not in told

@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import Patience
+from tracekit.nightly.session.child import Timeouts
 from tracekit.nightly.session.prepared import Prepared, prepared
 
-HASTY = Patience(hello=20, ready=20, canary=20, turn=20, finish=20, leave=0.3)
+HASTY = Timeouts(hello=20, ready=20, canary=20, turn=20, finish=20, leave=0.3)
 
 NAPS = '''
 import os
@@ -145,10 +145,10 @@ def ready(
 
     @contextmanager
     def make(**values: Any) -> Iterator[Prepared]:
-        patience = values.pop("patience", HASTY)
+        timeouts = values.pop("timeouts", HASTY)
         deadline = values.pop("deadline", None)
         one = capture(**values)
-        with prepared(one, plan(one), night, deadline=deadline, patience=patience) as found:
+        with prepared(one, plan(one), night, deadline=deadline, timeouts=timeouts) as found:
             yield found
 
     return make

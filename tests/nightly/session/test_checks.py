@@ -94,10 +94,10 @@ def test_parity_that_fails_is_told_with_the_line_that_repeats_it(
 @pytest.mark.parametrize(
     ("document", "code", "how"),
     [
-        (HOLDS, 3, "exit status 3"),
-        (HOLDS, 1, "exit status 1"),
-        ({"kind": "parity"}, 0, "exit status 0"),
-        (HOLDS | {"version": 2}, 0, "exit status 0"),
+        (HOLDS, 3, "exit code 3"),
+        (HOLDS, 1, "exit code 1"),
+        ({"kind": "parity"}, 0, "exit code 0"),
+        (HOLDS | {"version": 2}, 0, "exit code 0"),
     ],
 )
 def test_parity_that_cannot_be_run_is_no_parity(
@@ -122,7 +122,7 @@ def test_a_check_that_fails_is_quoted(ready: Callable[..., Any]) -> None:
     checks = (("true",), (sys.executable, "-c", "raise SystemExit('2 tests failed')"))
     with ready(reference=None, checks=checks) as prepared, pytest.raises(ParityError) as caught:
         check(prepared)
-    assert "ended with exit status 1. Its last words: 2 tests failed" in caught.value.message
+    assert "ended with exit code 1. Its last words: 2 tests failed" in caught.value.message
     assert "check-2.log" in caught.value.hint
 
 

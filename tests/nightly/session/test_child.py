@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError, UsageError
-from tracekit.nightly.session.child import Child, Patience
+from tracekit.base.processes import Child, start_child
+from tracekit.nightly.session.child import Bounds, RemoteWorkload, Timeouts
 from tracekit.nightly.session.program import BudgetSpentError
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.turns.protocol import (
     Answer,
     Canary,
@@ -26,27 +29,30 @@ from tracekit.workload.turns.protocol import (
 
 pytestmark = pytest.mark.usefixtures("children")
 
-HASTY = Patience(0.3, 0.3, 0.3, 0.3, 0.3, 0.3)
-Pretend = Callable[..., Child]
+HASTY = Timeouts(0.3, 0.3, 0.3, 0.3, 0.3, 0.3)
+Pretend = Callable[..., RemoteWorkload]
 
 
 @pytest.fixture
 def pretend(tmp_path: Path) -> Iterator[Pretend]:
     """Make a child of a script of Python; none outlives the test."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[Child] = []
 
-    def make(script: str, deadline: float | None = None, patience: Patience = HASTY) -> Child:
+    def make(
+        script: str, deadline: float | None = None, timeouts: Timeouts = HASTY
+    ) -> RemoteWorkload:
         log = tmp_path / "log"
+        argv, pipe = [sys.executable, "-S", "-c", script], subprocess.PIPE
         with log.open("ab") as err:
-            argv = [sys.executable, "-S", "-c", script]
-            pipe = subprocess.PIPE
-            started.append(subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=err))
-        return Child("the candidate", started[-1], log, 0, deadline, patience)
+            started.append(
+                start_child(argv, timeouts.policy, env=os.environ, stdout=pipe, stderr=err)
+            )
+        bounds = Bounds(Supervisor(tmp_path), timeouts, deadline)
+        return RemoteWorkload("the candidate", started[-1], log, 0, bounds)
 
     yield make
-    for one in started:
-        one.kill()
-        one.communicate()
+    for child in started:
+        child.clean_up()
 
 
 def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
@@ -54,7 +60,7 @@ def saying(*answers: Answer, then: str = "sys.stdin.read()") -> str:
     return f"import sys, time; sys.stdout.buffer.write({said!r}); sys.stdout.flush(); {then}"
 
 
-PATIENT = Patience(20, 20, 20, 20, 20, 1)
+PATIENT = Timeouts(20, 20, 20, 20, 20, 1)
 
 
 def test_answers_come_in_order(pretend: Pretend) -> None:
@@ -69,14 +75,14 @@ def test_answers_come_in_order(pretend: Pretend) -> None:
             Answer(finished=finished),
             then="",
         ),
-        patience=PATIENT,
+        timeouts=PATIENT,
     )
     assert child.greet(Path("python")) == child.hello == Hello(1, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
     assert child.turn(Turn(1.0)) == turned
     assert child.sing(Canary()) == 77
     assert child.finish() == finished
-    assert child.process.returncode == 0
+    assert child.child.exit_status == 0
 
 
 def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
@@ -86,7 +92,7 @@ def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
         f"import sys, time; out = sys.stdout.buffer; out.write({first!r}); out.flush(); "
         f"time.sleep(0.1); out.write({second!r}); out.flush(); sys.stdin.read()"
     )
-    assert pretend(script, patience=PATIENT).greet(Path("python")).tracekit == "0.1.0"
+    assert pretend(script, timeouts=PATIENT).greet(Path("python")).tracekit == "0.1.0"
 
 
 def test_an_answer_of_a_million_steps_comes_whole(pretend: Pretend) -> None:
@@ -94,7 +100,7 @@ def test_an_answer_of_a_million_steps_comes_whole(pretend: Pretend) -> None:
         "import sys; sys.stdout.write('{\"turn\":{\"times\":[' + ','.join(['123'] * 1000000)"
         " + '],\"length\":1}}\\n'); sys.stdout.flush(); sys.stdin.read()"
     )
-    assert pretend(script, patience=PATIENT).turn(Turn(1.0)).times == (123,) * 1_000_000
+    assert pretend(script, timeouts=PATIENT).turn(Turn(1.0)).times == (123,) * 1_000_000
 
 
 def test_who_says_nothing_is_told(pretend: Pretend) -> None:
@@ -113,7 +119,7 @@ def test_a_word_that_is_not_ended_is_no_answer(pretend: Pretend) -> None:
         child.ask(TurnRequest(canary=Canary()), 0.3)
 
 
-def test_the_night_s_end_comes_before_patience(pretend: Pretend) -> None:
+def test_the_night_s_end_comes_before_a_timeout(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
     told = "^The night's time was spent while the candidate worked"
     with pytest.raises(BudgetSpentError, match=told):
@@ -124,25 +130,25 @@ def test_the_night_s_end_comes_before_patience(pretend: Pretend) -> None:
 def test_a_failure_is_what_it_was_there(
     pretend: Pretend, code: int, kind: type[ToolError] | type[UsageError]
 ) -> None:
-    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))), patience=PATIENT)
+    child = pretend(saying(Answer(failed=Failed("it broke.", "fix it", code))), timeouts=PATIENT)
     with pytest.raises(kind) as caught:
         child.prepare(Prepare("naps"))
     assert (caught.value.message, caught.value.hint) == ("The candidate: it broke.", "fix it")
 
 
 def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:
-    child = pretend(saying(Answer(finished=Finished())), patience=PATIENT)
+    child = pretend(saying(Answer(finished=Finished())), timeouts=PATIENT)
     with pytest.raises(ToolError, match="something else than it was asked"):
         child.turn(Turn(1.0))
 
 
 def test_a_side_that_closes_its_output_is_gone(pretend: Pretend) -> None:
     child = pretend("import os, sys; os.close(1); sys.stdin.read(); os._exit(0)")
-    with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit status"):
+    with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit code"):
         child.ask(TurnRequest(canary=Canary()), 20)
 
 
 def test_what_is_missing_elsewhere_is_not_taken_for_tracekit(pretend: Pretend) -> None:
     script = "import sys; sys.stderr.write('No module named other'); sys.exit(1)"
-    with pytest.raises(ToolError, match=r"with exit status 1\. Its last words: No module named"):
-        pretend(script, patience=PATIENT).greet(Path("python"))
+    with pytest.raises(ToolError, match=r"with exit code 1\. Its last words: No module named"):
+        pretend(script, timeouts=PATIENT).greet(Path("python"))

@@ -16,7 +16,7 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.machine.watch import Watch
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.child import Patience
+from tracekit.nightly.session.child import Timeouts
 from tracekit.nightly.session.measuring import measure
 from tracekit.nightly.session.program import BudgetSpentError
 
@@ -141,8 +141,8 @@ def test_the_machine_is_looked_at_around_sides_apart(ready: Callable[..., Any]) 
     ("trick", "told"),
     [
         ("crash", "The candidate of short: The workload failed: RuntimeError: the pool is empty"),
-        ("kill", "The candidate of short ended in the middle of its work, with SIGKILL."),
-        ("exit", "The candidate of short ended in the middle of its work, with exit status 7."),
+        ("kill", "The candidate of short ended in the middle of its work, with signal SIGKILL."),
+        ("exit", "The candidate of short ended in the middle of its work, with exit code 7."),
         ("refuse", "The candidate of short: The workload failed: ValueError: not today"),
         ("exhausted", "The candidate of short had nothing left to do in its turn."),
         ("idle", "The candidate of short made no step that did anything in its turn."),
@@ -180,9 +180,9 @@ def test_pairs_before_a_failure_are_whole(ready: Callable[..., Any], tmp_path: P
 
 
 def test_a_side_that_hangs_is_ended(ready: Callable[..., Any]) -> None:
-    hasty = Patience(turn=0.3, leave=0.1)
+    hasty = Timeouts(turn=0.3, leave=0.1)
     with (
-        ready(parameters={"trick": "hang"}, turn=0.05, patience=hasty, reference=None) as prepared,
+        ready(parameters={"trick": "hang"}, turn=0.05, timeouts=hasty, reference=None) as prepared,
         pytest.raises(ToolError, match=r"^The candidate of short did not answer within"),
     ):
         list(measure(prepared))

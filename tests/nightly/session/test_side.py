@@ -138,7 +138,7 @@ def test_another_protocol_is_named(ready: Callable[..., Any], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ("echo it is broken >&2; exit 9", "with exit status 9. Its last words: it is broken"),
+        ("echo it is broken >&2; exit 9", "with exit code 9. Its last words: it is broken"),
         ("echo hello", "said what is no answer"),
         ("echo '{\"finished\":{}}'", "answered something else than it was asked"),
     ],

@@ -103,7 +103,7 @@ def test_a_capture_that_fails_is_a_failure_and_no_number(
     with ready(reference=None) as prepared, pytest.raises(ToolError) as caught:
         list(trace(prepared))
     assert caught.value.message == (
-        "The traced capture of the candidate of short ended with exit status 3. "
+        "The traced capture of the candidate of short ended with exit code 3. "
         "Its last words: these are last words"
     )
     assert "tracekit capture --workload naps" in caught.value.hint

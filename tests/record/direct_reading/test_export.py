@@ -13,7 +13,7 @@ from tracekit.record.direct_reading.export import Asked, Xml, export
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.tool import Patience, locate
+from tracekit.record.xctrace.tool import Timeouts, locate
 from tracekit.tables.direct import direct
 from tracekit.tables.tables import Tables
 
@@ -27,7 +27,7 @@ CHOSEN = [ENCODERS, INTERVALS, STATES]
 
 def read(recording: Recording, xml: Xml = "unchecked", *schemas: str) -> tuple[str, ...]:
     recording.folder.mkdir(exist_ok=True)
-    tool = locate(patience=Patience(pauses=(0, 0)))
+    tool = locate(timeouts=Timeouts(pauses=(0, 0)))
     if not recording.toc_file.exists():
         recording.exports.mkdir()
         tool.toc(recording.bundle, recording.toc_file)

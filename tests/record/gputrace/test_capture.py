@@ -16,7 +16,7 @@ import pytest
 from tracekit import pipeline
 from tracekit.base.errors import InterruptedRunError, RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.gputrace import UNTIMED, Patience, capture_gpu
+from tracekit.record.gputrace import UNTIMED, Timeouts, capture_gpu
 from tracekit.workload.journal import fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import Workload
@@ -40,9 +40,9 @@ def plan(tmp_path: Path, workloads: Path) -> Plan:
 def capture(plan: Plan) -> Capture:
     """Capture the plan, with other values where given."""
 
-    def run(patience: Patience | None = None, **values: Any) -> Recording:
+    def run(timeouts: Timeouts | None = None, **values: Any) -> Recording:
         asked = Plan(**{**vars(plan), **values})
-        return capture_gpu(asked, patience=patience or Patience(whole=60, poll=0.01))
+        return capture_gpu(asked, timeouts=timeouts or Timeouts(whole=60, poll=0.01))
 
     return run
 
@@ -86,7 +86,7 @@ def test_no_later_stage_makes_numbers_of_it(
 
 def test_progress_tells_the_phases(mac: Mac, plan: Plan) -> None:
     told: list[str] = []
-    capture_gpu(plan, told.append, Patience(whole=60, poll=0.001))
+    capture_gpu(plan, told.append, Timeouts(whole=60, poll=0.001))
     assert told[0] == "looking for Metal"
     assert told == list(dict.fromkeys(told))
 
@@ -106,7 +106,7 @@ def test_a_capture_that_did_not_come_is_said_and_what_is_there_kept(
 ) -> None:
     mac(metal, dots)
     with pytest.raises(ToolError, match=f"Nothing was captured. .*{said}"):
-        capture_gpu(plan, patience=Patience(whole=60, poll=0.01))
+        capture_gpu(plan, timeouts=Timeouts(whole=60, poll=0.01))
     recording = Recording(plan.output or Path())
     assert recording.provenance().stages["record"].state == "failed"
     assert recording.journal_file.exists()
@@ -145,7 +145,7 @@ def test_an_mlx_that_cannot_be_loaded_is_quoted(mac: Mac, capture: Capture, tmp_
 def test_a_capture_that_takes_too_long_is_ended(mac: Mac, capture: Capture, tmp_path: Path) -> None:
     mac("", "hang")
     with pytest.raises(ToolError, match=r"not done within 2 s"):
-        capture(Patience(whole=2, leave=0.2, poll=0.01))
+        capture(Timeouts(whole=2, leave=0.2, poll=0.01))
     pid = fold(Recording(tmp_path / "run").journal_file).pid
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
@@ -218,4 +218,4 @@ def test_an_interrupted_capture_says_so(
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match="Interrupted while"):
-        capture_gpu(plan, impatient, Patience(whole=60, leave=0.2, poll=0.01))
+        capture_gpu(plan, impatient, Timeouts(whole=60, leave=0.2, poll=0.01))

@@ -8,8 +8,8 @@ import pytest
 from lxml import etree
 
 from tracekit.base.recording import Recording
-from tracekit.record.host.child import Patience
 from tracekit.record.host.recorder import HostRecorder
+from tracekit.record.host.watch import Timeouts
 from tracekit.record.recorder import Launch, Recorded, Request, quiet
 from tracekit.workload.worker.spec import Spec, command
 
@@ -41,15 +41,15 @@ def recording(tmp_path: Path) -> Recording:
 
 
 @pytest.fixture
-def patience() -> Patience:
+def timeouts() -> Timeouts:
     """Not much of it."""
-    return Patience(ready=30.0, grace=0.5, interrupt=1.0, terminate=0.3, kill=30.0)
+    return Timeouts(ready=30.0, grace=0.5, interrupt=1.0, terminate=0.3, kill=30.0)
 
 
 @pytest.fixture
-def recorder(patience: Patience) -> HostRecorder:
+def recorder(timeouts: Timeouts) -> HostRecorder:
     """A recorder that samples often."""
-    return HostRecorder(period=0.01, patience=patience)
+    return HostRecorder(period=0.01, timeouts=timeouts)
 
 
 @pytest.fixture

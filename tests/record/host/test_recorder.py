@@ -16,10 +16,10 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.recording import Recording
-from tracekit.record.host.child import Patience
 from tracekit.record.host.recorder import HostRecorder
 from tracekit.record.host.sampler import Sample, read_samples
 from tracekit.record.host.session import Bundle, load_session
+from tracekit.record.host.watch import Timeouts
 from tracekit.record.recorder import Attach, Launch, Recorded, Recorder, Request, quiet
 from tracekit.workload.journal import WorkloadReport, fold
 
@@ -117,12 +117,12 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
     assert len(report.steps) == 5
     assert (report.state, report.complete) == ("failed", False)
     assert recorded.failure == report.error
-    assert recorded.failure.endswith("was ended by SIGKILL.")
+    assert recorded.failure.endswith("was ended by signal SIGKILL.")
 
 
 def test_a_crash_is_told_with_its_last_words(work: Work) -> None:
     recorded = work(step="os.abort() if made == 3 else None")
-    assert "was ended by SIGABRT. Its last words: Fatal Python error: Aborted" in recorded.failure
+    assert "was ended by signal SIGABRT. Its last words: Fatal Python error: Aborted" in recorded.failure
 
 
 def test_a_worker_that_hangs_in_a_step_is_ended(work: Work, recording: Recording) -> None:
@@ -181,7 +181,7 @@ def test_ctrl_c_before_the_worker_listens_is_an_interruption(
     assert account(recording).state == "interrupted"
 
 
-@pytest.mark.parametrize("patience", [Patience(ready=1.0, interrupt=30.0)], ids=["1 s"])
+@pytest.mark.parametrize("timeouts", [Timeouts(ready=1.0, interrupt=30.0)], ids=["1 s"])
 def test_a_worker_that_does_not_get_ready_is_ended(work: Work, recording: Recording) -> None:
     recorded = work(prepare="time.sleep(2)")
     assert recorded.end_reason == "Time limit reached"
@@ -190,7 +190,7 @@ def test_a_worker_that_does_not_get_ready_is_ended(work: Work, recording: Record
 
 
 @pytest.mark.parametrize(
-    "patience", [Patience(ready=30, interrupt=600, terminate=600)], ids=["much"]
+    "timeouts", [Timeouts(ready=30, interrupt=600, terminate=600)], ids=["much"]
 )
 def test_a_second_ctrl_c_kills(
     work: Work, recording: Recording, press_ctrl_c: Callable[[Callable[[], bool]], None]

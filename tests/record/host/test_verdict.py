@@ -48,7 +48,7 @@ def test_the_facts_are_handed_on() -> None:
     [
         pytest.param(End.EXITED, 0, None, "", id="a command that ended well"),
         pytest.param(End.EXITED, 3, None, "python ended with exit status 3.", id="that did not"),
-        pytest.param(End.EXITED, -11, None, "python was ended by SIGSEGV.", id="that crashed"),
+        pytest.param(End.EXITED, -11, None, "python was ended by signal SIGSEGV.", id="that crashed"),
         pytest.param(End.EXITED, -99, None, "python was ended by signal 99.", id="strange signal"),
         pytest.param(End.LIMIT, -2, None, "", id="a command at its limit"),
         pytest.param(End.INTERRUPTED, -2, None, "", id="an interrupted command"),
@@ -71,7 +71,7 @@ def test_the_facts_are_handed_on() -> None:
             id="asked by us",
         ),
         pytest.param(End.LIMIT, 0, DONE, "", id="done as it was asked"),
-        pytest.param(End.EXITED, -9, CUT, "python was ended by SIGKILL.", id="killed by others"),
+        pytest.param(End.EXITED, -9, CUT, "python was ended by signal SIGKILL.", id="killed by others"),
         pytest.param(End.EXITED, 0, CUT, "python ended without closing its account.", id="left"),
         pytest.param(
             End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", id="late"
@@ -167,7 +167,7 @@ def test_an_account_that_nobody_closed_is_closed(journal: Journal, tmp_path: Pat
     target = Launch(("x",), journal=journal.path)
     report = settled(outcome(End.EXITED, -9), target, Recording(tmp_path))
     assert report is not None
-    assert (report.state, report.error) == ("failed", "python was ended by SIGKILL.")
+    assert (report.state, report.error) == ("failed", "python was ended by signal SIGKILL.")
     assert '"state": "failed"' in Recording(tmp_path).workload_file.read_text()
 
 

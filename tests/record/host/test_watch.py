@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.record.host.child import Patience
 from tracekit.record.host.sampler import Sampler
-from tracekit.record.host.watch import End, Listener, Pace, last_moment, watch
+from tracekit.record.host.watch import End, Listener, Pace, Timeouts, last_moment, watch
 from tracekit.workload.journal import ClockAnchor, Journal
 
-PATIENT = Patience(ready=600.0, grace=600.0)
+PATIENT = Timeouts(ready=600.0, grace=600.0)
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def test_the_workers_phases_are_told(sampler: Sampler, journal: Journal) -> None
 
 def test_a_worker_must_get_ready(sampler: Sampler, journal: Journal) -> None:
     journal.write("phase", name="prepare", start=1)
-    pace = Pace(0.001, 0.0, Patience(ready=0.02, grace=600.0))
+    pace = Pace(0.001, 0.0, Timeouts(ready=0.02, grace=600.0))
     end = watch(sampler, Listener(journal.path), pace, str, running=lambda: True)
     assert end is End.LIMIT
 
@@ -70,7 +69,7 @@ def test_a_worker_must_get_ready(sampler: Sampler, journal: Journal) -> None:
 def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: Journal) -> None:
     now = ClockAnchor.now().monotonic
     journal.write("phase", name="steady", start=now)
-    pace = Pace(0.001, 0.02, Patience(ready=0.0, grace=0.02))
+    pace = Pace(0.001, 0.02, Timeouts(ready=0.0, grace=0.02))
     end = watch(sampler, Listener(journal.path), pace, str, running=lambda: True)
     assert end is End.LIMIT
     assert ClockAnchor.now().monotonic - now >= 40_000_000
@@ -79,7 +78,7 @@ def test_a_workers_time_counts_from_its_steady_phase(sampler: Sampler, journal: 
 def test_a_worker_has_the_time_that_it_says_it_needs(journal: Journal) -> None:
     """After 300 s it measures for 20 s what recording cost, however much grace there is."""
     listener, second = Listener(journal.path), 1_000_000_000
-    pace = Pace(0.025, 300.0, Patience(grace=20.0))
+    pace = Pace(0.025, 300.0, Timeouts(grace=20.0))
     journal.write("phase", name="steady", start=7 * second)
     listener.listen()
     assert last_moment(0, listener, pace) == 327 * second

@@ -17,7 +17,7 @@ from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.record.xctrace.tool import Patience, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 
 Answer = Completed | Callable[[tuple[str, ...]], Completed]
 
@@ -57,7 +57,7 @@ def tool() -> Callable[[Answers], Xctrace]:
     """Make a tool that asks `Answers` and does not pause."""
 
     def make(run: Answers) -> Xctrace:
-        return Xctrace("/X/xctrace", run, Patience(pauses=(0, 0)))
+        return Xctrace("/X/xctrace", run, Timeouts(pauses=(0, 0)))
 
     return make
 
@@ -95,7 +95,7 @@ def record(scenario: Scenario, recording: Recording, told: list[str]) -> Record:
         verified: float = 1e9,
         **other: Any,
     ) -> Recorded:
-        tool = locate(patience=Patience(pauses=(0, 0)))
+        tool = locate(timeouts=Timeouts(pauses=(0, 0)))
         manner = Manner(deadlines, pauses=(0, 0), verified=verified)
         if premises is not None:
             manner = replace(manner, premises=premises)

@@ -15,13 +15,13 @@ from tracekit.base.errors import InterruptedRunError, ToolError, UsageError
 from tracekit.base.recording import Recording
 from tracekit.record.observe import request_for
 from tracekit.record.recorder import Recorded
-from tracekit.record.xctrace.attached_worker import WorkerPatience
+from tracekit.record.xctrace.attached_worker import WorkerTimeouts
 from tracekit.record.xctrace.attempts import Manner
 from tracekit.record.xctrace.claim import Disk, Premises
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.recording_process import Deadlines
-from tracekit.record.xctrace.tool import Patience, locate
+from tracekit.record.xctrace.tool import Timeouts, locate
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.plan import Plan
 from tracekit.workload.workload import load
@@ -30,7 +30,7 @@ Scenario = Callable[..., None]
 Attach = Callable[..., Recorded]
 
 DEADLINES = Deadlines(
-    start=20, slack=20, stopping=20, saving=20, finished=0.2, exit=20, rungs=(20, 20, 20, 20),
+    start=20, slack=20, stopping=20, saving=20, finished=0.2, exit=20, signals=(20, 20, 20, 20),
     poll=0.02, survey=0.1,
 )  # fmt: skip
 STEEP = (0.2, 0.2, 0.2, 10)
@@ -84,15 +84,15 @@ def attach(
         prepare: str = "pass",
         *,
         deadlines: Deadlines = DEADLINES,
-        patience: WorkerPatience | None = None,
+        timeouts: WorkerTimeouts | None = None,
         progress: Callable[[str], None] = told.append,
         **plan: Any,
     ) -> Recorded:
         file = tmp_path / "naps.py"
         file.write_text(NAPS.format(step=step, prepare=prepare))
         premises = Premises(notes=tmp_path / "notes", disk=Disk(0))
-        manner = Manner(deadlines, (0, 0), patience or WorkerPatience(), premises)
-        recorder = XctraceRecorder(locate(patience=Patience(pauses=(0, 0))), only(), manner)
+        manner = Manner(deadlines, (0, 0), timeouts or WorkerTimeouts(), premises)
+        recorder = XctraceRecorder(locate(timeouts=Timeouts(pauses=(0, 0))), only(), manner)
         asked = replace(
             Plan(load(file), method="attach", counters="off", time_limit=20, warmup=2, repeats=20),
             **plan,
@@ -236,9 +236,9 @@ def test_a_worker_that_is_never_ready(
 def test_a_worker_that_takes_for_ever_to_be_ready_is_ended(
     attach: Attach, recording: Recording
 ) -> None:
-    patience = WorkerPatience(ready=1, leave=0.2)
+    timeouts = WorkerTimeouts(ready=1, leave=0.2)
     with pytest.raises(ToolError, match=r"The workload was not ready within 1 s, so nothing was"):
-        attach(prepare="time.sleep(600)", patience=patience)
+        attach(prepare="time.sleep(600)", timeouts=timeouts)
     assert not recording.bundle.exists()
 
 
@@ -283,7 +283,7 @@ def test_a_worker_that_was_let_go_in_vain_is_followed_by_another(
             id="dies",
         ),
         pytest.param(
-            {"hang": "announced"}, {"start": 1, "rungs": STEEP},
+            {"hang": "announced"}, {"start": 1, "signals": STEEP},
             "xctrace hung before it began to record and had to be killed", id="hangs",
         ),
     ],
@@ -341,11 +341,11 @@ def interrupting(moment: str, told: list[str]) -> Callable[[str], None]:
 def test_ctrl_c_while_the_worker_prepares(
     attach: Attach, recording: Recording, told: list[str]
 ) -> None:
-    patience = WorkerPatience(leave=0.2)
+    timeouts = WorkerTimeouts(leave=0.2)
     with pytest.raises(KeyboardInterrupt):
         attach(
             prepare="time.sleep(600)",
-            patience=patience,
+            timeouts=timeouts,
             progress=interrupting("preparing the workload", told),
         )
     assert not recording.bundle.exists()
@@ -357,7 +357,7 @@ def test_ctrl_c_before_anything_is_recorded(
     scenario(hang="announced")
     with pytest.raises(InterruptedRunError, match="Stopped before anything was recorded"):
         attach(
-            deadlines=replace(DEADLINES, rungs=STEEP),
+            deadlines=replace(DEADLINES, signals=STEEP),
             progress=interrupting("xctrace is starting", told),
         )
     assert steady(report_of(recording)) == 0
@@ -381,7 +381,7 @@ def test_a_step_that_never_ends_is_killed_after_the_recording_is_saved(
         step="time.sleep(600 if made > 8 else 0.002)",
         repeats=None,
         time_limit=0.2,
-        patience=WorkerPatience(leave=0.3),
+        timeouts=WorkerTimeouts(leave=0.3),
     )
     assert recorded.failure == (
         "The workload failed; the trace up to then is kept. "

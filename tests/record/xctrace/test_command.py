@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.record.xctrace.command import Completed, check, ending, failure, run
+from tracekit.record.xctrace.command import Completed, check, failure, run
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -132,18 +132,3 @@ def test_only_the_last_lines_are_quoted() -> None:
     said = "\n".join(f"line {number}" for number in range(100))
     lines = failure(Completed(("x",), 9, said)).message.splitlines()
     assert lines[1:] == [f"line {number}" for number in range(88, 100)]
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (0, "exit code 0"),
-        (54, "exit code 54"),
-        (-9, "signal SIGKILL"),
-        (-99, "signal 99"),
-        (133, "signal SIGTRAP"),
-        (139, "signal SIGSEGV"),
-    ],
-)
-def test_endings_in_words(code: int, words: str) -> None:
-    assert ending(code) == words

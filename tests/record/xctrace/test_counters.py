@@ -24,7 +24,7 @@ from tracekit.record.xctrace.exporting import (
 )
 from tracekit.record.xctrace.recorder import XctraceRecorder
 from tracekit.record.xctrace.selection import Selection, select
-from tracekit.record.xctrace.tool import Patience, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 from tracekit.run import open as open_run
 from tracekit.tables.toc.toc import TocRun, TocTable
 
@@ -108,7 +108,7 @@ def run(argv: tuple[str, ...], timeout: float) -> Completed:
 
 
 def chosen(template: str | Path, counters: str) -> Selection:
-    tool = Xctrace("/X/xctrace", run, Patience(pauses=()))
+    tool = Xctrace("/X/xctrace", run, Timeouts(pauses=()))
     return select(Request(Attach(1), 5, templates=(str(template),), counters=counters), tool)
 
 

@@ -11,7 +11,7 @@ from tracekit.base.recording import Recording
 from tracekit.record.recorder import Launch, Request
 from tracekit.record.xctrace.exporting import export, has_rows, lacking, only
 from tracekit.record.xctrace.recorder import XctraceRecorder
-from tracekit.record.xctrace.tool import Patience, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Xctrace, locate
 from tracekit.tables.toc.toc import TocRun, TocTable
 
 Scenario = Callable[..., None]
@@ -46,7 +46,7 @@ def test_rows_are_seen(tmp_path: Path, text: str, expected: bool) -> None:
 
 @pytest.fixture
 def tool(scenario: Scenario) -> Xctrace:
-    return locate(patience=Patience(pauses=(0, 0)))
+    return locate(timeouts=Timeouts(pauses=(0, 0)))
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_a_recorder_that_hangs_is_ended_and_nothing_is_left_running(
     record: Record, scenario: Scenario, hang: str, short: dict[str, Any], when: str
 ) -> None:
     scenario(hang=hang)
-    deadlines = replace(DEADLINES, rungs=STEEP, **short)
+    deadlines = replace(DEADLINES, signals=STEEP, **short)
     before = set(psutil.Process().children(recursive=True))
     with pytest.raises(ToolError, match=f"xctrace hung {when} and had to be killed") as caught:
         record(Attach(os.getpid()), limit=0.1, deadlines=deadlines)
@@ -120,7 +120,7 @@ def test_a_recorder_that_hangs_after_it_saved_loses_nothing(
     record: Record, scenario: Scenario, recording: Recording
 ) -> None:
     scenario(hang="saved")
-    recorded = record(QUICK, deadlines=replace(DEADLINES, exit=0.3, rungs=STEEP))
+    recorded = record(QUICK, deadlines=replace(DEADLINES, exit=0.3, signals=STEEP))
     assert recorded.failure.startswith("xctrace hung after it had saved and had to be killed")
     assert recording.bundle.is_dir()
 
@@ -130,7 +130,7 @@ def test_a_hung_recorder_that_heeds_terminate_is_not_killed(
 ) -> None:
     scenario(hang="stopping", deaf_to_term=False)
     with pytest.raises(ToolError, match="while it stopped and had to be killed"):
-        record(QUICK, deadlines=replace(DEADLINES, stopping=0.3, rungs=(0.2, 0.2, 20, 10)))
+        record(QUICK, deadlines=replace(DEADLINES, stopping=0.3, signals=(0.2, 0.2, 20, 10)))
 
 
 def test_a_worker_that_is_left_running_is_ended_by_its_own_pid(
@@ -193,6 +193,6 @@ def test_ctrl_c_before_anything_was_recorded(
     with pytest.raises(InterruptedRunError, match="Stopped before anything was recorded"):
         record(
             QUICK,
-            deadlines=replace(DEADLINES, rungs=STEEP),
+            deadlines=replace(DEADLINES, signals=STEEP),
             progress=interrupting("xctrace is starting", told),
         )

@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from tracekit.base.errors import ToolError
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.record.xctrace.recording_process import Deadlines, Ended, Order, Survey, Watch, record
 
 DEADLINES = Deadlines(
-    start=20, slack=20, stopping=20, saving=20, exit=20, rungs=(0.2, 0.2, 0.2, 10), poll=0.02,
+    start=20, slack=20, stopping=20, saving=20, exit=20, signals=(0.2, 0.2, 0.2, 10), poll=0.02,
     survey=0.05,
 )  # fmt: skip
 NORMAL = (
@@ -60,8 +60,8 @@ def python(code: str) -> tuple[str, ...]:
 
 def run(code: str, heard: Heard, deadlines: Deadlines = DEADLINES, limit: float = 60) -> Ended:
     order = Order(python(code), limit, Path("a.trace"))
-    with Guardian(Path("nowhere")) as guardian:
-        return record(order, heard.watch(), deadlines, guardian)
+    with Supervisor(Path("nowhere")) as supervisor:
+        return record(order, heard.watch(), deadlines, supervisor)
 
 
 def saying(*lines: str) -> str:
@@ -136,13 +136,13 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
         raise ZeroDivisionError(account.state.name)
 
     order = Order(python(code), 60, tmp_path / "a.trace")
-    with Guardian(tmp_path) as guardian, pytest.raises(ZeroDivisionError):
-        record(order, Watch(fail, lambda _: None, Survey), DEADLINES, guardian)
+    with Supervisor(tmp_path) as supervisor, pytest.raises(ZeroDivisionError):
+        record(order, Watch(fail, lambda _: None, Survey), DEADLINES, supervisor)
     assert not psutil.pid_exists(int(pid.read_text()))
 
 
 def test_what_cannot_be_started_is_told() -> None:
     order = Order(("/nowhere/xctrace", "record"), 1, Path("a.trace"))
     missing = pytest.raises(ToolError, match="/nowhere/xctrace cannot be started: No such file")
-    with Guardian(Path("nowhere")) as guardian, missing:
-        record(order, Heard().watch(), DEADLINES, guardian)
+    with Supervisor(Path("nowhere")) as supervisor, missing:
+        record(order, Heard().watch(), DEADLINES, supervisor)

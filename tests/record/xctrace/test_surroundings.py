@@ -9,9 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.base.processes import start_of
-from tracekit.record.guardian.care import size
-from tracekit.record.guardian.rescue import end_leftovers, meant
+from tracekit.base.processes import end_leftovers, reported, start_of
+from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.attempts import Family
 from tracekit.record.xctrace.clock import align
 from tracekit.record.xctrace.staging import staging_files
@@ -58,32 +57,32 @@ def test_a_process_that_was_never_seen_has_no_children() -> None:
 
 
 def test_a_program_that_was_left_running_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
-    assert end_leftovers(meant(sleeper.pid)) == (sleeper.pid,)
+    assert end_leftovers(reported(sleeper.pid)) == (sleeper.pid,)
     assert sleeper.wait(10) == -15
 
 
 def test_a_program_that_does_not_want_to_end_is_killed(
     stubborn: subprocess.Popen[bytes],
 ) -> None:
-    end_leftovers(meant(stubborn.pid), grace=0.1)
+    end_leftovers(reported(stubborn.pid), grace=0.1)
     assert stubborn.wait(10) == -9
 
 
 def test_a_program_that_was_there_before_is_left_alone(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
-    assert meant(os.getppid()) == ()
-    assert meant(sleeper.pid, start_of(sleeper.pid) + 1) == (), "another one of its number"
-    assert meant(sleeper.pid, start_of(sleeper.pid)) == (psutil.Process(sleeper.pid),)
+    assert reported(os.getppid()) == ()
+    assert reported(sleeper.pid, start_of(sleeper.pid) + 1) == (), "another one of its number"
+    assert reported(sleeper.pid, start_of(sleeper.pid)) == (psutil.Process(sleeper.pid),)
     assert sleeper.poll() is None
 
 
 def test_a_program_that_is_gone_is_no_error() -> None:
     with subprocess.Popen(("true",)) as process:
-        [left] = meant(process.pid)
+        [left] = reported(process.pid)
         process.wait()
     assert end_leftovers([left]) == ()
-    assert meant(process.pid) == meant(0) == meant(process.pid, 1) == ()
+    assert reported(process.pid) == reported(0) == reported(process.pid, 1) == ()
 
 
 SECOND = 1_000_000_000

@@ -11,7 +11,7 @@ from tracekit.base.errors import ToolError
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.tool import (
     Listing,
-    Patience,
+    Timeouts,
     Version,
     Xctrace,
     find_xctrace,
@@ -230,7 +230,7 @@ def test_locate_wants_a_path(answers: Any, say: Say) -> None:
 def test_a_tool_that_does_not_answer_is_not_waited_for(scenario: Callable[..., None]) -> None:
     scenario(answer_delay=30)
     with pytest.raises(ToolError, match=r"xcrun --find xctrace did not end within 0\.2 s"):
-        locate(patience=Patience(answer=0.2))
+        locate(timeouts=Timeouts(answer=0.2))
 
 
 def test_nothing_is_started_where_there_is_no_xcrun(

@@ -1,7 +1,6 @@
 """The workers of a batch: processes of this machine, or a cluster that is there already."""
 
 import logging
-import os
 import signal
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,7 +16,7 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, Status
 from distributed.system import MEMORY_LIMIT
 
-from tracekit.base import ToolError, UsageError, uninterrupted
+from tracekit.base import ToolError, UsageError, send_signal, shield_signals
 
 _EACH = 1 << 30  # bytes that a worker wants at least
 _PATIENCE = 20  # s in which a scheduler has to answer
@@ -83,7 +82,7 @@ def local_workers(number: int, scratch: Path) -> Generator[Workers]:
         stack.enter_context(config.set(_SETTINGS))
         stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": f"{_LOST}s"}))
         stack.enter_context(_quietly())
-        with uninterrupted():  # a cluster that is half there cannot be closed
+        with shield_signals():  # a cluster that is half there cannot be closed
             made: Any = stack.enter_context(
                 LocalCluster(
                     n_workers=0,  # they take seconds to start, and that may be interrupted
@@ -130,7 +129,7 @@ def _ended_at_once(cluster: Any) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        with uninterrupted():
+        with shield_signals():
             closing = Thread(target=_close, args=(cluster,), daemon=True)
             closing.start()
             until = monotonic() + _HASTE
@@ -152,8 +151,7 @@ def _kill(cluster: Any) -> None:
         if nanny.status not in {Status.closing, Status.closed}:
             cluster.loop.add_callback(nanny.close_gracefully)
         if pid := nanny.pid:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.base import TracekitError, UsageError, sweep, write_whole
+from tracekit.base import TracekitError, UsageError, kill_group, write_whole
 from tracekit.nightly.gate.report.junit import junit
 from tracekit.nightly.gate.report.model import GateReport
 from tracekit.nightly.gate.report.openmetrics import openmetrics
@@ -139,5 +139,5 @@ def facts(report: GateReport) -> dict[str, str]:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a command that still runs, and all that it started."""
     if process.poll() is None:
-        sweep(process)
+        kill_group(process)
         process.wait()

@@ -8,9 +8,9 @@ from datetime import time
 from pathlib import Path
 from typing import Protocol
 
-from tracekit.base import ToolError
+from tracekit.base import ToolError, ending
 from tracekit.nightly.schedule.job import SINCE, Job, digest_of
-from tracekit.record import Completed, ending, run
+from tracekit.record import Completed, run
 
 SECONDS = 60.0
 

@@ -1,4 +1,4 @@
-"""A side's process while it lives: started, greeted, asked, waited for, ended."""
+"""A workload in a process of its own: started, greeted, asked, waited for, stopped."""
 
 import logging
 import os
@@ -12,12 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
-
-from tracekit.base import InputError, RecordingError, ToolError, UsageError, sweep, uninterrupted
-from tracekit.nightly.session.program import BudgetSpentError, ending, last_words
+from tracekit.base import (
+    Child,
+    InputError,
+    RecordingError,
+    StopPolicy,
+    ToolError,
+    UsageError,
+    ending,
+)
+from tracekit.nightly.session.program import BudgetSpentError, last_words
 from tracekit.nightly.session.side import Side
-from tracekit.record import Care, Guardian, end_leftovers
+from tracekit.record import Supervisor
 from tracekit.workload import (
     PROTOCOL,
     Answer,
@@ -45,7 +51,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """Seconds to wait.
 
     Attributes:
@@ -54,7 +60,7 @@ class Patience:
         canary: For the canary's work.
         turn: For a turn, beyond ten times what it should take.
         finish: For a workload's last words, and then for its end.
-        leave: For a child to end when nobody asks it any more, and again when it was told to.
+        leave: For a child to end when nobody asks it any more, and again after SIGTERM.
     """
 
     hello: float = 60.0
@@ -64,34 +70,40 @@ class Patience:
     finish: float = 60.0
     leave: float = 2.0
 
+    @property
+    def policy(self) -> StopPolicy:
+        """How a child is stopped: it leaves after its step once nobody asks any more."""
+        waits = ((0, self.leave), (signal.SIGTERM, self.leave), (signal.SIGKILL, 5.0))
+        return StopPolicy(waits, group=True, lifeline=True)
 
-PATIENCE = Patience()
+
+TIMEOUTS = Timeouts()
 
 
 @dataclass
-class Child:
-    """A process of a side.
+class RemoteWorkload:
+    """A workload in a process of its own.
 
     Attributes:
         name: What messages call it, such as "the candidate of paged".
-        process: The process; its whole session is ours.
+        child: The process.
         log: What it says on standard error.
         since: Where in the log that begins.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
-        patience: How long to wait for what.
-        started: The processes that it was seen to have started, in sessions of their own too.
+        bounds: How long it may live.
     """
 
     name: str
-    process: subprocess.Popen[bytes]
+    child: Child
     log: Path
     since: int
-    deadline: float | None = None
-    patience: Patience = PATIENCE
+    bounds: "Bounds"
     hello: Hello = field(default_factory=lambda: Hello(0))
     ready: Ready = field(default_factory=lambda: Ready(""))
-    started: set[psutil.Process] = field(default_factory=set[psutil.Process])
     _rest: bytes = b""
+
+    @property
+    def _timeouts(self) -> Timeouts:
+        return self.bounds.timeouts
 
     def greet(self, python: Path) -> Hello:
         """Wait for its first words.
@@ -100,9 +112,9 @@ class Child:
             ToolError: It has no tracekit, one without turns, or one of another protocol.
         """
         try:
-            self.hello = _given(self._answer(self.patience.hello).hello)
+            self.hello = _given(self._answer(self._timeouts.hello).hello)
         except ToolError:
-            if self.process.poll() is None:
+            if self.child.exit_status is None:
                 raise
             said = last_words(self.log, self.since)
             if "No module named" in said and "tracekit" in said.rpartition("No module named")[2]:
@@ -114,7 +126,7 @@ class Child:
 
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.ready = _given(self.ask(TurnRequest(prepare=asked), self.patience.ready).ready)
+        self.ready = _given(self.ask(TurnRequest(prepare=asked), self._timeouts.ready).ready)
         for warning in self.ready.warnings:
             log.warning("%s: %s", self.name, warning)
         return self.ready
@@ -122,25 +134,19 @@ class Child:
     def turn(self, asked: Turn) -> Turned:
         """Let it step for a while."""
         steps = 10 * (asked.least + 2) * self.ready.last / _SECOND
-        limit = self.patience.turn + 10 * (asked.seconds + asked.wake) + steps
+        limit = self._timeouts.turn + 10 * (asked.seconds + asked.wake) + steps
         return _given(self.ask(TurnRequest(turn=asked), limit).turn)
 
     def sing(self, asked: Canary) -> int:
         """Let it do fixed work, and return how long that took, in ns."""
-        return _given(self.ask(TurnRequest(canary=asked), self.patience.canary).canary).nanoseconds
+        return _given(self.ask(TurnRequest(canary=asked), self._timeouts.canary).canary).nanoseconds
 
     def finish(self) -> Finished:
         """Let it end its work, and wait for its end."""
-        self.look()
-        finished = _given(self.ask(TurnRequest(finish=Finish()), self.patience.finish).finished)
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(self.patience.finish)
+        self.child.note_descendants()
+        finished = _given(self.ask(TurnRequest(finish=Finish()), self._timeouts.finish).finished)
+        self.child.wait(self._timeouts.finish)
         return finished
-
-    def look(self) -> None:
-        """Note what it has started; once it has ended nobody can tell whose that was."""
-        with suppress(psutil.Error):
-            self.started |= set(psutil.Process(self.process.pid).children(recursive=True))
 
     def ask(self, request: TurnRequest, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds.
@@ -150,15 +156,16 @@ class Child:
             UsageError: What it was asked for cannot be done, as the plan is wrong.
             BudgetSpentError: The night's time is spent.
         """
-        assert self.process.stdin is not None
-        with suppress(OSError):  # one that has ended is told by its missing answer
-            self.process.stdin.write(line_of(request))
-            self.process.stdin.flush()
+        pipe = self.child.process.stdin
+        assert pipe is not None
+        with suppress(OSError):  # one that has ended gives no answer
+            pipe.write(line_of(request))
+            pipe.flush()
         return self._answer(limit)
 
     def _answer(self, limit: float) -> Answer:
         end = time.monotonic() + limit
-        until = end if self.deadline is None else min(end, self.deadline)
+        until = end if self.bounds.deadline is None else min(end, self.bounds.deadline)
         line = self._line(until)
         if line is None:
             if until != end:
@@ -182,8 +189,8 @@ class Child:
         Raises:
             ToolError: It ended.
         """
-        assert self.process.stdout is not None
-        handle = self.process.stdout.fileno()
+        assert self.child.process.stdout is not None
+        handle = self.child.process.stdout.fileno()
         parts = [self._rest]
         with selectors.DefaultSelector() as selector:
             selector.register(handle, selectors.EVENT_READ)
@@ -198,10 +205,9 @@ class Child:
         return line
 
     def _gone(self) -> ToolError:
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(self.patience.leave)
+        self.child.wait(self._timeouts.leave)
         said = last_words(self.log, self.since)
-        how = ending(self.process.poll())
+        how = ending(self.child.exit_status)
         return ToolError(f"{self._capital} ended in the middle of its work, with {how}.{said}")
 
     @property
@@ -231,31 +237,24 @@ def _other_protocol(name: str, python: Path, hello: Hello) -> ToolError:
     )
 
 
-# It leaves after its step once it is asked; what it started may need to be told.
-_CARE = Care(((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)), group=True)
-
-
 @dataclass(frozen=True)
 class Bounds:
     """How long a child may live.
 
     Attributes:
+        supervisor: Stops it, and all that it started, if tracekit is killed.
+        timeouts: How long to wait for what.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
-        patience: How long to wait for what.
-        guardian: Ends it, and all that it started, if tracekit is killed; None for nobody.
     """
 
+    supervisor: Supervisor
+    timeouts: Timeouts = TIMEOUTS
     deadline: float | None = None
-    patience: Patience = PATIENCE
-    guardian: Guardian | None = None
-
-
-_UNBOUND = Bounds()
 
 
 @contextmanager
-def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Generator[Child]:
-    """Start a child, wait for its first words, and end it and all it started afterwards.
+def started(name: str, side: Side, log: Path, bounds: Bounds) -> Generator[RemoteWorkload]:
+    """Start a child, wait for its first words, and stop it and all it started afterwards.
 
     It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
     are gone, for its standard input ends then.
@@ -270,24 +269,20 @@ def started(name: str, side: Side, log: Path, bounds: Bounds = _UNBOUND) -> Gene
         ToolError: It cannot be started, or is none that can take turns.
         RecordingError: What it says cannot be kept.
     """
-    process: subprocess.Popen[bytes] | None = None
-    child: Child | None = None
+    child, since = _start(side, log, bounds)
     try:
-        with uninterrupted():
-            process, since = _start(side, log)
-            if bounds.guardian is not None:
-                bounds.guardian.watch(process.pid, _CARE)
-        child = Child(name, process, log, since, bounds.deadline, bounds.patience)
-        child.greet(side.python)
-        yield child
+        workload = RemoteWorkload(name, child, log, since, bounds)
+        workload.greet(side.python)
+        yield workload
     finally:
-        if process is not None:
-            _end(process, bounds.patience, child)
-            if bounds.guardian is not None:
-                bounds.guardian.forget(process.pid)
+        child.note_descendants()
+        child.stop()
+        child.clean_up(bounds.timeouts.leave)
+        if child.interrupted:
+            raise KeyboardInterrupt
 
 
-def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _start(side: Side, log: Path, bounds: Bounds) -> tuple[Child, int]:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         said = log.open("ab")
@@ -296,39 +291,14 @@ def _start(side: Side, log: Path) -> tuple[subprocess.Popen[bytes], int]:
     with said:
         since = said.tell()
         try:
-            process = subprocess.Popen(
+            child = bounds.supervisor.start(
                 resident_command(side.python),
-                stdin=subprocess.PIPE,
+                bounds.timeouts.policy,
+                env=side.env,
                 stdout=subprocess.PIPE,
                 stderr=said,
-                env=side.env,
                 cwd=side.cwd,
-                start_new_session=True,
             )
         except OSError as error:
             raise ToolError(f"{side.python} cannot be started: {error.strerror}.") from error
-    return process, since
-
-
-def _end(process: subprocess.Popen[bytes], patience: Patience, child: Child | None) -> None:
-    """End it: nobody asks any more, then SIGTERM, then SIGKILL for all that it started."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    if child is not None:
-        child.look()
-    try:
-        with suppress(OSError):
-            process.stdin.close()
-        for _ in range(2):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(patience.leave)
-                break
-            process.send_signal(signal.SIGTERM)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        sweep(process)
-        process.wait()
-        process.stdout.close()
-        if child is not None:
-            end_leftovers(child.started, patience.leave)
+    return child, since

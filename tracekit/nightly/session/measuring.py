@@ -13,17 +13,16 @@ from time import monotonic
 
 import msgspec
 
-from tracekit.base import RecordingError
+from tracekit.base import RecordingError, ending
 from tracekit.lab import VERSION
 from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import Bounds, Child, started
+from tracekit.nightly.session.child import Bounds, RemoteWorkload, started
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import (
     BudgetSpentError,
     ParityError,
     Program,
-    ending,
     last_words,
     run,
 )
@@ -104,7 +103,7 @@ def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
         argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
         side, log = prepared.candidate, prepared.log_of("parity")
         program = Program(argv, side.env, side.cwd, log, output)
-        status = run(program, prepared.guardian, _LIMIT, deadline)
+        status = run(program, prepared.supervisor, _LIMIT, deadline)
         told = _read(output) if status in {0, _BREACH} else None
         if told is None or (status == _BREACH) != bool(told.breaches):
             raise ParityError(
@@ -135,7 +134,7 @@ def _plan_check(
 ) -> None:
     side, log = prepared.candidate, prepared.log_of(f"check-{number}")
     program = Program(argv, side.env, side.cwd, log)
-    status = run(program, prepared.guardian, _LIMIT, deadline)
+    status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status != 0:
         raise ParityError(
             f"The check {program.line} ended with {ending(status)}.{last_words(log)}",
@@ -208,9 +207,9 @@ class _Canary:
 
     def __init__(self, prepared: Prepared, stack: ExitStack, deadline: float | None) -> None:
         self._prepared, self._stack, self._deadline = prepared, stack, deadline
-        self._child: Child | None = None
+        self._child: RemoteWorkload | None = None
 
-    def sing(self, like: Child) -> int:
+    def sing(self, like: RemoteWorkload) -> int:
         """Return how long fixed work takes now, in ns, on the device that a side's work is on."""
         ready = like.ready
         kind = Canary("cpu" if ready.backend == "cpu" else "gpu", mlx=bool(ready.mlx))
@@ -219,14 +218,14 @@ class _Canary:
     @property
     def pids(self) -> set[int]:
         """The canary's process, once there is one."""
-        return {self._started().process.pid}
+        return {self._started().child.pid}
 
-    def _started(self) -> Child:
+    def _started(self) -> RemoteWorkload:
         if self._child is None:
             one = self._prepared
             name = f"the canary of {one.capture.name}"
             place = one.log_of("canary")
-            bounds = Bounds(self._deadline, one.patience, one.guardian)
+            bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
             child = started(name, one.candidate, place, bounds)
             self._child = self._stack.enter_context(child)
         return self._child
@@ -268,11 +267,11 @@ class _Pair:
                 self._finish(letter, child)
         return self._measured(worst(before), worst(after))
 
-    def _ready(self, letter: Letter, stack: ExitStack) -> Child:
+    def _ready(self, letter: Letter, stack: ExitStack) -> RemoteWorkload:
         side = self._side(letter)
         one, capture = self._prepared, self._prepared.capture
         place: Path = one.log_of(side.role)
-        bounds = Bounds(self._deadline, one.patience, one.guardian)
+        bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
         child = stack.enter_context(started(one.named(side), side, place, bounds))
         asked = Prepare(side.workload, side.workloads, dict(side.parameters), capture.warmup)
         ready = child.prepare(asked)
@@ -282,7 +281,7 @@ class _Pair:
             one.learned.remark(f"{warning.rstrip('.')}, in {one.named(side)}.")
         return child
 
-    def _turn(self, letter: Letter, child: Child, times: int) -> None:
+    def _turn(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
         _look_at(self._deadline)
         seconds = times * self._prepared.capture.turn
         turn = child.turn(Turn(seconds, LEAST, min(WAKE, seconds / 6)))
@@ -292,22 +291,24 @@ class _Pair:
                 f"Pipelines were made while {child.name} was measured, though it was warm."
             )
 
-    def _finish(self, letter: Letter, child: Child) -> None:
+    def _finish(self, letter: Letter, child: RemoteWorkload) -> None:
         finished = child.finish()
         self._prepared.learned.found(quantities_of(finished))
         self._values[letter] = values_of(self._turns[letter], finished)
 
     def _before(
-        self, watch: Watch | None, canary: _Canary | None, children: list[Child]
+        self, watch: Watch | None, canary: _Canary | None, children: list[RemoteWorkload]
     ) -> State | None:
         if watch is None:
             return None
-        ours = {os.getpid(), *(child.process.pid for child in children)}
+        ours = {os.getpid(), *(child.child.pid for child in children)}
         if canary is None:
             return watch.before(ours)
         return watch.before(ours | canary.pids, canary.sing(children[0]))
 
-    def _after(self, watch: Watch | None, canary: _Canary | None, child: Child) -> State | None:
+    def _after(
+        self, watch: Watch | None, canary: _Canary | None, child: RemoteWorkload
+    ) -> State | None:
         if watch is None:
             return None
         return watch.after(canary.sing(child) if canary is not None else None)

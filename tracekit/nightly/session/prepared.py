@@ -10,9 +10,9 @@ from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.session.child import PATIENCE, Bounds, Patience, started
+from tracekit.nightly.session.child import TIMEOUTS, Bounds, Timeouts, started
 from tracekit.nightly.session.side import Side, candidate_of, reference_of
-from tracekit.record import Guardian
+from tracekit.record import Supervisor
 from tracekit.workload import Ready
 
 log = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ class Prepared:
         candidate: The candidate's side.
         reference: The reference's; None where there is none.
         described: What the sides are, for the night's document.
-        guardian: Ends what was started if tracekit is killed.
-        patience: How long to wait for what.
+        supervisor: Ends what was started if tracekit is killed.
+        timeouts: How long to wait for what.
         learned: What shows only once the work runs.
     """
 
@@ -69,8 +69,8 @@ class Prepared:
     candidate: Side
     reference: Side | None
     described: Mapping[Role, Described]
-    guardian: Guardian
-    patience: Patience = PATIENCE
+    supervisor: Supervisor
+    timeouts: Timeouts = TIMEOUTS
     learned: Learned = field(default_factory=Learned)
 
     @property
@@ -99,7 +99,7 @@ def prepared(
     folder: Path,
     *,
     deadline: float | None = None,
-    patience: Patience = PATIENCE,
+    timeouts: Timeouts = TIMEOUTS,
 ) -> Generator[Prepared]:
     """Make both sides of a capture ready to be measured, and let them go afterwards.
 
@@ -111,7 +111,7 @@ def prepared(
         plan: The night's plan.
         folder: The night's folder.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
-        patience: How long to wait for what.
+        timeouts: How long to wait for what.
 
     Raises:
         UsageError: The plan names something that is not there.
@@ -120,15 +120,17 @@ def prepared(
         BudgetSpentError: The night's time is spent.
     """
     with ExitStack() as stack:
-        guardian = stack.enter_context(Guardian(folder))
+        supervisor = stack.enter_context(Supervisor(folder))
         candidate = candidate_of(capture, plan)
-        reference = stack.enter_context(reference_of(capture, plan, candidate, guardian, deadline))
+        reference = stack.enter_context(
+            reference_of(capture, plan, candidate, supervisor, deadline)
+        )
         sides = (candidate,) if reference is None else (candidate, reference)
         logs = folder / capture.name / "logs"
-        bounds = Bounds(deadline, patience, guardian)
+        bounds = Bounds(supervisor, timeouts, deadline)
         described: dict[Role, Described] = {}
         for side in sides:
             name = f"the {side.role} of {capture.name}"
             with started(name, side, logs / f"{side.role}.log", bounds) as child:
                 described[side.role] = side.described(child.hello)
-        yield Prepared(capture, folder, candidate, reference, described, guardian, patience)
+        yield Prepared(capture, folder, candidate, reference, described, supervisor, timeouts)

@@ -1,17 +1,16 @@
 """Runs a program to its end, what it says kept in a file; it does not outlive tracekit."""
 
-import os
 import shlex
 import signal
-import subprocess
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import InconclusiveError, RecordingError, ToolError, sweep
-from tracekit.record import Care, Guardian
+from tracekit.base import Child, InconclusiveError, RecordingError, StopPolicy, ToolError
+from tracekit.base import last_words as _last_words
+from tracekit.record import Supervisor
 
 
 class ParityError(ToolError):
@@ -23,9 +22,7 @@ class BudgetSpentError(InconclusiveError):
 
 
 # A program that records has things to save when it is asked to stop.
-LADDER = ((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
-_LAST_WORDS = 1500
-_KILLED = 5.0
+POLICY = StopPolicy(((signal.SIGINT, 30.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)))
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,12 @@ class Program:
         return shlex.join(self.argv)
 
 
-def run(program: Program, guardian: Guardian, limit: float, deadline: float | None) -> int:
+def run(program: Program, supervisor: Supervisor, limit: float, deadline: float | None) -> int:
     """Run a program; return its exit status, negative for a signal.
 
     Args:
         program: What to run.
-        guardian: Ends it if tracekit is killed.
+        supervisor: Ends it if tracekit is killed.
         limit: Seconds that it may take.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
 
@@ -69,67 +66,31 @@ def run(program: Program, guardian: Guardian, limit: float, deadline: float | No
     """
     begun = time.monotonic()
     ends = begun + limit if deadline is None else min(begun + limit, deadline)
-    process = _start(program, guardian)
+    child = _start(program, supervisor)
     try:
-        process.wait(max(0.0, ends - begun))
-    except subprocess.TimeoutExpired:
-        end(process)
-        if deadline is not None and ends == deadline:
-            raise BudgetSpentError(
-                f"The night's time was spent while {program.line} ran; it was ended."
-            ) from None
-        raise ToolError(
-            f"{program.line} did not end within {limit:g} s and was ended."
-            f"{last_words(program.log)}",
-            hint=f"What it said is in {program.log}.",
-        ) from None
-    except BaseException:
-        end(process)
-        raise
+        ended = child.wait(max(0.0, ends - begun))
     finally:
-        sweep(process)
-        guardian.forget(process.pid)
-    return process.returncode
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process to stop, then tell it, then kill it.
-
-    KeyboardInterrupt while it waits means that somebody has had enough: it kills.
-    """
-    with suppress(KeyboardInterrupt):
-        for number, seconds in LADDER:
-            process.send_signal(number)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
-                return
-    process.kill()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_KILLED)
+        child.stop()
+        child.clean_up()
+    if ended:
+        return child.process.returncode
+    if deadline is not None and ends == deadline:
+        raise BudgetSpentError(
+            f"The night's time was spent while {program.line} ran; it was ended."
+        )
+    raise ToolError(
+        f"{program.line} did not end within {limit:g} s and was ended.{last_words(program.log)}",
+        hint=f"What it said is in {program.log}.",
+    )
 
 
 def last_words(log: Path, since: int = 0) -> str:
     """Return the end of a log, from the byte `since`, as a sentence; empty where it is empty."""
-    with suppress(OSError), log.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(since, size - _LAST_WORDS))
-        text = file.read().decode(errors="replace").strip()
-        return f" Its last words: {text}" if text else ""
-    return ""
+    text = _last_words(log, since)
+    return f" Its last words: {text}" if text else ""
 
 
-def ending(status: int | None) -> str:
-    """Say how a process ended: "exit status 3", "SIGKILL"."""
-    if status is None:
-        return "no exit status"
-    if status >= 0:
-        return f"exit status {status}"
-    with suppress(ValueError):
-        return signal.Signals(-status).name
-    return f"signal {-status}"
-
-
-def _start(program: Program, guardian: Guardian) -> subprocess.Popen[bytes]:
+def _start(program: Program, supervisor: Supervisor) -> Child:
     with ExitStack() as stack:
         try:
             program.log.parent.mkdir(parents=True, exist_ok=True)
@@ -137,10 +98,9 @@ def _start(program: Program, guardian: Guardian) -> subprocess.Popen[bytes]:
             out = stack.enter_context(program.output.open("wb")) if program.output else log
         except OSError as error:
             raise RecordingError(f"{program.log} cannot be written: {error.strerror}.") from error
-        care = Care(tuple((int(one), seconds) for one, seconds in LADDER), group=True)
         try:
-            return guardian.start(
-                program.argv, care, env=program.env, stdout=out, stderr=log, cwd=program.cwd
+            return supervisor.start(
+                program.argv, POLICY, env=program.env, stdout=out, stderr=log, cwd=program.cwd
             )
         except OSError as error:
             raise ToolError(f"{program.argv[0]!r} cannot be started: {error.strerror}.") from error

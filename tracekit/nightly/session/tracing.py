@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis import Result, load
-from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError
+from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, ending
 from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
-from tracekit.nightly.session.program import Program, ending, last_words, run
+from tracekit.nightly.session.program import Program, last_words, run
 from tracekit.nightly.session.side import Side
 from tracekit.nightly.session.values import traced_quantities, traced_values
 
@@ -114,7 +114,7 @@ def _capture(
     place = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, side, recording.folder.resolve())
     program = Program(argv, side.env, side.cwd, place, place.with_suffix(".out"))
-    status = run(program, prepared.guardian, _LIMIT, deadline)
+    status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
             f"The traced capture of {prepared.named(side)} ended with {ending(status)}."

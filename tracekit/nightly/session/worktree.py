@@ -25,13 +25,14 @@ from tracekit.base import (
     UsageError,
     complaint,
     done,
+    ending,
     git,
     notes_folder,
     now,
     save,
 )
-from tracekit.nightly.session.program import BudgetSpentError, Program, ending, last_words, run
-from tracekit.record import Guardian
+from tracekit.nightly.session.program import BudgetSpentError, Program, last_words, run
+from tracekit.record import Supervisor
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Worktree:
 
 @contextmanager
 def checked_out(
-    worktree: Worktree, guardian: Guardian, deadline: float | None = None
+    worktree: Worktree, supervisor: Supervisor, deadline: float | None = None
 ) -> Generator[Path]:
     """Make the work tree if it is not whole, and keep it while it is used.
 
@@ -170,7 +171,7 @@ def checked_out(
             _take(handle, fcntl.LOCK_EX, worktree, deadline)
             if not worktree.whole:  # somebody else may have made it meanwhile
                 _remove(worktree.repository, worktree.folder)
-                _make(worktree, guardian, deadline)
+                _make(worktree, supervisor, deadline)
             fcntl.flock(handle, fcntl.LOCK_SH)
             _prune(worktree)
         with suppress(OSError):
@@ -183,12 +184,12 @@ def _place(repository: Repository) -> Path:
     return notes_folder().resolve() / "worktrees" / digest
 
 
-def _make(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
+def _make(worktree: Worktree, supervisor: Supervisor, deadline: float | None) -> None:
     repository, folder = worktree.repository, worktree.folder
     done(repository.top, "worktree", "prune")
     done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
     if worktree.setup:
-        _set_up(worktree, guardian, deadline)
+        _set_up(worktree, supervisor, deadline)
     _require_submodules(worktree)
     if changed := worktree.changed:
         raise ToolError(
@@ -199,12 +200,12 @@ def _make(worktree: Worktree, guardian: Guardian, deadline: float | None) -> Non
     save(worktree.note, {"commit": worktree.commit, "setup": worktree.setup, "made": now()})
 
 
-def _set_up(worktree: Worktree, guardian: Guardian, deadline: float | None) -> None:
+def _set_up(worktree: Worktree, supervisor: Supervisor, deadline: float | None) -> None:
     left_out = REPOSITORY_VARIABLES | _OURS
     env = {name: one for name, one in os.environ.items() if name not in left_out}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
-    status = run(program, guardian, _SETUP, deadline)
+    status = run(program, supervisor, _SETUP, deadline)
     if status != 0:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "

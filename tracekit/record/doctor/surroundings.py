@@ -13,7 +13,7 @@ from tracekit.base import Identity, TracekitError
 from tracekit.machine import Machine, State, look
 from tracekit.record.xctrace.claim import Free, Rival, free_bytes, rivals
 from tracekit.record.xctrace.command import Run, run
-from tracekit.record.xctrace.tool import Patience, Version, Xctrace, locate
+from tracekit.record.xctrace.tool import Timeouts, Version, Xctrace, locate
 from tracekit.workload import TRACES
 
 
@@ -75,7 +75,7 @@ class Surroundings:
         if not self.has_xcode:
             return Toolchain()
         try:
-            tool = locate(self.run, Patience(answer=self.patience))
+            tool = locate(self.run, Timeouts(answer=self.patience))
             return Toolchain(tool, tool.version)
         except TracekitError as error:
             return Toolchain(trouble=error)

@@ -1,6 +1,5 @@
 """The recorder for machines without xctrace: it runs the target and samples it from outside."""
 
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,15 +9,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.base import Overhead, Process, Recording, UsageError, now, save
+from tracekit.base import (
+    Child,
+    Overhead,
+    Process,
+    Recording,
+    UsageError,
+    ending,
+    last_words,
+    now,
+    save,
+)
 from tracekit.machine import describe
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.host.child import Child, Patience, start
 from tracekit.record.host.exports import export
 from tracekit.record.host.sampler import Sampler, process_name, runs
-from tracekit.record.host.session import Session, close, fresh
-from tracekit.record.host.watch import End, Listener, Pace, watch
+from tracekit.record.host.session import Bundle, Session, close, fresh
+from tracekit.record.host.watch import End, Listener, Pace, Timeouts, start, watch
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload import Block, WorkloadReport, fold, unclosed
 
 FEWEST_PAIRS = 4
@@ -192,7 +200,7 @@ def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
         case End.EXITED if report is not None and report.complete:
             return ""
         case End.EXITED if status is not None and status < 0:
-            words = f"{name} was ended by {_signal(-status)}."
+            words = f"{name} was ended by {ending(status)}."
         case End.EXITED if status:
             words = f"{name} ended with exit status {status}."
         case End.EXITED if report is not None:
@@ -223,13 +231,6 @@ def _warnings(outcome: Outcome, report: WorkloadReport | None) -> tuple[str, ...
     return tuple(told)
 
 
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def record_launched(
     target: Launch, recording: Recording, pace: Pace, progress: Progress
 ) -> Recorded:
@@ -240,19 +241,19 @@ def record_launched(
         UsageError: A worker says that its parameters are wrong.
         RecordingError: The folder cannot be written.
     """
-    with Guardian(recording.folder) as guardian:
-        return _record(target, recording, pace, progress, guardian)
+    with Supervisor(recording.folder) as supervisor:
+        return _record(target, recording, pace, progress, supervisor)
 
 
 def _record(
-    target: Launch, recording: Recording, pace: Pace, progress: Progress, guardian: Guardian
+    target: Launch, recording: Recording, pace: Pace, progress: Progress, supervisor: Supervisor
 ) -> Recorded:
     bundle = fresh(recording.host_bundle)
     machine = describe()
     origin, started = time.monotonic_ns(), now()
-    child = start(target.argv, target.env, bundle, guardian, pace.patience)
+    child = start(target.argv, target.env, bundle, supervisor, pace.timeouts)
     try:
-        pid = child.process.pid
+        pid = child.pid
         session = Session(
             pid,
             process_name(pid) or Path(target.argv[0]).name,
@@ -264,19 +265,19 @@ def _record(
             machine=machine,
         )
         save(bundle.session, session)
-        end = _watched(child, target, pace, progress)
+        end = _watched(child, bundle, target, pace, progress)
     finally:
-        graceful = child.stop(pace.patience)
-        child.sweep()
+        graceful = child.stop()
+        child.clean_up()
     stopped = end is End.INTERRUPTED
     end = end if graceful else End.KILLED
     session = close(bundle, session, end.value, child.exit_status)
-    outcome = Outcome(session, end, child.exit_status, child.complaint(), stopped=stopped)
+    outcome = Outcome(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
     return recorded(outcome, target, settled(outcome, target, recording))
 
 
-def _watched(child: Child, target: Launch, pace: Pace, progress: Progress) -> End:
-    sampler = Sampler(child.process.pid, child.bundle.samples)
+def _watched(child: Child, bundle: Bundle, target: Launch, pace: Pace, progress: Progress) -> End:
+    sampler = Sampler(child.pid, bundle.samples)
     listener = Listener(target.journal)
     try:
         return watch(sampler, listener, pace, progress, running=lambda: child.exit_status is None)
@@ -293,7 +294,7 @@ class HostRecorder:
     """
 
     period: float = 0.025
-    patience: Patience = field(default_factory=Patience)
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property
     def name(self) -> str:
@@ -312,7 +313,7 @@ class HostRecorder:
             UsageError: A worker says that its parameters are wrong.
             RecordingError: The folder cannot be written.
         """
-        pace = Pace(self.period, request.time_limit, self.patience)
+        pace = Pace(self.period, request.time_limit, self.timeouts)
         if isinstance(request.target, Attach):
             return record_attached(request.target, recording, pace, progress)
         if isinstance(request.target, Warmed):

@@ -1,7 +1,9 @@
-"""Watches a running target: samples it on a steady period, and follows its journal."""
+"""Starts a target and watches it: samples it on a steady period, and follows its journal."""
 
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,9 +11,68 @@ from typing import Any
 
 import msgspec
 
-from tracekit.record.host.child import Patience
+from tracekit.base import Child, RecordingError, StopPolicy, ToolError
 from tracekit.record.host.sampler import Sampler
+from tracekit.record.host.session import Bundle
 from tracekit.record.recorder import Progress
+from tracekit.record.supervisor.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds to wait.
+
+    Attributes:
+        ready: For a worker to come to its steady phase, from its launch.
+        grace: For a worker to finish its step and its account, past its time limit and past what
+            it said that its measurement of what recording costs may take.
+        interrupt: For a program to end after SIGINT.
+        terminate: After SIGTERM.
+        kill: After SIGKILL.
+    """
+
+    ready: float = 600.0
+    grace: float = 20.0
+    interrupt: float = 10.0
+    terminate: float = 5.0
+    kill: float = 5.0
+
+    @property
+    def policy(self) -> StopPolicy:
+        """How a program is stopped, and all that it started."""
+        signals = (
+            (signal.SIGINT, self.interrupt),
+            (signal.SIGTERM, self.terminate),
+            (signal.SIGKILL, self.kill),
+        )
+        return StopPolicy(signals, group=True)
+
+
+def start(
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    bundle: Bundle,
+    supervisor: Supervisor,
+    timeouts: Timeouts,
+) -> Child:
+    """Start a program with no input, its output in files of the bundle.
+
+    Raises:
+        ToolError: There is no such program, or it cannot be started.
+        RecordingError: The bundle cannot be written.
+    """
+    try:
+        bundle.folder.mkdir(parents=True, exist_ok=True)
+        with bundle.stdout.open("wb") as out, bundle.stderr.open("wb") as err:
+            policy, env = timeouts.policy, {**os.environ, **env}
+            try:
+                return supervisor.start(argv, policy, env=env, stdout=out, stderr=err)
+            except FileNotFoundError:
+                raise ToolError(f"There is no program {argv[0]!r} to start.") from None
+            except OSError as error:
+                raise ToolError(f"{argv[0]!r} cannot be started: {error.strerror}.") from error
+    except OSError as error:
+        raise RecordingError(f"{bundle.folder} cannot be written: {error.strerror}.") from error
 
 
 @dataclass
@@ -95,7 +156,7 @@ class Pace:
 
     period: float
     limit: float
-    patience: Patience
+    timeouts: Timeouts
 
 
 def watch(
@@ -144,6 +205,6 @@ def last_moment(begun: int, listener: Listener, pace: Pace) -> int:
     if listener.journal is None:
         return begun + round(pace.limit * SECOND)
     if listener.steady is None:
-        return begun + round(pace.patience.ready * SECOND)
+        return begun + round(pace.timeouts.ready * SECOND)
     until = max(listener.steady + round(pace.limit * SECOND), listener.busy)
-    return until + round(pace.patience.grace * SECOND)
+    return until + round(pace.timeouts.grace * SECOND)

@@ -1,10 +1,7 @@
 """A worker of ours that xctrace attaches to: warmed up before the trace, kept until it is saved."""
 
-import os
 import signal
-import subprocess
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,24 +9,34 @@ from typing import Self
 
 import msgspec
 
-from tracekit.base import Recording, ToolError, UsageError, save
+from tracekit.base import (
+    Child,
+    Recording,
+    StopPolicy,
+    ToolError,
+    UsageError,
+    ending,
+    last_words,
+    save,
+    start_child,
+)
 from tracekit.record.recorder import Attach, Progress, Warmed
-from tracekit.record.xctrace.command import end_group, ending, not_started, own_environment
+from tracekit.record.xctrace.command import not_started, own_environment
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.progress import Account, State
 from tracekit.workload import WorkloadReport, fold, unclosed
 
-_TOLD = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
-_LAST_WORDS = 2000
+_LIFELINE = StopPolicy(lifeline=True)
+_STATES = {"preparing": "preparing the workload", "warming": "warming up, outside of the trace"}
 
 
 @dataclass(frozen=True)
-class WorkerPatience:
+class WorkerTimeouts:
     """How long to wait for a worker, in seconds.
 
     Attributes:
         ready: From its launch until it has warmed up.
-        leave: Until it has closed its account and ended, after it was told to.
+        leave: Until it has closed its account and ended, after it was asked to.
         poll: Between two looks at it.
     """
 
@@ -49,17 +56,16 @@ class AttachedWorker:
         target: Warmed,
         recording: Recording,
         progress: Progress,
-        patience: WorkerPatience,
+        timeouts: WorkerTimeouts,
     ) -> None:
         self._target = target
         self._recording = recording
         self._progress = progress
-        self._patience = patience
-        self._process: subprocess.Popen[bytes] | None = None
+        self._timeouts = timeouts
+        self._child: Child | None = None
         self._tries = 0
         self._let_go = False
         self._asked = False
-        self._killed = False
         self.interrupted = False
 
     def __enter__(self) -> Self:
@@ -83,18 +89,18 @@ class AttachedWorker:
             ToolError: It failed, or was not ready in time.
         """
         # One that was let go may still say that it waits: it looks only now and then.
-        if self._process is None or self._let_go or self._state().state != "waiting":
-            self._begin_anew()
-        process = self._process if self._process is not None else self._start()
-        self._await(process)
-        return Subject(Attach(process.pid), self._hear, self._finished)
+        if self._child is None or self._let_go or self._state().state != "waiting":
+            self._set_aside()
+        child = self._child if self._child is not None else self._start()
+        self._await(child)
+        return Subject(Attach(child.pid), self._hear, self._finished)
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
         report = fold(self._journal)
-        if report.complete or self._process is None:
+        if report.complete or self._child is None:
             return report
-        report = unclosed(report, self._end_in_words(self._process))
+        report = unclosed(report, end_in_words(self._child, self._errors))
         save(self._recording.workload_file, report)
         return report
 
@@ -107,54 +113,48 @@ class AttachedWorker:
     def _errors(self) -> Path:
         return self._recording.folder / "target-errors.txt"
 
-    def _begin_anew(self) -> None:
+    def _set_aside(self) -> None:
         """Keep what a worker of an earlier try said, and be ready to start another."""
         self._end()
         for path in (self._journal, self._recording.workload_file):
             if path.exists():
                 path.rename(path.with_name(f"{path.stem}-try-{self._tries}{path.suffix}"))
-        self._process, self._let_go, self._asked = None, False, False
+        self._child, self._let_go, self._asked = None, False, False
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Child:
         self._tries += 1
         argv = self._target.launch.argv
         output = self._recording.target_output_file
         try:
             with output.open("ab") as out, self._errors.open("ab") as err:
-                self._process = subprocess.Popen(
-                    argv,
-                    stdin=subprocess.PIPE,
-                    stdout=out,
-                    stderr=err,
-                    env=own_environment(self._target.launch.env),
-                    start_new_session=True,
-                )
+                env = own_environment(self._target.launch.env)
+                self._child = start_child(argv, _LIFELINE, env=env, stdout=out, stderr=err)
         except OSError as error:
             raise not_started(argv, error) from error
-        return self._process
+        return self._child
 
-    def _await(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + self._patience.ready
-        told = ""
+    def _await(self, child: Child) -> None:
+        deadline = time.monotonic() + self._timeouts.ready
+        before = ""
         while (state := self._state().state) != "waiting":
-            if process.poll() is not None:
-                raise self._not_ready(process)
+            if child.exit_status is not None:
+                raise self._not_ready(child)
             if time.monotonic() >= deadline:
                 raise ToolError(
-                    f"The workload was not ready within {self._patience.ready:g} s, so nothing "
+                    f"The workload was not ready within {self._timeouts.ready:g} s, so nothing "
                     f"was recorded; its last state was: {state}.",
                     hint="Give it smaller parameters, or a shorter --warmup.",
                 )
-            if state != told and state in _TOLD:
-                self._progress(_TOLD[state])
-            told = state
-            time.sleep(self._patience.poll)
+            if state != before and state in _STATES:
+                self._progress(_STATES[state])
+            before = state
+            time.sleep(self._timeouts.poll)
 
-    def _not_ready(self, process: subprocess.Popen[bytes]) -> ToolError | UsageError:
+    def _not_ready(self, child: Child) -> ToolError | UsageError:
         report = self.report()
         if report.exit_code == UsageError.exit_code:
             return UsageError(report.error, report.hint)
-        why = report.error or self._end_in_words(process)
+        why = report.error or end_in_words(child, self._errors)
         return ToolError(f"Nothing was recorded: {why}", report.hint)
 
     def _hear(self, account: Account) -> None:
@@ -167,14 +167,13 @@ class AttachedWorker:
 
     def _ask_to_stop(self) -> None:
         """Ask once: another signal would make it leave before the recording is saved."""
-        if self._process is not None and not self._asked and not self._finished():
+        if self._child is not None and not self._asked and not self._finished():
             self._asked = True
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGINT)
+            self._child.send(signal.SIGINT)
 
     def _finished(self) -> bool:
-        assert self._process is not None
-        return self._process.poll() is not None or self._state().complete
+        assert self._child is not None
+        return self._child.exit_status is not None or self._state().complete
 
     def _state(self) -> WorkloadReport:
         """Return the worker's account as it last saved it: at each change of its state."""
@@ -185,33 +184,22 @@ class AttachedWorker:
         return msgspec.json.decode(text, type=WorkloadReport)
 
     def _end(self) -> None:
-        process = self._process
-        if process is None or process.stdin is None:
+        if self._child is None:
             return
         self._target.go_file.unlink(missing_ok=True)
         self._ask_to_stop()
-        try:
-            process.wait(self._patience.leave)
-        except subprocess.TimeoutExpired:
-            self._killed = True
-        except KeyboardInterrupt:
-            self.interrupted = self._killed = True
-        end_group(process)
-        process.wait()
-        process.stdin.close()
-
-    def _end_in_words(self, process: subprocess.Popen[bytes]) -> str:
-        if self._killed:
-            return "The workload did not end when it was asked to, and was killed."
-        code = process.returncode
-        how = f"ended with {ending(code)}" if code is not None else "was still running"
-        words = _tail(self._errors)
-        return f"The workload {how} before it closed its account." + (
-            f" Its last words: {words}" if words else ""
-        )
+        self._child.stop(StopPolicy(((0, self._timeouts.leave), *_LIFELINE.signals)))
+        self._child.clean_up()
+        self.interrupted |= self._child.interrupted
 
 
-def _tail(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_bytes()[-_LAST_WORDS:].decode(errors="replace").strip()
-    return ""
+def end_in_words(child: Child, errors: Path) -> str:
+    """Say how a worker ended that did not close its account; its complaints are in `errors`."""
+    if child.killed:
+        return "The workload did not end when it was asked to, and was killed."
+    code = child.exit_status
+    how = f"ended with {ending(code)}" if code is not None else "was still running"
+    words = last_words(errors)
+    return f"The workload {how} before it closed its account." + (
+        f" Its last words: {words}" if words else ""
+    )

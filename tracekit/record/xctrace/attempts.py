@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 
 from tracekit.base import Process, Recording
-from tracekit.record.guardian.care import size
 from tracekit.record.recorder import Launch, Progress, Request, journal_of
+from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace import staging
-from tracekit.record.xctrace.attached_worker import WorkerPatience
+from tracekit.record.xctrace.attached_worker import WorkerTimeouts
 from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.outcome import problem_of
@@ -96,7 +96,7 @@ class Manner:
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     pauses: Sequence[float] = (1, 1, 1)
-    worker: WorkerPatience = field(default_factory=WorkerPatience)
+    worker: WorkerTimeouts = field(default_factory=WorkerTimeouts)
     premises: Premises = field(default_factory=Premises)
     verified: float = 1e9
 
@@ -148,7 +148,7 @@ def _attempt(task: Task, subject: Subject, line: Callable[[Subject], tuple[str, 
     order = Order(line(subject), task.request.time_limit, task.recording.bundle)
     family, before = Family(), staging.staging_files()
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
-        claim.guardian.expect_worker(subject.target.journal)
+        claim.supervisor.expect_worker(subject.target.journal)
 
     teller = _Teller(means.progress)
 
@@ -163,7 +163,7 @@ def _attempt(task: Task, subject: Subject, line: Callable[[Subject], tuple[str, 
         return Survey(written, disk.shortage(claim.places), disk.critical(claim.places))
 
     watch = Watch(changed, teller.sent, survey, subject.finished)
-    ended = record(order, watch, means.manner.deadlines, claim.guardian)
+    ended = record(order, watch, means.manner.deadlines, claim.supervisor)
     made = staging.staging_files() - before
     left = claim.premises.put_away(made)
     return Attempt(order.argv, subject, ended, family, left)

@@ -23,7 +23,7 @@ from tracekit.base import (
     notes_folder,
     now,
 )
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.staging import remember, staging_folder, sweep
 
 VARIABLE = "TRACEKIT_DISK_FLOOR"
@@ -247,7 +247,7 @@ class Premises:
 class Claim:
     """What a recording needs that has the machine to itself."""
 
-    guardian: Guardian
+    supervisor: Supervisor
     premises: Premises
     places: tuple[Path, ...]
     warnings: tuple[str, ...] = ()
@@ -269,5 +269,5 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
         premises.put_away()
         premises.disk.require(places)
         held = () if lock.handle is None else (lock.handle,)
-        with Guardian(recording.folder, held) as guardian:
-            yield Claim(guardian, premises, places, tuple(warnings))
+        with Supervisor(recording.folder, held) as supervisor:
+            yield Claim(supervisor, premises, places, tuple(warnings))

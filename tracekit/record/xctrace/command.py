@@ -3,14 +3,12 @@
 import logging
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tracekit.base import ToolError
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.base import StopPolicy, ToolError, ending, start_child
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.problems import Problem, recognize
 
 # Validation, HUD and capture change what is measured; none of them is needed to record.
@@ -42,7 +40,7 @@ def own_environment(
 def target_environment(
     asked: Mapping[str, str], environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return what a launched program must be told, because it may inherit nothing.
+    """Return the variables that a launched program needs, because it may inherit nothing.
 
     Whether xctrace hands its own environment on is reported both ways, so the few variables
     that a program cannot do without are named one by one. Empty values and whatever distorts
@@ -87,82 +85,33 @@ class Completed:
 Run = Callable[[tuple[str, ...], float], Completed]
 
 
-def run(argv: tuple[str, ...], timeout: float) -> Completed:
+def run(argv: tuple[str, ...], timeout: float, supervisor: Supervisor | None = None) -> Completed:
     """Run a command to its end, in English, with nothing to read, and return what it said.
+
+    With a supervisor it does not outlive tracekit, even if that is killed.
 
     Raises:
         ToolError: It is not there, cannot be started, or did not end within `timeout` seconds.
     """
-    return _run(argv, timeout, _start)
-
-
-def guarded(guardian: Guardian) -> Run:
-    """Return a `run` whose commands do not outlive tracekit, even if it is killed."""
-
-    def start(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        pipe, care = subprocess.PIPE, Care(group=True)
-        return guardian.start(argv, care, env=tool_environment(), stdout=pipe, stderr=pipe)
-
-    def run_guarded(argv: tuple[str, ...], timeout: float) -> Completed:
-        started: list[int] = []
-
-        def noted(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
-            process = start(argv)
-            started.append(process.pid)
-            return process
-
-        try:
-            return _run(argv, timeout, noted)
-        finally:
-            for pid in started:
-                guardian.forget(pid)
-
-    return run_guarded
-
-
-def _start(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=tool_environment(),
-        start_new_session=True,
-    )
-
-
-def _run(
-    argv: tuple[str, ...],
-    timeout: float,
-    start: Callable[[tuple[str, ...]], subprocess.Popen[bytes]],
-) -> Completed:
     log.debug("run %s", shlex.join(argv))
+    start = start_child if supervisor is None else supervisor.start
+    pipe, policy = subprocess.PIPE, StopPolicy(group=True)
     try:
-        process = start(argv)
+        child = start(argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe)
     except OSError as error:
         raise not_started(argv, error) from error
-    with process:
-        try:
-            stdout, stderr = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired as error:
-            end_group(process)
-            raise ToolError(
-                f"{shlex.join(argv)} did not end within {timeout:g} s and was stopped.",
-                hint="Run the same line by hand: it may wait for a password or an answer.",
-            ) from error
-        except BaseException:
-            end_group(process)
-            process.wait()
-            raise
-    return Completed(argv, process.returncode, _text(stdout), _text(stderr))
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process of ours and whatever it started in its own group."""
     try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        process.kill()
+        stdout, stderr = child.process.communicate(timeout=timeout)
+    except BaseException as error:
+        child.clean_up()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        raise ToolError(
+            f"{shlex.join(argv)} did not end within {timeout:g} s and was stopped.",
+            hint="Run the same line by hand: it may wait for a password or an answer.",
+        ) from error
+    child.forget(child.pid)
+    return Completed(argv, child.process.returncode, _text(stdout), _text(stderr))
 
 
 def check(completed: Completed) -> Completed:
@@ -179,17 +128,6 @@ def failure(completed: Completed) -> ToolError:
     line = f"{shlex.join(completed.argv)} failed with {ending(completed.returncode)}"
     meaning = f"{problem.meaning} " if problem.meaning else ""
     return ToolError(f"{meaning}{line}:\n{said}", hint=problem.hint)
-
-
-def ending(returncode: int) -> str:
-    """Say how a command ended: "exit code 2", "signal SIGTRAP"."""
-    number = -returncode if returncode < 0 else returncode - 128
-    if returncode < 0 or number in set(signal.Signals):
-        try:
-            return f"signal {signal.Signals(number).name}"
-        except ValueError:
-            return f"signal {number}"
-    return f"exit code {returncode}"
 
 
 def not_started(argv: tuple[str, ...], error: OSError) -> ToolError:

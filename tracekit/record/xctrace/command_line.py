@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from tracekit.base import UsageError
+from tracekit.base import UsageError, runs
 from tracekit.record.recorder import Attach, Launch, Request, Target
 from tracekit.record.xctrace.command import target_environment
 from tracekit.record.xctrace.progress import Account
@@ -88,18 +88,9 @@ def _gone(pid: int) -> Callable[[], bool]:
         process = psutil.Process(pid)
     except psutil.NoSuchProcess:
         raise missing from None
-
-    def gone() -> bool:
-        try:
-            return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
-        except psutil.AccessDenied:
-            return False
-
-    if gone():
+    if not runs(process):
         raise missing
-    return gone
+    return lambda: not runs(process)
 
 
 def record_line(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import Recording, ToolError, TracekitError
-from tracekit.record.guardian.care import size
-from tracekit.record.xctrace.command import Completed, ending, failure
+from tracekit.base import Recording, ToolError, TracekitError, ending
+from tracekit.record.supervisor.guardian import size
+from tracekit.record.xctrace.command import Completed, failure
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, no_counters
 from tracekit.record.xctrace.problems import UNSUPPORTED_COUNTERS, Problem, recognize
 from tracekit.record.xctrace.progress import Account, State, Stop

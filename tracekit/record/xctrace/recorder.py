@@ -10,11 +10,12 @@ from tracekit.base import (
     Recording,
     RecordingError,
     TracekitError,
+    end_leftovers,
     now,
+    reported,
 )
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.guardian.rescue import end_leftovers, meant
 from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import (
@@ -87,13 +88,13 @@ class XctraceRecorder:
         request = task.request
         attempt, report = self._attempt(task, selection)
         if report is not None:
-            end_leftovers(meant(report.pid, report.start))
+            end_leftovers(reported(report.pid, report.start))
         try:
             run = self._open(attempt, task)
         except KeyboardInterrupt:
             return _unchecked(request, attempt, report, began=began)
         if isinstance(request.target, Launch) and run.target is not None:
-            end_leftovers(meant(run.target.pid))
+            end_leftovers(reported(run.target.pid))
         recorded = _recorded(request, selection, attempt, run, report, began=began)
         return self._verified(recorded, task, run)
 
@@ -103,7 +104,7 @@ class XctraceRecorder:
         if recorded.interrupted or not pids:
             return recorded
         task.means.progress("looking for GPU work of the target")
-        tool = self._tool.guarded(task.means.claim.guardian)
+        tool = self._tool.guarded(task.means.claim.supervisor)
         try:
             named = self._named(task.recording.bundle, run)
             if named is None:
@@ -153,8 +154,8 @@ class XctraceRecorder:
         """
         if not recording.bundle.exists():
             raise RecordingError(f"{recording.bundle} is not there, so it cannot be exported.")
-        with Guardian(recording.folder) as guardian:
-            tool = self._tool.guarded(guardian)
+        with Supervisor(recording.folder) as supervisor:
+            tool = self._tool.guarded(supervisor)
             warnings = exporting.export(
                 tool, recording, choose or self._choose, progress, seen or exporting.Seen()
             )
@@ -168,7 +169,7 @@ class XctraceRecorder:
             task.means.progress("checking the bundle")
             try:
                 hope = not attempt.ended.killed
-                tool = self._tool.guarded(task.means.claim.guardian)
+                tool = self._tool.guarded(task.means.claim.supervisor)
                 tool.toc(recording.bundle, recording.toc_file, patiently=hope)
                 runs = read_toc(recording.toc_file).runs
             except TracekitError as error:

@@ -1,7 +1,6 @@
 """A running `xctrace record`: listened to, given time, and stopped so that it can save."""
 
 import logging
-import os
 import shlex
 import signal
 import subprocess
@@ -13,9 +12,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Self
 
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.command import end_group, not_started, tool_environment
+from tracekit.base import Child, StopPolicy
+from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.xctrace.command import not_started, tool_environment
 from tracekit.record.xctrace.progress import (
     Account,
     OutputLines,
@@ -74,7 +73,7 @@ class StopRequests:
 
 
 # SIGINT stops and saves. SIGTERM is ignored while recording, yet ends some hung recorders.
-RUNGS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Deadlines:
         saving: Until it is saved, counted again whenever the bundle or its staging files grow.
         finished: From the end of what there is to record until it stops by itself.
         exit: From "saved" to the end of the process.
-        rungs: After each signal of the ladder, until the next one.
+        signals: After each of the stop signals, until the next one.
         poll: Between two looks at the process.
         survey: Between two looks at sizes and at child processes.
     """
@@ -99,15 +98,17 @@ class Deadlines:
     saving: float = 300
     finished: float = 3
     exit: float = 60
-    rungs: tuple[float, float, float, float] = (120, 60, 10, 5)
+    signals: tuple[float, float, float, float] = (120, 60, 10, 5)
     poll: float = 0.1
     survey: float = 1
 
-    @property
-    def unheard(self) -> tuple[tuple[int, float], ...]:
-        """The ladder for someone who does not hear the recorder: saving has its full time."""
-        waits = (max(self.rungs[0], self.saving), *self.rungs[1:])
-        return tuple((int(number), wait) for number, wait in zip(RUNGS, waits, strict=True))
+    def policy(self, bundle: Path) -> StopPolicy:
+        """Return how a guardian stops it, which does not hear it: saving has its full time."""
+        waits = (max(self.signals[0], self.saving), *self.signals[1:])
+        return StopPolicy(
+            tuple((int(number), wait) for number, wait in zip(STOP_SIGNALS, waits, strict=True)),
+            grows=(str(bundle.absolute()),),
+        )
 
     def allowance(self, account: Account, time_limit: float) -> float:
         """Return how long the state of `account` may last."""
@@ -125,7 +126,7 @@ class Deadlines:
                 return self.exit
 
 
-class StopLadder:
+class Escalation:
     """Decides when to send which signal; the times are handed in, so nothing here waits."""
 
     def __init__(self, deadlines: Deadlines, time_limit: float, now: float) -> None:
@@ -158,21 +159,21 @@ class StopLadder:
 
     def due(self, now: float) -> signal.Signals | None:
         """Return the signal to send now, or None while there is time."""
-        return self.climb(now) if now >= self._until else None
+        return self.next_signal(now) if now >= self._until else None
 
-    def climb(self, now: float) -> signal.Signals | None:
+    def next_signal(self, now: float) -> signal.Signals | None:
         """Return the next signal, or None where all were sent."""
         if self.exhausted:
             return None
-        rung = len(self.sent)
-        self.sent = RUNGS[: rung + 1]
-        self._until = now + self._deadlines.rungs[rung]
-        return RUNGS[rung]
+        number = len(self.sent)
+        self.sent = STOP_SIGNALS[: number + 1]
+        self._until = now + self._deadlines.signals[number]
+        return STOP_SIGNALS[number]
 
     @property
     def exhausted(self) -> bool:
         """Tell whether the last signal, which nothing can ignore, was sent."""
-        return self.sent == RUNGS
+        return self.sent == STOP_SIGNALS
 
     def hopeless(self, now: float) -> bool:
         """Tell whether even the last signal did not help in its time."""
@@ -246,36 +247,31 @@ class Order:
     bundle: Path
 
 
-def record(order: Order, watch: Watch, deadlines: Deadlines, guardian: Guardian) -> Ended:
+def record(order: Order, watch: Watch, deadlines: Deadlines, supervisor: Supervisor) -> Ended:
     """Run a recording to its end, whatever end that is; no state lasts longer than it may.
 
-    Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one takes the next step of
-    the ladder. If tracekit itself is killed, its guardian goes on from there.
+    Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
+    signal. If tracekit itself is killed, its guardian goes on from there.
 
     Raises:
         ToolError: It cannot be started.
     """
     log.info("record: %s", shlex.join(order.argv))
+    pipe, policy = subprocess.PIPE, deadlines.policy(order.bundle)
     with StopRequests() as requests:
-        process = _start(order, deadlines, guardian)
-        vigil = _Vigil(process, order.time_limit, watch, deadlines, guardian)
         try:
-            return vigil.keep(requests)
+            child = supervisor.start(
+                order.argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe
+            )
+        except OSError as error:
+            raise not_started(order.argv, error) from error
+        try:
+            return _Vigil(child, order.time_limit, watch, deadlines, supervisor).keep(requests)
         finally:
-            if process.poll() is None:
-                end_group(process)
-                process.wait()
-            guardian.forget(process.pid)
-            guardian.note("xctrace: exited")
-
-
-def _start(order: Order, deadlines: Deadlines, guardian: Guardian) -> subprocess.Popen[bytes]:
-    care = Care(deadlines.unheard, grows=(str(order.bundle.absolute()),))
-    pipe = subprocess.PIPE
-    try:
-        return guardian.start(order.argv, care, env=tool_environment(), stdout=pipe, stderr=pipe)
-    except OSError as error:
-        raise not_started(order.argv, error) from error
+            if child.exit_status is None:
+                child.kill()
+            supervisor.forget(child.pid)
+            supervisor.note("xctrace: exited")
 
 
 class _Vigil:
@@ -283,41 +279,44 @@ class _Vigil:
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        child: Child,
         time_limit: float,
         watch: Watch,
         deadlines: Deadlines,
-        guardian: Guardian,
+        supervisor: Supervisor,
     ) -> None:
-        self._process = process
-        self._guardian = guardian
+        self._child = child
+        self._supervisor = supervisor
         self._watch = watch
         self._deadlines = deadlines
         self._account = Account()
-        self._ladder = StopLadder(deadlines, time_limit, time.monotonic())
+        self._escalation = Escalation(deadlines, time_limit, time.monotonic())
         self._interrupted = False
         self._halted = ""
         self._next_survey = 0.0
         self._written = 0
 
     def keep(self, requests: StopRequests) -> Ended:
-        pipes = _pipes(self._process)
-        with OutputLines(**pipes) as lines:
-            while self._process.poll() is None and not self._ladder.hopeless(time.monotonic()):
+        with OutputLines(**_pipes(self._child)) as lines:
+            while not self._ended and not self._escalation.hopeless(time.monotonic()):
                 self._look(lines)
                 if requests.take():
                     self._interrupted = True
-                    self._send(self._ladder.climb(time.monotonic()))
+                    self._send(self._escalation.next_signal(time.monotonic()))
             self._hear(list(lines.rest()))
         self._watch.changed(replace(self._account, state=State.EXITED))
         return Ended(
             self._account,
-            self._process.returncode,
-            self._ladder.sent,
+            self._child.exit_status,
+            self._escalation.sent,
             self._interrupted,
-            self._ladder.finished,
+            self._escalation.finished,
             self._halted,
         )
+
+    @property
+    def _ended(self) -> bool:
+        return self._child.exit_status is not None
 
     def _look(self, lines: OutputLines) -> None:
         if lines.open:
@@ -329,8 +328,8 @@ class _Vigil:
             self._next_survey = now + self._deadlines.survey
             self._weigh(self._watch.survey(), now)
         if self._account.state is State.STARTED and self._watch.finished():
-            self._ladder.finish(now)
-        self._send(self._ladder.due(now))
+            self._escalation.finish(now)
+        self._send(self._escalation.due(now))
 
     def _hear(self, lines: list[tuple[str, str]]) -> None:
         for pipe, line in lines:
@@ -341,33 +340,30 @@ class _Vigil:
     def _enter(self, account: Account) -> None:
         before, self._account = self._account, account
         if account.state is not before.state:
-            self._ladder.hear(account, time.monotonic())
+            self._escalation.hear(account, time.monotonic())
             ends_by_itself = account.state > State.STARTED
-            patience = self._deadlines.saving if ends_by_itself else 0
-            self._guardian.note(f"xctrace: {account.state.name.lower()}", patience)
+            timeout = self._deadlines.saving if ends_by_itself else 0
+            self._supervisor.note(f"xctrace: {account.state.name.lower()}", timeout)
             self._watch.changed(account)
 
     def _weigh(self, survey: Survey, now: float) -> None:
         if survey.written > self._written:
-            self._ladder.grow(now)
+            self._escalation.grow(now)
         self._written = survey.written
         saved = self._account.state is State.SAVED
         if survey.halt and not saved and (survey.urgent or not self._halted):
             self._halted = self._halted or survey.halt
-            self._send(self._ladder.climb(now))
+            self._send(self._escalation.next_signal(now))
 
     def _send(self, number: signal.Signals | None) -> None:
-        if number is None or self._process.poll() is not None:
+        if number is None or self._ended:
             return
         log.info("xctrace is sent %s while it is %s", number.name, self._account.state.name)
         self._watch.sent(number)
-        if number is RUNGS[-1]:
-            end_group(self._process)
-        else:
-            os.kill(self._process.pid, number)
+        self._child.send(number)
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> dict[str, IO[bytes]]:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    return {"stdout": process.stdout, "stderr": process.stderr}
+def _pipes(child: Child) -> dict[str, IO[bytes]]:
+    assert child.process.stdout is not None
+    assert child.process.stderr is not None
+    return {"stdout": child.process.stdout, "stderr": child.process.stderr}

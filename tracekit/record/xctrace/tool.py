@@ -5,12 +5,12 @@ import re
 import shutil
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from tracekit.base import RecordingError, ToolError, TracekitError
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.xctrace.command import Completed, Run, check, failure, guarded, run
+from tracekit.record.supervisor.supervisor import Supervisor
+from tracekit.record.xctrace.command import Completed, Run, check, failure, run
 from tracekit.record.xctrace.problems import NO_DOCUMENT
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """How long to wait for a command, in seconds, and the pauses before each new try to export."""
 
     answer: float = 60
@@ -63,22 +63,22 @@ class Patience:
     pauses: tuple[float, ...] = (1, 2, 4, 8)
 
 
-PATIENCE = Patience()
+TIMEOUTS = Timeouts()
 
 
 class Xctrace:
     """Apple's `xctrace`, found at `path` and started through `run`."""
 
-    def __init__(self, path: str, run: Run = run, patience: Patience = PATIENCE) -> None:
+    def __init__(self, path: str, run: Run = run, timeouts: Timeouts = TIMEOUTS) -> None:
         self.path = path
         self.run = run
-        self._patience = patience
+        self._timeouts = timeouts
         self._help: dict[str, str] = {}
 
-    def guarded(self, guardian: Guardian) -> "Xctrace":
+    def guarded(self, supervisor: Supervisor) -> "Xctrace":
         """Return the same tool, none of whose commands outlives tracekit."""
-        own = guarded(guardian) if self.run is run else self.run
-        return Xctrace(self.path, own, self._patience)
+        own = partial(run, supervisor=supervisor) if self.run is run else self.run
+        return Xctrace(self.path, own, self._timeouts)
 
     @cached_property
     def version(self) -> Version:
@@ -89,7 +89,7 @@ class Xctrace:
         """Return the help of a subcommand, asked for once; how the command ends is no matter."""
         if command not in self._help:
             argv = (self.path, "help", command)
-            self._help[command] = self.run(argv, self._patience.answer).text
+            self._help[command] = self.run(argv, self._timeouts.answer).text
         return self._help[command]
 
     def knows(self, command: str, flag: str) -> bool:
@@ -109,7 +109,7 @@ class Xctrace:
 
         A bundle that is not ready is tried again, unless there is no hope: not `patiently`.
         """
-        pauses = self._patience.pauses if patiently else ()
+        pauses = self._timeouts.pauses if patiently else ()
         return self._export(bundle, output, pauses, "--toc")
 
     def export_table(
@@ -127,10 +127,10 @@ class Xctrace:
             raise ToolError(f"{schema!r} is not the name of a table and is not exported.")
         nth = "" if place is None else f"[{place}]"
         xpath = f'/trace-toc/run[@number="{number}"]/data/table[@schema="{schema}"]{nth}'
-        return self._export(bundle, output, self._patience.pauses, "--xpath", xpath)
+        return self._export(bundle, output, self._timeouts.pauses, "--xpath", xpath)
 
     def _ask(self, *words: str) -> Completed:
-        return check(self.run((self.path, *words), self._patience.answer))
+        return check(self.run((self.path, *words), self._timeouts.answer))
 
     def _list(self, what: str) -> Listing:
         completed = self._ask("list", what)
@@ -169,7 +169,7 @@ class Xctrace:
 
     def _export_afresh(self, argv: tuple[str, ...], partial: Path) -> Completed:
         partial.unlink(missing_ok=True)
-        return self.run(argv, self._patience.export)
+        return self.run(argv, self._timeouts.export)
 
 
 def read_version(text: str) -> Version:
@@ -178,15 +178,15 @@ def read_version(text: str) -> Version:
     return Version(text, build.group(1) if build else "")
 
 
-def locate(run: Run = run, patience: Patience = PATIENCE) -> Xctrace:
+def locate(run: Run = run, timeouts: Timeouts = TIMEOUTS) -> Xctrace:
     """Find xctrace through `xcrun`; raise ToolError that says what is missing and what helps."""
-    found = check(run(("xcrun", "--find", "xctrace"), patience.answer))
+    found = check(run(("xcrun", "--find", "xctrace"), timeouts.answer))
     path = found.stdout.strip()
     if not path:
         raise ToolError(
             "`xcrun --find xctrace` ended well but named no path.", hint="Is this Apple's xcrun?"
         )
-    return Xctrace(path, run, patience)
+    return Xctrace(path, run, timeouts)
 
 
 def find_xctrace(run: Run = run) -> Xctrace | None:

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.record.xctrace.command import Completed
 from tracekit.record.xctrace.templates.overview import Overview, overview
-from tracekit.record.xctrace.tool import Patience, Xctrace
+from tracekit.record.xctrace.tool import Timeouts, Xctrace
 
 ANSWERS = {
     "version": "xctrace version 26.0 (17C529)",
@@ -31,7 +31,7 @@ def look(tmp_path: Path) -> Look:
             assert timeout > 0
             return Completed(argv, 0, answers[argv[2] if argv[1] == "list" else argv[1]])
 
-        return overview(Xctrace("/X/xctrace", run, Patience()), tmp_path)
+        return overview(Xctrace("/X/xctrace", run, Timeouts()), tmp_path)
 
     return ask
 

@@ -6,14 +6,16 @@ from signal import SIGINT, SIGKILL, SIGTERM
 import pytest
 
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, StopLadder
+from tracekit.record.xctrace.recording_process import Deadlines, Escalation
 
-DEADLINES = Deadlines(start=45, slack=20, stopping=60, saving=300, exit=30, rungs=(120, 60, 10, 5))
+DEADLINES = Deadlines(
+    start=45, slack=20, stopping=60, saving=300, exit=30, signals=(120, 60, 10, 5)
+)
 
 
-def ladder(*states: tuple[float, State], foreign: bool = False) -> StopLadder:
-    """Make a ladder for a recording of 10 s, launched at 0, that heard states at times."""
-    made = StopLadder(DEADLINES, 10, 0)
+def escalation(*states: tuple[float, State], foreign: bool = False) -> Escalation:
+    """Make one for a recording of 10 s, launched at 0, that heard states at times."""
+    made = Escalation(DEADLINES, 10, 0)
     for at, state in states:
         made.hear(replace(Account(), state=state, foreign=foreign), at)
     return made
@@ -33,13 +35,13 @@ def ladder(*states: tuple[float, State], foreign: bool = False) -> StopLadder:
 def test_each_state_has_its_own_deadline(
     states: tuple[tuple[float, State], ...], last_quiet: float, due: float
 ) -> None:
-    made = ladder(*states)
+    made = escalation(*states)
     assert made.due(last_quiet) is None
     assert made.due(due) is SIGINT
 
 
-def test_signals_come_in_order_each_after_the_patience_of_the_one_before() -> None:
-    made = ladder((1, State.STARTED))
+def test_signals_come_in_order_each_after_the_time_of_the_one_before() -> None:
+    made = escalation((1, State.STARTED))
     sent = [(now, made.due(now)) for now in (31, 150, 151, 211, 220, 221, 226, 500)]
     assert [(now, number) for now, number in sent if number] == [
         (31, SIGINT),
@@ -52,14 +54,14 @@ def test_signals_come_in_order_each_after_the_patience_of_the_one_before() -> No
 
 
 def test_it_is_not_hopeless_while_the_last_signal_may_still_help() -> None:
-    made = ladder((1, State.STARTED))
+    made = escalation((1, State.STARTED))
     for now in (31, 151, 211, 221):
         made.due(now)
     assert not made.hopeless(225)
 
 
 def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
-    made = ladder((1, State.STARTED))
+    made = escalation((1, State.STARTED))
     assert made.due(31) is SIGINT
     made.hear(replace(Account(), state=State.SAVING), 100)
     assert made.due(399) is None
@@ -68,7 +70,7 @@ def test_a_state_that_is_reached_after_a_signal_has_its_full_time() -> None:
 
 
 def test_a_bundle_that_grows_while_it_is_saved_is_given_time() -> None:
-    made = ladder((1, State.STARTED), (11, State.SAVING))
+    made = escalation((1, State.STARTED), (11, State.SAVING))
     made.grow(300)
     assert made.due(599) is None
     assert made.due(600) is SIGINT
@@ -76,37 +78,37 @@ def test_a_bundle_that_grows_while_it_is_saved_is_given_time() -> None:
 
 @pytest.mark.parametrize("state", [State.ANNOUNCED, State.STARTED, State.STOPPING, State.SAVED])
 def test_growth_is_no_excuse_in_any_other_state(state: State) -> None:
-    made, grown = ladder((1, state)), ladder((1, state))
+    made, grown = escalation((1, state)), escalation((1, state))
     grown.grow(2)
     times = range(1, 200)
     assert [made.due(now) for now in times] == [grown.due(now) for now in times]
 
 
 def test_the_same_state_again_gives_no_new_time() -> None:
-    made = ladder((1, State.STARTED), (30, State.STARTED))
+    made = escalation((1, State.STARTED), (30, State.STARTED))
     assert made.due(31) is SIGINT
 
 
 def test_lines_that_are_not_understood_leave_time_to_save() -> None:
-    made = ladder((1, State.STARTED), foreign=True)
+    made = escalation((1, State.STARTED), foreign=True)
     assert made.due(390) is None
     assert made.due(391) is SIGINT
 
 
 def test_asking_to_stop_takes_the_first_step_at_once() -> None:
-    made = ladder((1, State.STARTED))
-    assert made.climb(2) is SIGINT
+    made = escalation((1, State.STARTED))
+    assert made.next_signal(2) is SIGINT
     assert made.due(121) is None
     assert made.due(122) is SIGINT
 
 
 def test_no_signal_follows_the_last_one() -> None:
-    made = ladder()
-    assert [made.climb(1) for _ in range(6)] == [SIGINT, SIGINT, SIGTERM, SIGKILL, None, None]
+    made = escalation()
+    assert [made.next_signal(1) for _ in range(6)] == [SIGINT, SIGINT, SIGTERM, SIGKILL, None, None]
 
 
 def test_a_target_that_is_done_soon_ends_the_recording() -> None:
-    made = ladder((3, State.STARTED))
+    made = escalation((3, State.STARTED))
     made.finish(8)
     made.finish(9)
     assert made.finished
@@ -116,7 +118,7 @@ def test_a_target_that_is_done_soon_ends_the_recording() -> None:
 
 
 def test_a_target_that_is_done_delays_nothing() -> None:
-    made = ladder((3, State.STARTED))
+    made = escalation((3, State.STARTED))
     made.finish(32)
     assert made.due(33) is SIGINT
     made.finish(34)

@@ -1,8 +1,8 @@
-"""Waits for a word, then becomes the program: run as `python -I -S gate.py GO SAID COERCED ARGV`.
+"""Waits for a byte, then becomes the program: run as `python -I -S gate.py GO SAID COERCED ARGV`.
 
 A program must not begin before its guardian knows its process id; otherwise tracekit could be
 killed in between, and the program would run on. GO is a descriptor that brings a byte, or ends
-when tracekit is gone; SAID takes the number of an error; COERCED tells that Python has set
+when tracekit is gone; SAID takes the number of an error; COERCED says whether Python has set
 LC_CTYPE by itself. Nothing of tracekit is imported here, to be quick.
 """
 
@@ -14,7 +14,7 @@ _NOT_STARTED = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Wait, then replace this process by the program; return only if that was not to be."""
+    """Wait, then replace this process by the program; return only if that failed."""
     go, said, coerced, *argv = arguments
     if not os.read(int(go), 1):
         return _NOT_STARTED

@@ -14,28 +14,29 @@ from typing import Any
 import psutil
 import pytest
 
+from tracekit.base.processes import StopPolicy
 from tracekit.base.recording import Provenance, Recording, mark
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
+from tracekit.record.supervisor.supervisor import Supervisor
 
-PATIENCE = 60.0
+LIMIT = 60.0
 GENTLE = ((int(signal.SIGINT), 30.0), (int(signal.SIGTERM), 30.0), (int(signal.SIGKILL), 30.0))
 STEEP = ((int(signal.SIGINT), 0.2), (int(signal.SIGTERM), 0.2), (int(signal.SIGKILL), 30.0))
-# A tracekit that starts what the arguments say under a guardian, and then waits to be killed.
+# A tracekit that starts what the arguments say under a supervisor, and then waits to be killed.
 TRACEKIT = """
 import json, os, subprocess, sys, time
 from pathlib import Path
-from tracekit.record.guardian.care import Care
-from tracekit.record.guardian.guardian import Guardian
-folder, argv, care, more = map(json.loads, sys.argv[1:])
-care = Care(tuple(map(tuple, care["rungs"])), care["group"], tuple(care["grows"]))
-with Guardian(Path(folder)) as guardian:
+from tracekit.base.processes import StopPolicy
+from tracekit.record.supervisor.supervisor import Supervisor
+folder, argv, policy, more = map(json.loads, sys.argv[1:])
+signals = tuple(map(tuple, policy["signals"]))
+policy = StopPolicy(signals, group=policy["group"], grows=tuple(policy["grows"]))
+with Supervisor(Path(folder)) as supervisor:
     pipe = subprocess.PIPE
-    process = guardian.start(argv, care, env=os.environ, stdout=pipe, stderr=pipe)
+    process = supervisor.start(argv, policy, env=os.environ, stdout=pipe, stderr=pipe).process
     if more.get("doing"):
-        guardian.note(more["doing"], more.get("patience", 0))
+        supervisor.note(more["doing"], more.get("timeouts", 0))
     if more.get("journal"):
-        guardian.expect_worker(Path(more["journal"]))
+        supervisor.expect_worker(Path(more["journal"]))
     process.stdout.readline()
     print(process.pid, flush=True)
     time.sleep(600)
@@ -47,8 +48,8 @@ PRELUDE = "import os, signal, sys, time\nsay = lambda line: print(line, flush=Tr
 LATE_BOOT = """
 import psutil
 from psutil import _psplatform
-told = _psplatform.boot_time
-_psplatform.boot_time = lambda: told() - 0.99
+real = _psplatform.boot_time
+_psplatform.boot_time = lambda: real() - 0.99
 """
 
 Kill = Callable[..., int]
@@ -56,7 +57,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def until(come: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LIMIT
     while not come():
         assert time.monotonic() < deadline, f"it did not come to this: {what}"
         time.sleep(0.02)
@@ -72,9 +73,13 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", PRELUDE + code)
 
 
-def start(guardian: Guardian, *argv: str, care: Care | None = None) -> subprocess.Popen[bytes]:
+def start(
+    supervisor: Supervisor, *argv: str, policy: StopPolicy | None = None
+) -> subprocess.Popen[bytes]:
     null = subprocess.DEVNULL
-    return guardian.start(argv, care or Care(), env=os.environ, stdout=null, stderr=null)
+    return supervisor.start(
+        argv, policy or StopPolicy(), env=os.environ, stdout=null, stderr=null
+    ).process
 
 
 @pytest.fixture
@@ -85,7 +90,7 @@ def recording(tmp_path: Path) -> Recording:
     return recording
 
 
-def told(recording: Recording) -> str:
+def message(recording: Recording) -> str:
     return recording.provenance().stages["record"].message
 
 
@@ -96,20 +101,20 @@ def kill(recording: Recording) -> Iterator[Kill]:
 
     def killed(
         code: str,
-        rungs: tuple[tuple[int, float], ...] = GENTLE,
+        signals: tuple[tuple[int, float], ...] = GENTLE,
         *,
         group: bool = False,
         grows: tuple[str, ...] = (),
         **more: Any,
     ) -> int:
-        care = {"rungs": rungs, "group": group, "grows": grows}
-        words = (str(recording.folder), python(code), care, more)
+        policy = {"signals": signals, "group": group, "grows": grows}
+        words = (str(recording.folder), python(code), policy, more)
         argv = (sys.executable, "-c", TRACEKIT, *map(json.dumps, words))
         with subprocess.Popen(argv, stdout=subprocess.PIPE) as tracekit:
             assert tracekit.stdout is not None
             pids.append(int(tracekit.stdout.readline()))
             tracekit.kill()
-        until(lambda: "; process" in told(recording), "the guardian says that it is done")
+        until(lambda: "; process" in message(recording), "the guardian says that it is done")
         return pids[-1]
 
     yield killed
@@ -127,14 +132,15 @@ def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> Non
     )
     env = {"PATH": os.environ["PATH"], "ONE": "a=b"}
     seen: list[Any] = []
-    with Guardian(tmp_path) as guardian:
+    with Supervisor(tmp_path) as supervisor:
         pipe = subprocess.PIPE
-        process = guardian.start(
-            ("python3", "-I", "-S", "-c", PRELUDE + code), Care(), env=env | {"LC_ALL": "C.UTF-8"},
+        process = supervisor.start(
+            ("python3", "-I", "-S", "-c", PRELUDE + code), StopPolicy(),
+            env=env | {"LC_ALL": "C.UTF-8"},
             stdout=pipe, stderr=pipe,
-        )  # fmt: skip
+        ).process  # fmt: skip
         seen = json.loads(process.communicate()[0])
-        guardian.forget(process.pid)
+        supervisor.forget(process.pid)
     assert {"ONE": "a=b", "LC_ALL": "C.UTF-8"}.items() <= seen[0].items()
     assert "LC_CTYPE" not in seen[0]
     assert seen[1]
@@ -145,13 +151,13 @@ def test_a_program_is_what_it_would_be_without_a_guardian(tmp_path: Path) -> Non
 
 @on_linux
 def test_a_program_does_not_inherit_what_python_ignores(tmp_path: Path) -> None:
-    with Guardian(tmp_path) as guardian:
-        process = start(guardian, "sleep", "60")
+    with Supervisor(tmp_path) as supervisor:
+        process = start(supervisor, "sleep", "60")
         status = Path(f"/proc/{process.pid}/status").read_text()
         ignored = int(status.split("SigIgn:")[1].split()[0], 16)
         process.kill()
         process.wait()
-        guardian.forget(process.pid)
+        supervisor.forget(process.pid)
     assert ignored & (1 << (signal.SIGPIPE - 1)) == 0
 
 
@@ -161,24 +167,24 @@ def test_a_program_does_not_inherit_what_python_ignores(tmp_path: Path) -> None:
 def test_what_cannot_be_started_is_an_error_as_always(
     program: str, error: type[OSError], tmp_path: Path
 ) -> None:
-    with Guardian(tmp_path) as guardian, pytest.raises(error) as caught:
-        start(guardian, program)
+    with Supervisor(tmp_path) as supervisor, pytest.raises(error) as caught:
+        start(supervisor, program)
     assert caught.value.filename == program
 
 
 def test_all_is_well_when_everything_ended(recording: Recording) -> None:
     before = recording.provenance()
-    with Guardian(recording.folder) as guardian:
-        process = start(guardian, "true")
+    with Supervisor(recording.folder) as supervisor:
+        process = start(supervisor, "true")
         assert process.wait() == 0
-        guardian.forget(process.pid)
+        supervisor.forget(process.pid)
     assert recording.provenance() == before
 
 
 def test_what_is_still_watched_is_stopped_at_the_end(tmp_path: Path) -> None:
-    with Guardian(tmp_path) as guardian:
-        process = start(guardian, "sleep", "60", care=Care(GENTLE))
-    assert process.wait(PATIENCE) == -signal.SIGINT
+    with Supervisor(tmp_path) as supervisor:
+        process = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
+    assert process.wait(LIMIT) == -signal.SIGINT
 
 
 def test_a_program_is_asked_first_and_may_finish(kill: Kill, tmp_path: Path) -> None:
@@ -191,7 +197,7 @@ def test_a_program_is_asked_first_and_may_finish(kill: Kill, tmp_path: Path) -> 
     assert saved.read_text() == "all"
 
 
-def test_its_end_is_told_in_the_runs_folder(kill: Kill, recording: Recording) -> None:
+def test_its_end_is_noted_in_the_runs_folder(kill: Kill, recording: Recording) -> None:
     pid = kill("say('ready')\ntime.sleep(600)", doing="xctrace: started")
     stage = recording.provenance().stages["record"]
     assert stage.state == "interrupted"
@@ -201,16 +207,16 @@ def test_its_end_is_told_in_the_runs_folder(kill: Kill, recording: Recording) ->
     )
 
 
-def test_a_deaf_program_meets_every_rung(kill: Kill, recording: Recording) -> None:
+def test_a_deaf_program_meets_every_signal(kill: Kill, recording: Recording) -> None:
     code = "signal.signal(2, signal.SIG_IGN); signal.signal(15, signal.SIG_IGN)\nsay('ready')\n"
     assert not runs(kill(code + "time.sleep(600)", STEEP))
-    assert told(recording).endswith("ended after SIGKILL")
+    assert message(recording).endswith("ended after SIGKILL")
 
 
 def test_a_program_that_ends_by_itself_is_given_its_time(kill: Kill, recording: Recording) -> None:
     code = "signal.signal(2, lambda *_: os._exit(9))\nsay('ready')\ntime.sleep(1)"
-    assert not runs(kill(code, doing="xctrace: saving", patience=60))
-    assert told(recording).endswith("had ended")
+    assert not runs(kill(code, doing="xctrace: saving", timeouts=60))
+    assert message(recording).endswith("had ended")
 
 
 def test_a_program_that_grows_is_waited_for(
@@ -222,9 +228,9 @@ def test_a_program_that_grows_is_waited_for(
         f"        open({str(bundle)!r}, 'a').write('more')\n    os._exit(0)\n"
         "signal.signal(2, save)\nsay('ready')\ntime.sleep(600)"
     )
-    rungs = ((int(signal.SIGINT), 0.8), *STEEP[1:])
-    kill(code, rungs, grows=(str(bundle),))
-    assert told(recording).endswith("ended after SIGINT")
+    signals = ((int(signal.SIGINT), 0.8), *STEEP[1:])
+    kill(code, signals, grows=(str(bundle),))
+    assert message(recording).endswith("ended after SIGINT")
     assert len(bundle.read_text()) == 15 * len("more")
 
 
@@ -264,7 +270,7 @@ def test_what_a_program_started_ends_with_it(kill: Kill, tmp_path: Path) -> None
     until(lambda: not runs(int(child.read_text())), "the child has ended")
 
 
-def test_a_whole_group_is_swept(kill: Kill, tmp_path: Path) -> None:
+def test_a_whole_group_is_killed(kill: Kill, tmp_path: Path) -> None:
     child = tmp_path / "child"
     code = (
         "import subprocess\n"
@@ -297,24 +303,24 @@ def test_a_worker_is_found_by_what_it_says(kill: Kill, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_stops_nobody(tmp_path: Path) -> None:
-    with Guardian(tmp_path / "gone") as guardian:
-        process = start(guardian, "sleep", "60", care=Care(GENTLE))
-    assert process.wait(PATIENCE) == -signal.SIGINT
+    with Supervisor(tmp_path / "gone") as supervisor:
+        process = start(supervisor, "sleep", "60", policy=StopPolicy(GENTLE))
+    assert process.wait(LIMIT) == -signal.SIGINT
 
 
-def test_a_guardian_that_was_killed_is_told_and_does_not_matter(
+def test_a_guardian_that_was_killed_is_reported_and_does_not_matter(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Guardian(tmp_path) as guardian:
-        process = start(guardian, "sleep", "60")
+    with Supervisor(tmp_path) as supervisor:
+        process = start(supervisor, "sleep", "60")
         [own] = [
             one
             for one in psutil.Process().children()
-            if "tracekit.record.guardian" in one.cmdline()
+            if "tracekit.record.supervisor.guardian" in one.cmdline()
         ]
         own.kill()
         until(lambda: not runs(own.pid), "the guardian has ended")
         process.kill()
         process.wait()
-        guardian.forget(process.pid)
+        supervisor.forget(process.pid)
     assert "the guardian of this recording is gone" in caplog.text

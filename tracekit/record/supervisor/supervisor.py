@@ -1,4 +1,4 @@
-"""Tracekit's end of the line to its guardian."""
+"""Starts and watches programs; tracekit's end of the line to its guardian."""
 
 import contextlib
 import logging
@@ -12,19 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+import msgspec
 import psutil
 
-from tracekit.base import ToolError
-from tracekit.record.guardian import gate
-from tracekit.record.guardian.care import Care, Order, encode, ward
+from tracekit.base import Child, StopPolicy, ToolError, start_of
+from tracekit.record.supervisor import gate
+from tracekit.record.supervisor.guardian import Order, Watched
 
 log = logging.getLogger(__name__)
 
-_LONGEST_GOODBYE = 10.0
+_LONGEST_END = 10.0  # seconds for a guardian to leave
 Output = int | IO[bytes]
 
 
-class Guardian:
+class Supervisor:
     """Starts programs that must not outlive tracekit; a context manager for one stage.
 
     `folder` is the run's: its `recording.json` says afterwards what the guardian did. `held` are
@@ -39,9 +40,9 @@ class Guardian:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start it; raise ToolError where that is impossible."""
+        """Start the guardian; raise ToolError where that is impossible."""
         ours, theirs = socket.socketpair()
-        argv = (sys.executable, "-P", "-m", "tracekit.record.guardian", str(theirs.fileno()))
+        argv = (sys.executable, "-P", "-m", _GUARDIAN, str(theirs.fileno()))
         with theirs:
             try:
                 self._process = subprocess.Popen(
@@ -64,15 +65,15 @@ class Guardian:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Send it home; what is still watched, it stops."""
+        """Let the guardian go; what is still watched, it stops."""
         assert self._process is not None
         finished = not self._watched
         if finished:
-            self._tell(Order(done=True))
+            self._order(Order(done=True))
         if self._line is not None:
             self._line.close()
         try:
-            self._process.wait(_LONGEST_GOODBYE)
+            self._process.wait(_LONGEST_END)
         except subprocess.TimeoutExpired:
             if not finished:
                 log.warning("process %d still stops what was started", self._process.pid)
@@ -83,16 +84,17 @@ class Guardian:
     def start(
         self,
         argv: Sequence[str],
-        care: Care,
+        policy: StopPolicy,
         *,
         env: Mapping[str, str],
         stdout: Output,
         stderr: Output,
         cwd: Path | None = None,
-    ) -> subprocess.Popen[bytes]:
-        """Start a program in a session of its own, with nothing to read, and watch it.
+    ) -> Child:
+        """Start a program in a session of its own, and watch it.
 
-        Pipes of it are kept open and read on if tracekit ends, so that it does not die of them.
+        Its standard input ends with us if the policy has a lifeline; else it is empty. Output
+        pipes of it are kept open and read on if tracekit ends, so that it does not die of them.
 
         Raises:
             OSError: It cannot be started.
@@ -103,7 +105,7 @@ class Guardian:
             process = subprocess.Popen(
                 (*_GATE, str(wait.fileno()), str(say.fileno()), coerced, *argv),
                 bufsize=0,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if policy.lifeline else subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
                 env=env,
@@ -113,59 +115,55 @@ class Guardian:
             )
             try:
                 say.close()
-                handles = [one.fileno() for one in (process.stdout, process.stderr) if one]
-                self.watch(process.pid, care, handles)
+                pipes = (process.stdout, process.stderr)
+                handles = [pipe.fileno() for pipe in pipes if pipe is not None]
+                self._watch(process.pid, policy, handles)
                 go.write(b"!")
                 number = said.read(16)
             except BaseException:
                 process.kill()
                 raise
+        child = Child(process, policy, self.forget)
         if number:
-            self._bury(process)
+            child.clean_up()
             raise OSError(int(number), os.strerror(int(number)), argv[0])
-        return process
+        return child
 
-    def watch(self, pid: int, care: Care, handles: Sequence[int] = ()) -> None:
-        """From now on stop process `pid` if tracekit ends."""
+    def _watch(self, pid: int, policy: StopPolicy, handles: Sequence[int]) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
-            order = Order(watch=ward(pid, care), handles=len(handles))
+            order = Order(watch=Watched(pid, start_of(pid), policy), handles=len(handles))
             self._watched.add(pid)
-            self._tell(order, handles)
+            self._order(order, handles)
 
-    def note(self, doing: str, patience: float = 0) -> None:
+    def note(self, doing: str, timeout: float = 0) -> None:
         """Say what goes on, and how long to wait for its end before the first signal."""
-        self._tell(Order(doing=doing, patience=patience))
+        self._order(Order(doing=doing, timeout=timeout))
 
     def expect_worker(self, journal: Path) -> None:
-        """Name the file in which a worker will tell its process id."""
-        self._tell(Order(journal=str(journal.absolute())))
+        """Name the file in which a worker will write its process id."""
+        self._order(Order(journal=str(journal.absolute())))
 
     def forget(self, pid: int) -> None:
         """Say that process `pid` has ended."""
         self._watched.discard(pid)
-        self._tell(Order(forget=pid))
+        self._order(Order(forget=pid))
 
-    def _bury(self, process: subprocess.Popen[bytes]) -> None:
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-        self.forget(process.pid)
-
-    def _tell(self, order: Order, handles: Sequence[int] = ()) -> None:
+    def _order(self, order: Order, handles: Sequence[int] = ()) -> None:
         if self._line is None:
             return
         try:
+            line = msgspec.json.encode(order) + b"\n"
             if handles:
-                socket.send_fds(self._line, [encode(order)], list(handles))
+                socket.send_fds(self._line, [line], list(handles))
             else:
-                self._line.sendall(encode(order))
+                self._line.sendall(line)
         except OSError as error:
             log.warning("the guardian of this recording is gone: %s", error.strerror)
             self._line.close()
             self._line = None
 
 
+_GUARDIAN = "tracekit.record.supervisor.guardian"
 _GATE = (sys.executable, "-I", "-S", str(Path(gate.__file__)))
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tracekit.record.guardian.guardian import Guardian
-from tracekit.record.host.child import Child, Patience, start
+from tracekit.base.processes import Child, last_words
 from tracekit.record.host.session import Bundle
+from tracekit.record.host.watch import Timeouts, start
+from tracekit.record.supervisor.supervisor import Supervisor
 
-SHORT = Patience(interrupt=0.2, terminate=0.2, kill=30.0)
+SHORT = Timeouts(interrupt=0.2, terminate=0.2, kill=30.0)
 Run = Callable[[str], Child]
 
 # says when it is ready to be asked
@@ -31,16 +32,15 @@ def bundle(tmp_path: Path) -> Bundle:
 @pytest.fixture
 def run(bundle: Bundle) -> Iterator[Run]:
     children: list[Child] = []
-    with Guardian(bundle.folder) as guardian:
+    with Supervisor(bundle.folder) as supervisor:
 
         def begin(code: str) -> Child:
-            children.append(start((sys.executable, "-c", code), {}, bundle, guardian, SHORT))
+            children.append(start((sys.executable, "-c", code), {}, bundle, supervisor, SHORT))
             return children[-1]
 
         yield begin
         for child in children:
-            child.stop(Patience(interrupt=0.0, terminate=0.0))
-            child.sweep()
+            child.clean_up()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_it_tells_how_it_ended(run: Run) -> None:
     child = run("raise SystemExit(7)")
     child.process.wait(30)
     assert child.exit_status == 7
-    assert child.stop(SHORT)
+    assert child.stop()
 
 
 def test_its_words_are_kept(run: Run, bundle: Bundle) -> None:
@@ -70,43 +70,43 @@ def test_its_words_are_kept(run: Run, bundle: Bundle) -> None:
     child.process.wait(30)
     assert bundle.stdout.read_text() == "out\n"
     assert bundle.stderr.read_text() == "err"
-    assert child.complaint() == "err"
+    assert last_words(bundle.stderr) == "err"
 
 
-def test_only_the_last_words_are_quoted(run: Run) -> None:
+def test_only_the_last_words_are_quoted(run: Run, bundle: Bundle) -> None:
     child = run("import sys; sys.stderr.write('a' * 100_000 + ' the end')")
     child.process.wait(30)
-    assert len(child.complaint()) == 2000
-    assert child.complaint().endswith("a the end")
+    assert len(last_words(bundle.stderr)) == 2000
+    assert last_words(bundle.stderr).endswith("a the end")
 
 
-def test_words_that_are_no_text_are_quoted_all_the_same(run: Run) -> None:
+def test_words_that_are_no_text_are_quoted_all_the_same(run: Run, bundle: Bundle) -> None:
     child = run("import sys; sys.stderr.buffer.write(bytes([0xff, 65]))")
     child.process.wait(30)
-    assert child.complaint() == "\ufffdA"
+    assert last_words(bundle.stderr) == "\ufffdA"
 
 
 @pytest.mark.parametrize(
     ("code", "ended", "by"),
     [
         pytest.param("import time; " + READY, True, signal.SIGINT, id="asked"),
-        pytest.param(DEAF.format(NO_INTERRUPT), True, signal.SIGTERM, id="told"),
+        pytest.param(DEAF.format(NO_INTERRUPT), True, signal.SIGTERM, id="terminated"),
         pytest.param(
             DEAF.format(f"{NO_INTERRUPT}; {NO_TERMINATE}"), False, signal.SIGKILL, id="killed"
         ),
     ],
 )
-def test_it_is_asked_then_told_then_killed(
+def test_it_is_asked_then_terminated_then_killed(
     ready: Run, code: str, ended: bool, by: signal.Signals
 ) -> None:
     child = ready(code)
-    assert child.stop(SHORT) is ended
+    assert child.stop() is ended
     assert child.exit_status == -by
 
 
 def test_a_handler_may_end_it_in_order(ready: Run) -> None:
     child = ready("import signal, sys, time; signal.signal(2, lambda *_: sys.exit(5)); " + READY)
-    assert child.stop(Patience())
+    assert child.stop(Timeouts().policy)
     assert child.exit_status == 5
 
 
@@ -117,8 +117,8 @@ def test_all_that_it_started_is_ended(ready: Run, bundle: Bundle) -> None:
         "print(one.pid, flush=True); time.sleep(3600)"
     )
     grandchild = psutil.Process(int(bundle.stdout.read_text()))
-    child.stop(SHORT)
-    child.sweep()
+    child.stop()
+    child.clean_up()
     for _ in range(3000):
         if not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE:
             return
@@ -130,7 +130,7 @@ def test_ctrl_c_while_it_is_asked_kills_it(ready: Run) -> None:
     child = ready(DEAF.format(f"{NO_INTERRUPT}; {NO_TERMINATE}"))
     presses = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     presses.start()
-    assert not child.stop(Patience(interrupt=600.0, terminate=600.0))
+    assert not child.stop(Timeouts(interrupt=600.0, terminate=600.0).policy)
     presses.join(30)
     assert child.exit_status == -signal.SIGKILL
 
