@@ -26,7 +26,6 @@ from tracekit.base import (
 )
 from tracekit.machine import describe, git_commit
 from tracekit.record import (
-    Asked,
     Choose,
     Progress,
     Recorded,
@@ -106,13 +105,13 @@ def export(
     """Make the bundle's tables readable, and write the workload's own marks beside them.
 
     `tables` is a list with commas of needed, all, and names; see `wanted_tables`. `xml` says which
-    of them are written as XML; see `tracekit.record.direct_reading.Asked`.
+    of them are written as XML; see `tracekit.record.export`.
     """
     wanted = wanted_tables(tables)
     recorder = recorder_for(recording, wanted)
     with stage(recording, "export"):
         if isinstance(recorder, XctraceRecorder):
-            warn(recording, export_or_read(recorder, recording, Asked(wanted, xml), progress))
+            warn(recording, export_or_read(recorder, recording, wanted, progress, xml=xml))
         else:
             warn(recording, recorder.export(recording, progress))
         _complete(recording)

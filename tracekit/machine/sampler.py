@@ -18,7 +18,7 @@ from typing import IO
 
 from tracekit.base import TracekitError
 from tracekit.machine.machine import Machine
-from tracekit.machine.monitors import PERIOD, Choice, Monitor, Poll, Stream, Taken, choose
+from tracekit.machine.monitors import PERIOD, Choice, Poll, Stream, Taken, choose
 
 NAME = "vmmap"
 
@@ -109,11 +109,13 @@ Each = Callable[[str, Taken], None]
 
 
 class Beside:
-    """What became of the monitor: `remarks` is complete when the recording is over."""
+    """The monitor and what it gave: `remarks` is complete when the recording is over."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: Choice, each: Each) -> None:
         self.monitor = choice.monitor
+        self.readings = 0
         self._remarks = dict.fromkeys(choice.remarks)
+        self._each = each
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -125,6 +127,12 @@ class Beside:
         for text in texts:
             if len(self._remarks) < _ENOUGH:
                 self._remarks[text] = None
+
+    def take(self, source: str, taken: Taken) -> None:
+        """Pass a sample on."""
+        self.remark(*taken.remarks)
+        self._each(source, taken)
+        self.readings += len(taken.readings)
 
 
 @contextmanager
@@ -139,39 +147,25 @@ def following(
         time_limit: Seconds that the block may last.
         machine: What decides which monitors can be read; this machine by default.
     """
-    told = Beside(choose(wanted, machine or Machine(), time_limit))
-    if told.monitor is None:
-        yield told
+    reading = Beside(choose(wanted, machine or Machine(), time_limit), each)
+    monitor = reading.monitor
+    if monitor is None:
+        yield reading
         return
-    reader = _reader(told.monitor, _Taker(told.monitor.name, told, each))
+    reader = _Polled(monitor, reading) if isinstance(monitor, Poll) else _Streamed(monitor, reading)
     reader.start()
     try:
-        yield told
+        yield reading
     finally:
         reader.stop()
-
-
-class _Taker:
-    """Passes on what is taken of a monitor."""
-
-    def __init__(self, source: str, told: Beside, each: Each) -> None:
-        self.told = told
-        self.count = 0
-        self._source = source
-        self._each = each
-
-    def take(self, taken: Taken) -> None:
-        self.told.remark(*taken.remarks)
-        self._each(self._source, taken)
-        self.count += len(taken.readings)
 
 
 class _Polled:
     """A thread that looks every half second."""
 
-    def __init__(self, monitor: Poll, taker: _Taker) -> None:
+    def __init__(self, monitor: Poll, reading: Beside) -> None:
         self._monitor = monitor
-        self._taker = taker
+        self._reading = reading
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
 
@@ -186,9 +180,9 @@ class _Polled:
         due = time.monotonic()
         while True:
             try:
-                self._taker.take(self._monitor.look())
+                self._reading.take(self._monitor.name, self._monitor.look())
             except (TracekitError, OSError) as error:
-                self._taker.told.remark(f"{self._monitor.name}: {error}")
+                self._reading.remark(f"{self._monitor.name}: {error}")
                 return
             due = max(due + PERIOD, time.monotonic())
             if self._over.wait(due - time.monotonic()):
@@ -201,9 +195,9 @@ class _Streamed:
     If tracekit is killed, the program meets a closed pipe at its next sample, which ends it.
     """
 
-    def __init__(self, monitor: Stream, taker: _Taker) -> None:
+    def __init__(self, monitor: Stream, reading: Beside) -> None:
         self._monitor = monitor
-        self._taker = taker
+        self._reading = reading
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop
@@ -218,7 +212,7 @@ class _Streamed:
                 start_new_session=True,
             )
         except OSError as error:
-            self._taker.told.remark(f"{self._monitor.name} cannot be started: {error.strerror}.")
+            self._reading.remark(f"{self._monitor.name} cannot be started: {error.strerror}.")
             return
         self._thread.start()
 
@@ -230,8 +224,8 @@ class _Streamed:
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         code = process.poll()
-        if code is not None or self._taker.count == 0:
-            self._taker.told.remark(*self._ending(code))
+        if code is not None or self._reading.readings == 0:
+            self._reading.remark(*self._ending(code))
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, number)
@@ -256,15 +250,11 @@ class _Streamed:
             while chunk := os.read(pipe.fileno(), 1 << 16):
                 *samples, rest = (rest + chunk).split(end)
                 if len(rest) > _LONGEST:
-                    self._taker.told.remark(f"{self._monitor.name} prints no end of a sample.")
+                    self._reading.remark(f"{self._monitor.name} prints no end of a sample.")
                     return
                 try:
                     for sample in samples:
-                        self._taker.take(self._monitor.read(sample + end))
+                        self._reading.take(self._monitor.name, self._monitor.read(sample + end))
                 except TracekitError as error:
-                    self._taker.told.remark(f"{self._monitor.name}: {error}")
+                    self._reading.remark(f"{self._monitor.name}: {error}")
                     return
-
-
-def _reader(monitor: Monitor, taker: _Taker) -> _Polled | _Streamed:
-    return _Polled(monitor, taker) if isinstance(monitor, Poll) else _Streamed(monitor, taker)

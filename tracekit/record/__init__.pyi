@@ -1,4 +1,3 @@
-from .direct_reading.export import Asked as Asked
 from .direct_reading.export import Xml as Xml
 from .direct_reading.export import export as export
 from .direct_reading.export import rows_of_target as rows_of_target

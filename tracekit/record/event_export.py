@@ -78,7 +78,7 @@ def _place(recording: Recording) -> int:
 
 
 def _subject(recording: Recording, report: WorkloadReport) -> str:
-    """Return what has times; empty for a program whose results are all that was told."""
+    """Return what has times; empty for a program whose results are all that is known."""
     if recording.journal_file.exists():
         return "Phases and steps"
     return "A monitor's readings" if report.gauges else ""

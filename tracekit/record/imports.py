@@ -305,7 +305,7 @@ def bring_exports(
         source: The exports.
         output: The run's folder; None for a new one.
         target: Whose rows count; None for the target of the recording.
-        progress: Told what is being done.
+        progress: Is called with what is being done.
         run: Which run of the trace, where it has several; None for the last one.
 
     Raises:
@@ -362,7 +362,7 @@ def bring_bundle(
         bundle: The bundle; the run's folder gets a link to it. A zip file is unpacked into it.
         output: The run's folder; None for a new one.
         target: Whose rows count; None for the target of the recording.
-        progress: Told what is being done.
+        progress: Is called with what is being done.
         run: Which run of the bundle, where it has several; None for the last one.
         wanted: Which schemas are exported, where the bundle cannot be read.
 
@@ -431,7 +431,7 @@ def bring(
 
     Raises:
         UsageError: A path does not exist, or `output` is given for several recordings.
-        InputError: Nothing there is an export, or files cannot be told apart.
+        InputError: Nothing there is an export, or it is not clear which files belong together.
     """
     bundles, files = found(paths)
     sources = recordings_of(files) if files else []

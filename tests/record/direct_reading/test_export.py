@@ -9,7 +9,7 @@ import pytest
 from tracekit.base.files import notes_folder
 from tracekit.base.recording import Recording
 from tracekit.record.direct_reading.compare import recall
-from tracekit.record.direct_reading.export import Asked, Xml, export
+from tracekit.record.direct_reading.export import Xml, export
 from tracekit.record.recorder import quiet
 from tracekit.record.xctrace.exporting import only
 from tracekit.record.xctrace.recorder import XctraceRecorder
@@ -33,7 +33,7 @@ def read(recording: Recording, xml: Xml = "unchecked", *schemas: str) -> tuple[s
         tool.toc(recording.bundle, recording.toc_file)
     recorder = XctraceRecorder(tool, only())
     chosen = frozenset(schemas or CHOSEN)
-    return export(recorder, recording, Asked(lambda _: chosen, xml), quiet)
+    return export(recorder, recording, lambda _: chosen, quiet, xml=xml)
 
 
 def intervals(recording: Recording) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pytest
 
 from tracekit.base.errors import UsageError
 from tracekit.base.recording import Process, Recording
-from tracekit.record.host.recorder import ONLY_SAMPLES, Outcome, recorded, settled
+from tracekit.record.host.recorder import ONLY_SAMPLES, Ending, recorded, settled
 from tracekit.record.host.session import Session
 from tracekit.record.host.watch import End
 from tracekit.record.recorder import Launch
@@ -28,8 +28,8 @@ UNREADY = WorkloadReport(state="preparing", phases=(Phase("prepare", 1, 2),))
 FAILED = WorkloadReport(state="failed", complete=True, error="It rained.", exit_code=3)
 
 
-def outcome(end: End, status: int | None, complaint: str = "") -> Outcome:
-    return Outcome(SESSION, end, status, complaint)
+def outcome(end: End, status: int | None, complaint: str = "") -> Ending:
+    return Ending(SESSION, end, status, complaint)
 
 
 def test_the_facts_are_handed_on() -> None:

@@ -231,8 +231,8 @@ def _difference(name: str, ours: pa.Table, theirs: pa.Table, rows: int) -> str:
     place = pc.call_function("or", [same, nulls]).index(False).as_py()
     if place < 0:
         return ""
-    told, exported = left[place].as_py(), right[place].as_py()
-    return f"row {place + 1}, {name}: {_word(told)} directly, {_word(exported)} exported"
+    direct, exported = left[place].as_py(), right[place].as_py()
+    return f"row {place + 1}, {name}: {_word(direct)} directly, {_word(exported)} exported"
 
 
 def _plain(cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -294,12 +294,12 @@ def _pairs(run: BundleRun, toc: Toc, schemas: frozenset[str]) -> Iterator[tuple[
             yield store, files[index]
 
 
-def told(
+def notes_on(
     run: BundleRun, memory: Memory, asked: frozenset[str], exported: Collection[str]
 ) -> tuple[str, ...]:
     """Say which tables that were asked for differ from exports, and which were never compared.
 
-    Those that were `exported` are told of only where they differ.
+    Those that were `exported` are named only where they differ.
     """
     stores = [one for one in run.stores if one.schema in asked]
     differing = {one.schema: memory.difference(one) for one in stores if memory.difference(one)}

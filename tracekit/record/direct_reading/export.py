@@ -6,14 +6,13 @@ export is what counts, and a warning says what differs.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pyarrow.compute as pc
 
 from tracekit.base import InputError, Recording, ToolError, notes_folder
-from tracekit.record.direct_reading.compare import build_of, check, recall, told
+from tracekit.record.direct_reading.compare import build_of, check, notes_on, recall
 from tracekit.record.recorder import Progress
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, TIME_INFO, Choose, Seen, lacking, only
 from tracekit.record.xctrace.outcome import target_has_rows, without_rows
@@ -68,8 +67,8 @@ def rows_of_target(
     if found is None and pids and run is not None:
         named = named_directly(recording.bundle, run, unchecked=True)
         found = None if named is None else not named.isdisjoint(pids)
-    told = (without_rows(recording, pids, named),) if found is False else ()
-    return found, told
+    warnings = (without_rows(recording, pids, named),) if found is False else ()
+    return found, warnings
 
 
 def _pids(run: BundleRun, store: Store) -> Iterator[int]:
@@ -82,26 +81,25 @@ def _pids(run: BundleRun, store: Store) -> Iterator[int]:
 Xml = Literal["asked", "unchecked", "none"]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is wanted of a recording.
-
-    Attributes:
-        choose: Which tables it is about.
-        xml: Which of them are exported as XML: all of them, those of which it is not known that
-            they are read directly as they are exported, or none.
-    """
-
-    choose: Choose
-    xml: Xml = "asked"
-
-
 def export(
-    recorder: XctraceRecorder, recording: Recording, asked: Asked, progress: Progress
+    recorder: XctraceRecorder,
+    recording: Recording,
+    choose: Choose,
+    progress: Progress,
+    *,
+    xml: Xml = "asked",
 ) -> tuple[str, ...]:
     """Make the tables of a recording readable, by exports or directly; return warnings.
 
     A bundle of a layout that is not known is exported, whatever was asked for.
+
+    Args:
+        recorder: What exports.
+        recording: The recording, with its bundle.
+        choose: Which tables it is about.
+        progress: Is called with what is being done.
+        xml: Which of the tables are exported as XML: all of them, those of which it is not known
+            that they are read directly as they are exported, or none.
 
     Raises:
         ToolError: The bundle cannot be exported, and cannot be read directly either.
@@ -111,12 +109,12 @@ def export(
         bundle = opened(recording.bundle)
     except InputError as error:
         (recording.exports / DIRECT_NOTE).unlink(missing_ok=True)
-        said = recorder.export(recording, progress, choose=asked.choose)
+        said = recorder.export(recording, progress, choose=choose)
         return (*said, *_unread(error))
     recording.exports.mkdir(parents=True, exist_ok=True)
     if not recording.toc_file.exists():
         write_toc(bundle, recording.toc_file)
-    return _Export(recorder, recording, bundle, asked).done(progress)
+    return _Export(recorder, recording, bundle, choose, xml).done(progress)
 
 
 def _unread(error: InputError) -> tuple[str, ...]:
@@ -128,12 +126,17 @@ def _unread(error: InputError) -> tuple[str, ...]:
 
 class _Export:
     def __init__(
-        self, recorder: XctraceRecorder, recording: Recording, bundle: Bundle, asked: Asked
+        self,
+        recorder: XctraceRecorder,
+        recording: Recording,
+        bundle: Bundle,
+        choose: Choose,
+        xml: Xml,
     ) -> None:
         self._recorder = recorder
         self._recording = recording
         self._bundle = bundle
-        self._asked = asked
+        self._choose, self._xml = choose, xml
         self._toc_run = own(recording) or TocRun(bundle.runs[-1].number)
         same = (one for one in bundle.runs if one.number == self._toc_run.number)
         self._run: BundleRun = next(same, bundle.runs[-1])
@@ -151,7 +154,7 @@ class _Export:
         self._note(differing)
         files = wanted(self._toc_run, exported)
         there = {one.schema for one in files if (self._recording.exports / one.file).exists()}
-        notes = told(self._run, self._memory, asked, there)
+        notes = notes_on(self._run, self._memory, asked, there)
         return (*said, *self._absent(), *self._lacking(exported), *notes)
 
     def _schemas(self) -> frozenset[str]:
@@ -161,8 +164,8 @@ class _Export:
 
     def _wanted(self) -> frozenset[str]:
         there = self._schemas()
-        choose = self._asked.choose
-        return (choose(there) | choose(there - self._empty(there)) | {TIME_INFO}) & there
+        filled = there - self._empty(there)
+        return (self._choose(there) | self._choose(filled) | {TIME_INFO}) & there
 
     def _empty(self, schemas: frozenset[str]) -> frozenset[str]:
         here = frozenset(one.schema for one in self._run.tables)
@@ -177,9 +180,9 @@ class _Export:
         )
 
     def _exported(self, asked: frozenset[str]) -> frozenset[str]:
-        if self._asked.xml == "none":
+        if self._xml == "none":
             return frozenset()
-        if self._asked.xml == "asked":
+        if self._xml == "asked":
             return asked
         unreadable = {one.schema for one in self._run.tables if not isinstance(one, Store)}
         unequal = self._of_standing("differs", asked) | self._of_standing("unchecked", asked)
@@ -193,7 +196,7 @@ class _Export:
         try:
             return self._recorder.export(self._recording, progress, choose=only(schemas), seen=seen)
         except ToolError as error:
-            if self._asked.xml == "asked":
+            if self._xml == "asked":
                 raise
             return (f"Nothing was exported; the bundle is read directly: {error.message}",)
 
@@ -205,11 +208,11 @@ class _Export:
 
     def _absent(self) -> tuple[str, ...]:
         there = self._schemas()
-        missing = sorted(self._asked.choose(there) - there)
+        missing = sorted(self._choose(there) - there)
         return tuple(f"The recording has no table {name}." for name in missing)
 
     def _lacking(self, exported: frozenset[str]) -> tuple[str, ...]:
-        if exported:  # the export has told it, of all tables
+        if exported:  # the export has said it of all tables
             return ()
         there = self._schemas()
         empty = self._empty(there)

@@ -1,4 +1,4 @@
-"""What earlier probes and comparisons have shown of a machine: kept, told, and followed.
+"""What earlier probes and comparisons have shown of a machine: kept, said, and followed.
 
 A probe's matrix counts for the very build of the system, of Xcode, and the chip that it was of.
 """

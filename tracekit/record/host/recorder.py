@@ -124,7 +124,7 @@ def record_attached(
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Ending:
     """How a program ended: `status` is its exit status, `complaint` the end of its stderr.
 
     `stopped` tells that somebody asked tracekit to stop, even where that took a kill.
@@ -137,7 +137,7 @@ class Outcome:
     stopped: bool = False
 
 
-def settled(outcome: Outcome, target: Launch, recording: Recording) -> WorkloadReport | None:
+def settled(ending: Ending, target: Launch, recording: Recording) -> WorkloadReport | None:
     """Fold the worker's marks, and save them where it did not close its account itself.
 
     Raises:
@@ -147,16 +147,16 @@ def settled(outcome: Outcome, target: Launch, recording: Recording) -> WorkloadR
         return None
     report = fold(target.journal)
     if not report.complete:
-        report = unclosed(report, _failure(outcome, report))
+        report = unclosed(report, _failure(ending, report))
         save(recording.workload_file, report)
     if report.state == "failed" and report.exit_code == UsageError.exit_code:
         raise UsageError(report.error, report.hint)
     return report
 
 
-def recorded(outcome: Outcome, target: Launch, report: WorkloadReport | None) -> Recorded:
+def recorded(ending: Ending, target: Launch, report: WorkloadReport | None) -> Recorded:
     """Say what was recorded, and whether it counts as whole."""
-    session = outcome.session
+    session = ending.session
     return Recorded(
         targets=(Process(session.pid, session.name),),
         command_lines=(target.argv,),
@@ -165,10 +165,10 @@ def recorded(outcome: Outcome, target: Launch, report: WorkloadReport | None) ->
         end_reason=session.end_reason,
         clock={"origin": session.origin, "clock": "monotonic"},
         overhead=_overhead(report),
-        interrupted=_interrupted(outcome, report),
-        failure=_failure(outcome, report),
+        interrupted=_interrupted(ending, report),
+        failure=_failure(ending, report),
         hint=report.hint if report is not None and report.error else "",
-        warnings=_warnings(outcome, report),
+        warnings=_warnings(ending, report),
     )
 
 
@@ -178,17 +178,17 @@ def _overhead(report: WorkloadReport | None) -> Overhead:
     return overhead(report)
 
 
-def _interrupted(outcome: Outcome, report: WorkloadReport | None) -> bool:
-    if outcome.end is End.EXITED:  # somebody asked the worker itself to stop
+def _interrupted(ending: Ending, report: WorkloadReport | None) -> bool:
+    if ending.end is End.EXITED:  # somebody asked the worker itself to stop
         return report is not None and report.complete and report.state == "interrupted"
-    return outcome.stopped or outcome.end is End.INTERRUPTED
+    return ending.stopped or ending.end is End.INTERRUPTED
 
 
-def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
+def _failure(ending: Ending, report: WorkloadReport | None) -> str:
     if report is not None and report.error:
         return report.error
-    name, status = outcome.session.name, outcome.status
-    match outcome.end:
+    name, status = ending.session.name, ending.status
+    match ending.end:
         case End.KILLED if _done(report):
             return ""
         case End.KILLED:
@@ -207,7 +207,7 @@ def _failure(outcome: Outcome, report: WorkloadReport | None) -> str:
             words = f"{name} ended without closing its account."
         case _:
             return ""
-    return f"{words} Its last words: {outcome.complaint}" if outcome.complaint else words
+    return f"{words} Its last words: {ending.complaint}" if ending.complaint else words
 
 
 def _done(report: WorkloadReport | None) -> bool:
@@ -218,17 +218,19 @@ def _unready(report: WorkloadReport) -> bool:
     return all(phase.name != "steady" for phase in report.phases)
 
 
-def _warnings(outcome: Outcome, report: WorkloadReport | None) -> tuple[str, ...]:
+def _warnings(ending: Ending, report: WorkloadReport | None) -> tuple[str, ...]:
     if report is None:
         return (ONLY_SAMPLES,)
-    told = list(report.warnings)
-    if outcome.end is End.KILLED and _done(report):
-        told.append("The worker was done but did not end, as with a thread left over; killed.")
-    if outcome.end is End.LIMIT:
-        told.append("The worker did not end by itself in time and was asked to stop.")
+    warnings = list(report.warnings)
+    if ending.end is End.KILLED and _done(report):
+        warnings.append("The worker was done but did not end, as with a thread left over; killed.")
+    if ending.end is End.LIMIT:
+        warnings.append("The worker did not end by itself in time and was asked to stop.")
     if report.unreadable:
-        told.append(f"{report.unreadable} of the worker's marks cannot be read and are left out.")
-    return tuple(told)
+        warnings.append(
+            f"{report.unreadable} of the worker's marks cannot be read and are left out."
+        )
+    return tuple(warnings)
 
 
 def record_launched(
@@ -272,8 +274,8 @@ def _record(
     stopped = end is End.INTERRUPTED
     end = end if graceful else End.KILLED
     session = close(bundle, session, end.value, child.exit_status)
-    outcome = Outcome(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
-    return recorded(outcome, target, settled(outcome, target, recording))
+    ending = Ending(session, end, child.exit_status, last_words(bundle.stderr), stopped=stopped)
+    return recorded(ending, target, settled(ending, target, recording))
 
 
 def _watched(child: Child, bundle: Bundle, target: Launch, pace: Pace, progress: Progress) -> End:

@@ -177,7 +177,7 @@ class _Switches:
         self._threads: dict[str, tuple[int, int]] = {}
 
     def count(self) -> tuple[int, int | None]:
-        """Return the voluntary and the involuntary ones so far; None for what is not told."""
+        """Return the voluntary and the involuntary ones so far; None: not known here."""
         if sys.platform != "linux":
             switches = self._process.num_ctx_switches()
             # psutil says 0 involuntary ones on macOS, where the kernel does not tell
