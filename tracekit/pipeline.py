@@ -35,7 +35,7 @@ from tracekit.record import (
     advised,
     bring,
     choose,
-    export_own_marks,
+    export_workload_events,
     known_of,
     observe,
     quiet,
@@ -116,7 +116,7 @@ def export(
             warn(recording, recorder.export(recording, progress))
         _complete(recording)
         _look_for_rows(recording)
-        warn(recording, export_own_marks(recording))
+        warn(recording, export_workload_events(recording))
 
 
 def analyze(

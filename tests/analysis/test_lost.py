@@ -19,7 +19,7 @@ from tracekit.analysis.result import Measurement, Status
 from tracekit.analysis.rule import Finding
 from tracekit.analysis.rules import RULES
 from tracekit.pipeline import tables_of
-from tracekit.record.host.exports import MARKS
+from tracekit.record.host.exports import EVENTS
 from tracekit.tables.schemas import SCHEMAS
 from whole_recordings import KINDS, Judged, Whole, faulty, whole
 
@@ -183,4 +183,4 @@ def test_nothing_is_made_of_half_an_export(good: Whole) -> None:
 
 
 def test_all_tables_of_marks_are_known_to_come_together() -> None:
-    assert {next(iter(made_of(one.schema))) for one in MARKS} == OF_MARKS
+    assert {next(iter(made_of(one.schema))) for one in EVENTS} == OF_MARKS

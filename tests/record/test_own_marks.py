@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.base.recording import Provenance, Recording
-from tracekit.record.event_export import export_own_marks, trace_clock
+from tracekit.record.event_export import export_workload_events, trace_clock
 from tracekit.record.xctrace.clock import START_DATE, TIME_INFO
 from tracekit.tables.tables import Tables
 from tracekit.tables.toc.read import read_toc
@@ -104,7 +104,7 @@ def program(recording: Recording, *, printed: str = "", clock: bool = True) -> t
     recording.output_file.write_text(printed)
     known = trace_clock(recording, read_toc(recording.toc_file).runs[-1]) if clock else {}
     recording.save_provenance(Provenance(clock=known))
-    return export_own_marks(recording)
+    return export_workload_events(recording)
 
 
 MLX = "Generation: 128 tokens, 45.256 tokens-per-sec\n"
@@ -131,5 +131,5 @@ def test_results_alone_have_no_times_to_speak_of(recording: Recording) -> None:
     recording.journal_file.unlink()
     recording.output_file.write_text(MLX)
     recording.save_provenance(Provenance(clock={"origin": ORIGIN}))
-    assert export_own_marks(recording) == ()
+    assert export_workload_events(recording) == ()
     assert Tables(recording.exports, frozenset())["results"]["value"].tolist() == [45.256, 128.0]

@@ -9,7 +9,7 @@ from .doctor.known import advised as advised
 from .doctor.known import known_of as known_of
 from .doctor.known import matrix_rows as matrix_rows
 from .doctor.surroundings import Surroundings as Surroundings
-from .event_export import export_own_marks as export_own_marks
+from .event_export import export_workload_events as export_workload_events
 from .event_export import trace_clock as trace_clock
 from .gputrace import capture_gpu as capture_gpu
 from .imports import bring as bring

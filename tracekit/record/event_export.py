@@ -1,10 +1,10 @@
-"""The workload's own marks beside the tables of a trace, on the trace's time."""
+"""The workload's own events beside the tables of a trace, on the trace's time."""
 
 import logging
 from typing import Any
 
 from tracekit.base import Recording, TracekitError
-from tracekit.record.host.exports import RESULTS, account, export_marks, told_tables
+from tracekit.record.host.exports import RESULTS, account, event_tables, export_events
 from tracekit.record.xctrace.clock import TimeInfo, align, time_info
 from tracekit.tables import Choice, Tables, TocRun, read_toc
 from tracekit.workload import WorkloadReport
@@ -22,7 +22,7 @@ _NO_CLOCK_FOR_GAUGES = (
 )
 
 
-def export_own_marks(recording: Recording) -> tuple[str, ...]:
+def export_workload_events(recording: Recording) -> tuple[str, ...]:
     """Write what the workload said of itself as tables; return what is uncertain about it.
 
     The host recorder writes them with its own exports. Beside a trace of xctrace they are laid
@@ -30,14 +30,14 @@ def export_own_marks(recording: Recording) -> tuple[str, ...]:
     left out, and the warning says so.
     """
     report = account(recording)
-    told = told_tables(recording, report)
-    if not told or recording.host_bundle.is_dir():
+    tables = event_tables(recording, report)
+    if not tables or recording.host_bundle.is_dir():
         return ()
     clock = recording.provenance().clock
     if "origin" not in clock:
         return _without_clock(recording, report)
     origin = int(clock["origin"])
-    export_marks(report, origin, recording.exports, first=_place(recording), only=told)
+    export_events(report, origin, recording.exports, first=_place(recording), only=tables)
     subject = _subject(recording, report)
     uncertainty = int(clock.get("uncertainty", 0)) / _MILLISECOND
     by = f"{clock.get('source', 'its clock')}, good to {uncertainty:.1f} ms"
@@ -67,7 +67,7 @@ def _without_clock(recording: Recording, report: WorkloadReport) -> tuple[str, .
     if recording.journal_file.exists():
         return (_NO_CLOCK,)
     if report.results:
-        export_marks(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
+        export_events(report, 0, recording.exports, first=_place(recording), only=(RESULTS,))
     return (_NO_CLOCK_FOR_GAUGES,) if report.gauges else ()
 
 

@@ -46,6 +46,7 @@ from .pruned import stored_to_put_away as stored_to_put_away
 from .pruned import to_put_away as to_put_away
 from .raw import RawTables as RawTables
 from .reading import read_pieces as read_pieces
+from .schema import Kind as Kind
 from .schemas import SCHEMAS as SCHEMAS
 from .selection import meant as meant
 from .sources import first_sources as first_sources

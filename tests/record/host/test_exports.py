@@ -152,7 +152,7 @@ INTERVALS = """\
 <col><mnemonic>duration</mnemonic><name>Duration</name>\
 <engineering-type>duration</engineering-type></col>\
 <col><mnemonic>channel-name</mnemonic><name>Channel</name>\
-<engineering-type>gpu-channel-name</engineering-type></col>\
+<engineering-type>string</engineering-type></col>\
 <col><mnemonic>start-latency</mnemonic><name>Start Latency</name>\
 <engineering-type>duration</engineering-type></col>\
 <col><mnemonic>event-label</mnemonic><name>Label</name>\
@@ -161,11 +161,11 @@ INTERVALS = """\
 <engineering-type>process</engineering-type></col>\
 </schema><row><start-time id="1" fmt="00:00.000.130">130000</start-time>\
 <duration id="2" fmt="770.00 µs">770000</duration>\
-<gpu-channel-name id="3" fmt="CPU">CPU</gpu-channel-name><sentinel/>\
+<string id="3" fmt="CPU">CPU</string><sentinel/>\
 <string id="4" fmt="paged">paged</string>\
 <process id="5" fmt="python (7)"><pid id="6" fmt="7">7</pid></process></row>
 <row><start-time id="7" fmt="00:00.001.000">1000000</start-time><duration ref="2"/>\
-<gpu-channel-name ref="3"/><sentinel/><string ref="4"/><process ref="5"/></row>
+<string ref="3"/><sentinel/><string ref="4"/><process ref="5"/></row>
 </node></trace-query-result>
 """
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tracekit.record.host.exports import export_marks
+from tracekit.record.host.exports import export_events
 from tracekit.workload.journal import Phase, Specialization, StepMark, WorkloadReport
 from tracekit.workload.workload import Gauge, Measured, Memory, Request, Span, Work
 
@@ -20,7 +20,7 @@ REPORT = WorkloadReport(
 
 
 def test_marks_are_laid_on_the_traces_time(tmp_path: Path, read_export: Reader) -> None:
-    files = export_marks(REPORT, 1500, tmp_path)
+    files = export_events(REPORT, 1500, tmp_path)
     assert [file.name for file in files] == [
         "host-phases.xml",
         "host-steps.xml",
@@ -82,7 +82,7 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
             Memory("baseline", "mlx_active", None, 900, "MLX is not loaded"),
         ),
     )
-    steps, _, models, *told = export_marks(report, 1000, tmp_path)[1:]
+    steps, _, models, *told = export_events(report, 1000, tmp_path)[1:]
     assert read_export(steps)[1] == [["500", "400", "0", "steady", "10", "3", "sdpa"]]
     assert [row[-3:] for row in read_export(models)[1]] == [
         ["1", None, "paged"],
@@ -108,16 +108,16 @@ def test_what_a_workload_tells_besides(tmp_path: Path, read_export: Reader) -> N
 
 def test_what_is_not_known_is_a_sentinel(tmp_path: Path, read_export: Reader) -> None:
     report = WorkloadReport(backend="cpu", phases=(Phase("prepare", 10, 20),))
-    model = export_marks(report, 0, tmp_path)[3]
+    model = export_events(report, 0, tmp_path)[3]
     assert read_export(model)[1] == [["20", "cpu", "0", "0", "0", "0", "0", None, ""]]
 
 
 def test_a_worker_that_never_got_ready_has_no_model(tmp_path: Path, read_export: Reader) -> None:
-    for file in export_marks(WorkloadReport(), 0, tmp_path):
+    for file in export_events(WorkloadReport(), 0, tmp_path):
         assert read_export(file)[1] == []
 
 
 def test_tables_count_on_from_the_recorders_own(tmp_path: Path) -> None:
-    files = export_marks(REPORT, 0, tmp_path, first=119)
+    files = export_events(REPORT, 0, tmp_path, first=119)
     places = [file.read_text().partition("table[")[2].partition("]")[0] for file in files]
     assert places == [str(place) for place in range(119, 129)]

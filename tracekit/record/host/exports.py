@@ -1,7 +1,7 @@
 """Turns the host recorder's bundle and the workload's events into exports."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,117 +20,56 @@ from tracekit.record.host.writer import (
 )
 from tracekit.record.recorder import Progress
 from tracekit.record.throughput import read_output
-from tracekit.workload import Work, WorkloadReport, fold
+from tracekit.tables import SCHEMAS, Kind
+from tracekit.workload import WorkloadReport, fold
+
+_TYPES = {
+    Kind.TIME: "event-time",
+    Kind.DURATION: "duration",
+    Kind.INTEGER: "uint64",
+    Kind.NUMBER: "fixed-decimal",
+    Kind.TEXT: "string",
+    Kind.PROCESS: "process",
+}
 
 
-def _columns(*columns: tuple[str, str, str]) -> tuple[ExportColumn, ...]:
-    return tuple(ExportColumn(*column) for column in columns)
+def _export_of(name: str, *mnemonics: str) -> ExportTable:
+    """Return the export that a table is read from where there is no trace.
+
+    It has the columns that the table declares, or those of them with the mnemonics, in order.
+    """
+    schema = SCHEMAS[name]
+    source = next(source.schema for source in schema.sources if source.clock == "host")
+    declared = {one.source: one for one in schema.columns if one.source and "." not in one.source}
+    columns = (
+        ExportColumn(
+            mnemonic,
+            declared[mnemonic].name.replace("_", " ").title(),
+            "start-time" if mnemonic == "start" else _TYPES[declared[mnemonic].kind],
+        )
+        for mnemonic in mnemonics or declared
+    )
+    return ExportTable(source, tuple(columns))
 
 
-PHASES = ExportTable(
-    "host-phases",
-    _columns(
-        ("start", "Start", "start-time"),
-        ("duration", "Duration", "duration"),
-        ("name", "Phase", "string"),
-    ),
+PHASES = _export_of("phases")
+STEPS = _export_of("steps")
+SPECIALIZATIONS = _export_of("specializations")
+STEP_MODEL = _export_of("step_models")
+SPANS = _export_of("spans")
+GAUGES = _export_of("gauges")
+REQUESTS = _export_of("requests")
+REQUEST_TOKENS = _export_of("request_tokens")
+RESULTS = _export_of("results")
+MEMORY_PROFILE = _export_of("memory_profile")
+SAMPLES = _export_of("process_samples")
+INTERVALS = _export_of(
+    "gpu_intervals",
+    *("start", "duration", "channel-name", "start-latency", "event-label", "process"),
 )
-STEPS = ExportTable(
-    "host-steps",
-    _columns(
-        ("start", "Start", "start-time"),
-        ("duration", "Duration", "duration"),
-        ("index", "Index", "uint64"),
-        ("phase", "Phase", "string"),
-        ("submitted", "Until Handed Over", "duration"),
-        ("tokens", "Tokens", "uint64"),
-        ("variant", "Variant", "string"),
-    ),
-)
-SPECIALIZATIONS = ExportTable(
-    "host-specializations",
-    _columns(("timestamp", "Time", "event-time"), ("name", "Specialization", "string")),
-)
-STEP_MODEL = ExportTable(
-    "host-step-model",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("backend", "Backend", "string"),
-        ("tokens", "Tokens", "uint64"),
-        ("bytes-read", "Bytes Read", "uint64"),
-        ("bytes-unique", "Bytes Read Once", "uint64"),
-        ("bytes-written", "Bytes Written", "uint64"),
-        ("flops", "Floating-Point Operations", "uint64"),
-        ("dispatches", "Dispatches", "uint64"),
-        ("variant", "Variant", "string"),
-    ),
-)
-SPANS = ExportTable(
-    "host-spans",
-    _columns(
-        ("start", "Start", "start-time"),
-        ("duration", "Duration", "duration"),
-        ("name", "Name", "string"),
-    ),
-)
-GAUGES = ExportTable(
-    "host-gauges",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("name", "Name", "string"),
-        ("value", "Value", "fixed-decimal"),
-        ("unit", "Unit", "string"),
-        ("source", "Read By", "string"),
-    ),
-)
-REQUESTS = ExportTable(
-    "host-requests",
-    _columns(
-        ("start", "Scheduled", "start-time"),
-        ("number", "Number", "uint64"),
-        ("state", "State", "string"),
-        ("prompt-tokens", "Prompt Tokens", "uint64"),
-        ("output-tokens", "Output Tokens", "uint64"),
-        ("admitted", "Until Admitted", "duration"),
-        ("first-token", "Until First Token", "duration"),
-        ("duration", "Until Last Token", "duration"),
-        ("produced", "Tokens Produced", "uint64"),
-        ("reason", "Why Not", "string"),
-    ),
-)
-REQUEST_TOKENS = ExportTable(
-    "host-request-tokens",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("request", "Request", "uint64"),
-        ("index", "Index", "uint64"),
-    ),
-)
-RESULTS = ExportTable(
-    "host-results",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("name", "Name", "string"),
-        ("value", "Value", "fixed-decimal"),
-        ("unit", "Unit", "string"),
-        ("better", "Better", "string"),
-        ("reason", "Why Not", "string"),
-    ),
-)
-MEMORY_PROFILE = ExportTable(
-    "host-memory-profile",
-    _columns(
-        ("timestamp", "Time", "event-time"),
-        ("phase", "Phase", "string"),
-        ("what", "What", "string"),
-        ("bytes", "Bytes", "uint64"),
-        ("reason", "Why Not", "string"),
-    ),
-)
-
-MARKS = (
-    *(PHASES, STEPS, SPECIALIZATIONS, STEP_MODEL),
-    *(SPANS, GAUGES, REQUESTS, REQUEST_TOKENS, RESULTS, MEMORY_PROFILE),
+_SUBMISSIONS = _export_of("submissions", "start", "duration", "event-label", "process")
+SUBMISSIONS = replace(
+    _SUBMISSIONS, columns=(*_SUBMISSIONS.columns, ExportColumn("thread", "Thread", "thread"))
 )
 
 
@@ -149,10 +88,10 @@ def account(recording: Recording) -> WorkloadReport:
     )
 
 
-def told_tables(recording: Recording, report: WorkloadReport) -> tuple[ExportTable, ...]:
+def event_tables(recording: Recording, report: WorkloadReport) -> tuple[ExportTable, ...]:
     """Return the tables of an account: all of a worker's, of any other program those with rows."""
     if recording.journal_file.exists():
-        return MARKS
+        return EVENTS
     filled = (GAUGES, report.gauges), (RESULTS, report.results)
     return tuple(table for table, rows in filled if rows)
 
@@ -160,104 +99,110 @@ def told_tables(recording: Recording, report: WorkloadReport) -> tuple[ExportTab
 Rows = Iterator[tuple[Cell, ...]]
 
 
-@dataclass(frozen=True)
-class Marks:
-    """A worker's account, and the monotonic ns that are time 0 of the trace."""
-
-    report: WorkloadReport
-    origin: int
-
-    def phases(self) -> Rows:
-        """Yield the rows of `host-phases`."""
-        for phase in self.report.phases:
-            end = phase.start if phase.end is None else phase.end
-            yield phase.start - self.origin, end - phase.start, phase.name
-
-    def steps(self) -> Rows:
-        """Yield the rows of `host-steps`."""
-        tokens = self.report.model.tokens
-        for index, step in enumerate(self.report.steps):
-            yield (
-                step.start - self.origin,
-                step.completed - step.start,
-                index,
-                step.phase,
-                step.submitted - step.start,
-                tokens if step.tokens is None else step.tokens,
-                step.variant,
-            )
-
-    def specializations(self) -> Rows:
-        """Yield the rows of `host-specializations`."""
-        for one in self.report.specializations:
-            yield one.at - self.origin, one.name
-
-    def step_models(self) -> Rows:
-        """Yield the rows of `host-step-model`, one a variant, at the end of the preparation."""
-        if not self.report.backend:
-            return
-        for variant, work in (self.report.variants or {"": self.report.model}).items():
-            yield (self._prepared, self.report.backend, *_numbers(work), variant)
-
-    def spans(self) -> Rows:
-        """Yield the rows of `host-spans`."""
-        for span in self.report.spans:
-            yield span.start - self.origin, span.end - span.start, span.name
-
-    def gauges(self) -> Rows:
-        """Yield the rows of `host-gauges`."""
-        for one in self.report.gauges:
-            yield one.at - self.origin, one.name, float(one.value), one.unit, one.source
-
-    def requests(self) -> Rows:
-        """Yield the rows of `host-requests`; all times count from the scheduled arrival."""
-        for one in self.report.requests:
-            known = [one.admitted, *one.tokens[:1], *one.tokens[-1:]]
-            since = [None if at is None else at - one.scheduled for at in known]
-            times = (*since, None, None)[:3]
-            sizes = (one.prompt_tokens, one.output_tokens)
-            at = one.scheduled - self.origin
-            yield at, one.number, one.state, *sizes, *times, len(one.tokens), one.reason
-
-    def request_tokens(self) -> Rows:
-        """Yield the rows of `host-request-tokens`."""
-        for request in self.report.requests:
-            for index, at in enumerate(request.tokens):
-                yield at - self.origin, request.number, index
-
-    def results(self) -> Rows:
-        """Yield the rows of `host-results`, at the end of the preparation."""
-        for name, one in self.report.results.items():
-            value = None if one.value is None else float(one.value)
-            yield self._prepared, name, value, one.unit, one.better, one.reason
-
-    def memory_profile(self) -> Rows:
-        """Yield the rows of `host-memory-profile`."""
-        for one in self.report.memory:
-            yield one.at - self.origin, one.phase, one.what, one.bytes, one.reason
-
-    @property
-    def _prepared(self) -> int:
-        end = self.report.phases[0].end if self.report.phases else None
-        return (self.origin if end is None else end) - self.origin
+def _phases(report: WorkloadReport, origin: int) -> Rows:
+    for phase in report.phases:
+        end = phase.start if phase.end is None else phase.end
+        yield phase.start - origin, end - phase.start, phase.name
 
 
-def _numbers(work: Work) -> tuple[Cell, ...]:
-    moved = (work.bytes_read, work.bytes_unique, work.bytes_written)
-    return (work.tokens, *moved, work.flops, work.dispatches)
+def _steps(report: WorkloadReport, origin: int) -> Rows:
+    for index, step in enumerate(report.steps):
+        yield (
+            step.start - origin,
+            step.completed - step.start,
+            index,
+            step.phase,
+            step.submitted - step.start,
+            report.model.tokens if step.tokens is None else step.tokens,
+            step.variant,
+        )
 
 
-def export_marks(
+def _specializations(report: WorkloadReport, origin: int) -> Rows:
+    for pipeline in report.specializations:
+        yield pipeline.at - origin, pipeline.name
+
+
+def _step_models(report: WorkloadReport, origin: int) -> Rows:
+    """Yield one row a variant, at the end of the preparation."""
+    variants = (report.variants or {"": report.model}) if report.backend else {}
+    for variant, work in variants.items():
+        moved = (work.bytes_read, work.bytes_unique, work.bytes_written)
+        numbers = (work.tokens, *moved, work.flops, work.dispatches)
+        yield (_prepared(report, origin), report.backend, *numbers, variant)
+
+
+def _spans(report: WorkloadReport, origin: int) -> Rows:
+    for span in report.spans:
+        yield span.start - origin, span.end - span.start, span.name
+
+
+def _gauges(report: WorkloadReport, origin: int) -> Rows:
+    for gauge in report.gauges:
+        yield gauge.at - origin, gauge.name, float(gauge.value), gauge.unit, gauge.source
+
+
+def _requests(report: WorkloadReport, origin: int) -> Rows:
+    """Yield a row a request; all times count from the scheduled arrival."""
+    for request in report.requests:
+        known = [request.admitted, *request.tokens[:1], *request.tokens[-1:]]
+        since = [None if at is None else at - request.scheduled for at in known]
+        times = (*since, None, None)[:3]
+        sizes = (request.prompt_tokens, request.output_tokens)
+        first = (request.scheduled - origin, request.number, request.state)
+        yield *first, *sizes, *times, len(request.tokens), request.reason
+
+
+def _request_tokens(report: WorkloadReport, origin: int) -> Rows:
+    for request in report.requests:
+        for index, at in enumerate(request.tokens):
+            yield at - origin, request.number, index
+
+
+def _results(report: WorkloadReport, origin: int) -> Rows:
+    """Yield a row a result, at the end of the preparation."""
+    for name, result in report.results.items():
+        value = None if result.value is None else float(result.value)
+        at = _prepared(report, origin)
+        yield at, name, value, result.unit, result.better, result.reason
+
+
+def _memory_profile(report: WorkloadReport, origin: int) -> Rows:
+    for memory in report.memory:
+        yield memory.at - origin, memory.phase, memory.what, memory.bytes, memory.reason
+
+
+def _prepared(report: WorkloadReport, origin: int) -> int:
+    end = report.phases[0].end if report.phases else None
+    return 0 if end is None else end - origin
+
+
+_EVENT_ROWS: Mapping[ExportTable, Callable[[WorkloadReport, int], Rows]] = {
+    PHASES: _phases,
+    STEPS: _steps,
+    SPECIALIZATIONS: _specializations,
+    STEP_MODEL: _step_models,
+    SPANS: _spans,
+    GAUGES: _gauges,
+    REQUESTS: _requests,
+    REQUEST_TOKENS: _request_tokens,
+    RESULTS: _results,
+    MEMORY_PROFILE: _memory_profile,
+}
+EVENTS = tuple(_EVENT_ROWS)
+
+
+def export_events(
     report: WorkloadReport,
     origin: int,
     exports: Path,
     *,
     first: int = 1,
-    only: Sequence[ExportTable] = MARKS,
+    only: Sequence[ExportTable] = EVENTS,
 ) -> tuple[Path, ...]:
-    """Write a worker's marks as tables beside those of a recorder; return the files.
+    """Write a worker's events as tables beside those of a recorder; return the files.
 
-    Marks from before the origin, such as the warm-up of a worker that a recorder attached to
+    Events from before the origin, such as the warm-up of a worker that a recorder attached to
     later, keep their true, negative times: a clipped time would be a made-up one.
 
     Args:
@@ -265,70 +210,16 @@ def export_marks(
         origin: Time 0 of the trace, in monotonic ns.
         exports: The folder to write into.
         first: The place of the first table, one past those of the recorder's own TOC.
-        only: The tables to write, in the order of `MARKS`.
+        only: The tables to write.
 
     Raises:
         RecordingError: A file cannot be written.
     """
-    marks = Marks(report, origin)
-    tables = (
-        (PHASES, marks.phases()),
-        (STEPS, marks.steps()),
-        (SPECIALIZATIONS, marks.specializations()),
-        (STEP_MODEL, marks.step_models()),
-        (SPANS, marks.spans()),
-        (GAUGES, marks.gauges()),
-        (REQUESTS, marks.requests()),
-        (REQUEST_TOKENS, marks.request_tokens()),
-        (RESULTS, marks.results()),
-        (MEMORY_PROFILE, marks.memory_profile()),
-    )
     files: list[Path] = []
-    wanted = [(table, rows) for table, rows in tables if table in only]
-    for index, (table, rows) in enumerate(wanted, first):
+    for index, table in enumerate(only, first):
         files.append(exports / f"{table.schema}.xml")
-        write_export(files[-1], replace(table, index=index), rows)
+        write_export(files[-1], replace(table, index=index), _EVENT_ROWS[table](report, origin))
     return tuple(files)
-
-
-_START = ExportColumn("start", "Start", "start-time")
-_DURATION = ExportColumn("duration", "Duration", "duration")
-_PROCESS = ExportColumn("process", "Process", "process")
-
-SUBMISSIONS = ExportTable(
-    "host-submissions",
-    (
-        _START,
-        _DURATION,
-        ExportColumn("event-label", "Label", "string"),
-        _PROCESS,
-        ExportColumn("thread", "Thread", "thread"),
-    ),
-)
-INTERVALS = ExportTable(
-    "host-intervals",
-    (
-        _START,
-        _DURATION,
-        ExportColumn("channel-name", "Channel", "gpu-channel-name"),
-        ExportColumn("start-latency", "Start Latency", "duration"),
-        ExportColumn("event-label", "Label", "string"),
-        _PROCESS,
-    ),
-)
-SAMPLES = ExportTable(
-    "host-process-samples",
-    (
-        ExportColumn("timestamp", "Time", "sample-time"),
-        _PROCESS,
-        ExportColumn("cpu", "Cores in Use", "fixed-decimal"),
-        ExportColumn("memory", "Resident Memory", "size-in-bytes"),
-        ExportColumn("threads", "Threads", "uint64"),
-        ExportColumn("voluntary", "Voluntary Context Switches", "uint64"),
-        ExportColumn("involuntary", "Involuntary Context Switches", "uint64"),
-        ExportColumn("machine", "Cores in Use by All", "fixed-decimal"),
-    ),
-)
 
 
 def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
@@ -343,12 +234,12 @@ def export(recording: Recording, progress: Progress) -> tuple[str, ...]:
     samples = read_samples(bundle.samples)
     warnings: list[str] = []
     report = account(recording)
-    told = told_tables(recording, report)
-    tables = [*told, SAMPLES]
+    events = event_tables(recording, report)
+    tables = [*events, SAMPLES]
     progress("host-steps")
-    export_marks(report, session.origin, recording.exports, only=told)
+    export_events(report, session.origin, recording.exports, only=events)
     if recording.journal_file.exists():
-        tables = [*told, SUBMISSIONS, INTERVALS, SAMPLES]
+        tables = [*events, SUBMISSIONS, INTERVALS, SAMPLES]
         _write(recording.exports, SUBMISSIONS, tables, submissions(report, session))
         _write(recording.exports, INTERVALS, tables, intervals(report, session))
     if len(samples) <= 1:
