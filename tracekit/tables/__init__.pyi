@@ -6,6 +6,9 @@ from .bundle.errors import BundleError as BundleError
 from .bundle.errors import UnknownBundleError as UnknownBundleError
 from .bundle.reader import BundleReader as BundleReader
 from .bundle.run_info import write_toc as write_toc
+from .bundle_xml.elements import escaped as escaped
+from .bundle_xml.elements import quoted as quoted
+from .bundle_xml.meanings import FMT as FMT
 from .bundle_xml.write import write_exports as write_exports
 from .cache import READER_VERSION as READER_VERSION
 from .convert import convert as convert
@@ -61,8 +64,10 @@ from .toc.read import Wanted as Wanted
 from .toc.read import own as own
 from .toc.read import read_toc as read_toc
 from .toc.read import wanted as wanted
+from .toc.text import toc_text as toc_text
 from .toc.toc import Toc as Toc
 from .toc.toc import TocRun as TocRun
+from .toc.toc import TocTable as TocTable
 from .write import write_table as write_table
 from .xml.node import Node as Node
 from .xml.node import Symbols as Symbols

@@ -1,9 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from lxml import etree
 
-from tracekit.record.host.writer import Compound, leaf, printable, process, thread
+from tracekit.record.host.writer import Compound, leaf, process, thread
 
 
 @pytest.mark.parametrize(
@@ -50,14 +47,3 @@ def test_a_name_with_brackets_stays_whole() -> None:
     owner = process("Helper (GPU)", 7)
     assert owner.fmt == "Helper (GPU) (7)"
     assert thread("Main Thread", 1, owner).fmt == "Main Thread 0x1 (Helper (GPU), pid: 7)"
-
-
-@given(st.text() | st.just("\x00\x1b\ud800￾ok"))
-def test_what_is_printable_is_xml(text: str) -> None:
-    element = etree.Element("string")
-    element.text = printable(text)
-    assert len(element.text) == len(text)
-
-
-def test_printable_text_is_left_alone() -> None:
-    assert printable("µs ← \u00a0 𝄞\n") == "µs ← \u00a0 𝄞\n"

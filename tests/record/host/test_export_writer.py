@@ -41,7 +41,7 @@ GOLDEN = """\
 <engineering-type>duration</engineering-type></col>\
 <col><mnemonic>start-latency</mnemonic><name>Latency</name>\
 <engineering-type>duration</engineering-type></col>\
-<col><mnemonic>event-label</mnemonic><name>Label &quot;&lt;&amp;&gt;&quot;</name>\
+<col><mnemonic>event-label</mnemonic><name>Label "&lt;&amp;&gt;"</name>\
 <engineering-type>string</engineering-type></col>\
 <col><mnemonic>process</mnemonic><name>Process</name>\
 <engineering-type>process</engineering-type></col>\
@@ -49,7 +49,7 @@ GOLDEN = """\
 <engineering-type>thread</engineering-type></col>\
 </schema><row><start-time id="1" fmt="00:00.000.001">1000</start-time>\
 <duration id="2" fmt="500 ns">500</duration><duration ref="2"/>\
-<string id="3" fmt="a&lt;b"c">a&lt;b"c</string>\
+<string id="3" fmt="a&lt;b&quot;c">a&lt;b"c</string>\
 <process id="4" fmt="x (7)"><pid id="5" fmt="7">7</pid></process>\
 <thread id="6" fmt="Main Thread 0x9 (x, pid: 7)"><tid id="7" fmt="0x9">9</tid>\
 <process ref="4"/></thread></row>
@@ -57,7 +57,7 @@ GOLDEN = """\
 <duration ref="2"/><sentinel/><string id="9" fmt=""></string>\
 <process ref="4"/><thread ref="6"/></row>
 </node></trace-query-result>
-""".replace('"c', "&quot;c")
+"""
 
 
 def rows() -> Iterator[tuple[Cell, ...]]:

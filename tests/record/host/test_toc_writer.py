@@ -32,8 +32,8 @@ GOLDEN = f"""\
         <info>
             <target>
                 <device platform="Linux" model="Fast &amp; Furious" os-version="Linux 6.1"/>
-                <process type="launched" name="python" pid="7" arguments="-m bench 'two words'" \
-return-exit-status="0" termination-reason="exit(0)"/>
+                <process type="launched" arguments="-m bench 'two words'" return-exit-status="0" \
+termination-reason="exit(0)" name="python" pid="7"/>
             </target>
             <summary>
                 <start-date>2026-01-01T00:00:00.000+00:00</start-date>
@@ -42,7 +42,6 @@ return-exit-status="0" termination-reason="exit(0)"/>
                 <end-reason>Target exited</end-reason>
                 <instruments-version>tracekit host recorder {version("tracekit")}\
 </instruments-version>
-                <template-name></template-name>
                 <recording-mode>Host</recording-mode>
                 <time-limit>10 seconds</time-limit>
             </summary>

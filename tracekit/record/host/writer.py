@@ -6,21 +6,15 @@ and referred to ever after, `<T ref="n"/>`; ids count 1, 2, 3 … in the order i
 open. A missing value is `<sentinel/>`.
 """
 
-import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from lxml import etree
-from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - it has no other name
-
-from tracekit.base import replacing, write_whole
+from tracekit.base import Process, replacing, write_whole
 from tracekit.record.host.session import Session
-
-NANOSECONDS = ("start-time", "event-time", "sample-time")
-IDENTIFIERS = ("metal-command-buffer-id", "metal-encoder-id", "tid", "address")
+from tracekit.tables import FMT, Toc, TocRun, TocTable, escaped, quoted, toc_text
 
 
 @dataclass(frozen=True)
@@ -32,6 +26,7 @@ class Compound:
 
 
 _SMALL = 1e-3
+_WORDS: dict[str, Callable[[int], str]] = {**FMT, "pid": str}
 
 Cell = int | float | bool | str | Compound | None
 
@@ -59,60 +54,17 @@ def leaf(kind: str, value: float | str) -> tuple[str, str]:
     """
     if isinstance(value, str):
         return value, value
-    if kind == "boolean":
-        return str(int(value)), "Yes" if value else "No"
     if kind in {"fixed-decimal", "percent"}:
         return _decimal(value), f"{value:,.2f}" + (" %" if kind == "percent" else "")
     if not isinstance(value, int):
         raise TypeError(f"{kind} holds whole numbers, not {value!r}")
-    return str(int(value)), _words(kind, value)
-
-
-def printable(text: str) -> str:
-    """Put U+FFFD for what XML cannot hold: control characters and halves of surrogates."""
-    return _UNPRINTABLE.sub("\ufffd", text)
-
-
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+    words = _WORDS.get(kind, "{:,}".format)(abs(value))
+    return str(int(value)), f"-{words}" if value < 0 else words
 
 
 def _decimal(value: float) -> str:
     """Write nine decimals, and more for a small number, whose first digits they would hide."""
     return f"{value:.9f}" if value == 0 or abs(value) >= _SMALL else f"{value:.20f}"
-
-
-def _words(kind: str, value: int) -> str:
-    if kind in NANOSECONDS:
-        return _clock(value)
-    if kind in {"duration", "weight"}:
-        return _span(value)
-    if kind in IDENTIFIERS:
-        return f"0x{value:x}"
-    if kind == "size-in-bytes":
-        return _size(value)
-    return str(value) if kind == "pid" else f"{value:,}"
-
-
-def _clock(value: int) -> str:
-    micros = abs(value) // 1000
-    seconds, micros = divmod(micros, 1_000_000)
-    minutes, seconds = divmod(seconds, 60)
-    sign = "-" if value < 0 else ""
-    return f"{sign}{minutes:02}:{seconds:02}.{micros // 1000:03}.{micros % 1000:03}"
-
-
-def _span(value: int) -> str:
-    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)):
-        if abs(value) >= size:
-            return f"{value / size:.2f} {unit}"
-    return f"{value} ns"
-
-
-def _size(value: int) -> str:
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if value >= size:
-            return f"{value / size:.2f} {unit}"
-    return f"{value} Bytes"
 
 
 @dataclass(frozen=True)
@@ -159,53 +111,31 @@ def write_export(path: Path, table: ExportTable, rows: Iterable[Sequence[Cell]])
 
 
 def _head(table: ExportTable) -> str:
-    return (
-        '<?xml version="1.0"?>\n<trace-query-result>\n'
-        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table.index}]'>{_schema(table)}"
-    )
-
-
-def escaped(text: str) -> str:
-    """Make text safe between tags and in double quotes; whitespace survives in both."""
-    return printable(text).translate(_ENTITIES)
-
-
-_ENTITIES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        '"': "&quot;",
-        "\t": "&#9;",
-        "\n": "&#10;",
-        "\r": "&#13;",
-    }
-)
-
-
-def _schema(table: ExportTable) -> str:
     columns = "".join(
         f"<col><mnemonic>{escaped(column.mnemonic)}</mnemonic>"
         f"<name>{escaped(column.name)}</name>"
         f"<engineering-type>{escaped(column.type)}</engineering-type></col>"
         for column in table.columns
     )
-    return f'<schema name="{escaped(table.schema)}">{columns}</schema>'
+    return (
+        '<?xml version="1.0"?>\n<trace-query-result>\n'
+        f"<node xpath='//trace-toc[1]/run[1]/data[1]/table[{table.index}]'>"
+        f'<schema name="{quoted(table.schema)}">{columns}</schema>'
+    )
 
 
 def _element(tag: str, cell: Cell, ids: dict[tuple[str, Cell], int]) -> str:
     if cell is None:
         return "<sentinel/>"
-    cell = printable(cell) if isinstance(cell, str) else cell
     known = ids.get((tag, cell))
     if known is not None:
         return f'<{tag} ref="{known}"/>'
     number = ids[tag, cell] = len(ids) + 1
     if isinstance(cell, Compound):
         inside = "".join(_element(kind, child, ids) for kind, child in cell.children)
-        return f'<{tag} id="{number}" fmt="{escaped(cell.fmt)}">{inside}</{tag}>'
+        return f'<{tag} id="{number}" fmt="{quoted(cell.fmt)}">{inside}</{tag}>'
     text, fmt = leaf(tag, cell)
-    return f'<{tag} id="{number}" fmt="{escaped(fmt)}">{escaped(text)}</{tag}>'
+    return f'<{tag} id="{number}" fmt="{quoted(fmt)}">{escaped(text)}</{tag}>'
 
 
 def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int = 0) -> None:
@@ -223,63 +153,33 @@ def write_toc(path: Path, session: Session, schemas: Sequence[str], *, last: int
     Raises:
         RecordingError: The file cannot be written.
     """
-    root = etree.Element("trace-toc")
-    run = _add(root, "run", number="1")
-    info = _add(run, "info")
-    _target(_add(info, "target"), session)
-    _summary(_add(info, "summary"), session, session.end or last)
-    name = printable(session.name)
-    _add(_add(run, "processes"), "process", name=name, pid=str(session.pid))
-    data = _add(run, "data")
-    for schema in schemas:
-        _add(data, "table", schema=schema)
-    _add(run, "tracks")
-    etree.indent(root, space="    ")
-    text = etree.tostring(root, encoding="unicode")
-    write_whole(path, f'<?xml version="1.0"?>\n\n{text}\n'.encode())
-
-
-def _target(target: _Element, session: Session) -> None:
-    machine = session.machine
+    machine, status = session.machine, session.exit_status
+    target = Process(session.pid, session.name)
     system = " ".join(str(machine.get(key, "")) for key in ("system", "release")).strip()
-    _add(
-        target,
-        "device",
-        platform=str(machine.get("system", "")),
-        model=str(machine.get("chip", "")),
-        **{"os-version": system},
+    run = TocRun(
+        number=1,
+        device={
+            "platform": str(machine.get("system", "")),
+            "model": str(machine.get("chip", "")),
+            "os-version": system,
+        },
+        target=target,
+        target_type=session.kind,
+        arguments=shlex.join(session.arguments) if session.kind == "launched" else "",
+        exit_status="" if status is None else str(status),
+        termination_reason="" if status is None else _termination(status),
+        start_date=session.started,
+        end_date=session.ended,
+        duration=round(max(0, (session.end or last) - session.origin) / 1e9, 6),
+        end_reason=session.end_reason,
+        instruments_version=f"tracekit host recorder {version('tracekit')}",
+        recording_mode="Host",
+        time_limit=f"{session.time_limit:g} seconds",
+        processes=(target,),
+        tables=tuple(TocTable(place, schema) for place, schema in enumerate(schemas, start=1)),
     )
-    attributes = {
-        "type": session.kind,
-        "name": printable(session.name),
-        "pid": str(session.pid),
-    }
-    if session.kind == "launched":
-        attributes["arguments"] = printable(shlex.join(session.arguments))
-    if session.exit_status is not None:
-        attributes["return-exit-status"] = str(session.exit_status)
-        attributes["termination-reason"] = _termination(session.exit_status)
-    _add(target, "process", **attributes)
-
-
-def _summary(summary: _Element, session: Session, end: int) -> None:
-    seconds = max(0, end - session.origin) / 1e9
-    for tag, text in (
-        ("start-date", session.started),
-        ("end-date", session.ended),
-        ("duration", f"{seconds:.6f}"),
-        ("end-reason", session.end_reason),
-        ("instruments-version", f"tracekit host recorder {version('tracekit')}"),
-        ("template-name", ""),
-        ("recording-mode", "Host"),
-        ("time-limit", f"{session.time_limit:g} seconds"),
-    ):
-        _add(summary, tag).text = text
+    write_whole(path, toc_text(Toc((run,))).encode())
 
 
 def _termination(status: int) -> str:
     return f"signal({-status})" if status < 0 else f"exit({status})"
-
-
-def _add(parent: _Element, tag: str, **attributes: str) -> _Element:
-    return etree.SubElement(parent, tag, attributes)
