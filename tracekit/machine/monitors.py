@@ -19,7 +19,7 @@ import math
 import plistlib
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -58,48 +58,59 @@ class Taken:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of a monitor's sample: its path, and the reading that is made of it."""
+class _Sample:
+    """One sample of a monitor: what is taken of it, and what it lacks."""
 
-    path: str
-    name: str
-    unit: str
-    factor: float = 1.0
+    def __init__(self, source: str, content: Mapping[str, Any]) -> None:
+        self._source, self._content = source, content
+        self._readings: list[Reading] = []
+        self._remarks: list[str] = []
 
+    @property
+    def taken(self) -> Taken:
+        """All that was taken."""
+        return Taken(tuple(self._readings), tuple(self._remarks))
 
-def take(source: str, sample: Mapping[str, Any], fields: Iterable[Field]) -> Taken:
-    """Read the fields of a sample; one that is not there, or no number, becomes a remark."""
-    readings: list[Reading] = []
-    remarks: list[str] = []
-    for one in fields:
-        value = at_path(sample, one.path)
+    def add(self, name: str, value: float, unit: str) -> None:
+        """Add a reading."""
+        self._readings.append(Reading(name, value, unit))
+
+    def remark(self, words: str) -> None:
+        """Add what could not be understood."""
+        self._remarks.append(f"{self._source}: {words}")
+
+    def number(self, path: str) -> float | None:
+        """Return the number at a path such as "gpu/freq_hz"; None, with a remark, without one."""
+        value = self.at(path)
         if is_number(value):
-            readings.append(Reading(one.name, float(value) * one.factor, one.unit))
-        else:
-            remarks.append(absent(source, one.path, sample))
-    return Taken(tuple(readings), tuple(remarks))
+            return float(value)
+        self.absent(path)
+        return None
 
+    def field(self, path: str, name: str, unit: str, factor: float = 1.0) -> None:
+        """Take the number at a path for a reading."""
+        value = self.number(path)
+        if value is not None:
+            self.add(name, value * factor, unit)
 
-def absent(source: str, path: str, sample: Mapping[str, Any]) -> str:
-    """Say that a field is not there, and what stands in its place that is called alike."""
-    parent, _, name = path.rpartition("/")
-    beside: Any = at_path(sample, parent) if parent else sample
-    names = [str(one) for one in beside] if isinstance(beside, Mapping) else []
-    if name in names:
-        return f"{source}: the field {path} holds no number."
-    near = difflib.get_close_matches(name, names, n=3)
-    instead = f"; near it are {', '.join(near)}" if near else ""
-    return f"{source}: there is no field {path}{instead}."
+    def at(self, path: str) -> Any:
+        """Return what stands at a path; None where there is nothing."""
+        found: Any = self._content
+        for name in path.split("/") if path else ():
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return found
 
-
-def at_path(sample: Any, path: str) -> Any:
-    """Return what stands at a path such as "gpu/freq_hz"; None where there is nothing."""
-    for name in path.split("/"):
-        if not isinstance(sample, Mapping):
-            return None
-        sample = sample.get(name)
-    return sample
+    def absent(self, path: str) -> None:
+        """Remark that a field is not there, and what stands in its place that is called alike."""
+        parent, _, name = path.rpartition("/")
+        siblings: Any = self.at(parent)
+        names = [str(one) for one in siblings] if isinstance(siblings, Mapping) else []
+        if name in names:
+            self.remark(f"the field {path} holds no number.")
+            return
+        near = difflib.get_close_matches(name, names, n=3)
+        instead = f"; near it are {', '.join(near)}" if near else ""
+        self.remark(f"there is no field {path}{instead}.")
 
 
 def is_number(value: Any) -> bool:
@@ -109,21 +120,8 @@ def is_number(value: Any) -> bool:
     )
 
 
-def thermal_pressure(source: str, word: Any) -> Taken:
-    """Read the name of a thermal pressure."""
-    if word in THERMAL_PRESSURES:
-        place = THERMAL_PRESSURES.index(word)
-        return Taken((Reading("thermal_pressure", float(place), "level"),))
-    known = ", ".join(THERMAL_PRESSURES)
-    return Taken((), (f"{source}: the thermal pressure {word!r} is none of {known}.",))
-
-
-def together(*parts: Taken) -> Taken:
-    """Join what was taken of one sample."""
-    return Taken(
-        tuple(reading for part in parts for reading in part.readings),
-        tuple(remark for part in parts for remark in part.remarks),
-    )
+def _nothing(source: str, why: str) -> Taken:
+    return Taken((), (f"{source}: {why}",))
 
 
 HOST_SENSORS = "psutil"
@@ -172,7 +170,7 @@ def read_ioreg(text: str) -> Taken:
     """Read the statistics of the accelerators; of several, the busiest one's."""
     found = [dict(_ENTRY.findall(one)) for one in _STATISTICS.findall(text)]
     if not found:
-        return Taken((), (f"{IOREG}: no accelerator has PerformanceStatistics.",))
+        return _nothing(IOREG, "no accelerator has PerformanceStatistics.")
     statistics = max(found, key=lambda one: int(one.get("Device Utilization %", -1)))
     readings = tuple(
         Reading(name, int(statistics[key]) * factor, unit)
@@ -182,25 +180,21 @@ def read_ioreg(text: str) -> Taken:
     if readings:
         return Taken(readings)
     there = ", ".join(sorted(statistics)) or "none"
-    return Taken((), (f"{IOREG}: none of the statistics is known; there are: {there}.",))
+    return _nothing(IOREG, f"none of the statistics is known; there are: {there}.")
 
 
 MACMON = "macmon"
 MACMON_END = b"\n"
 
 _FIELDS = (
-    Field("gpu_power", "gpu_power", "W"),
-    Field("cpu_power", "cpu_power", "W"),
-    Field("ram_power", "memory_power", "W"),
-    Field("sys_power", "system_power", "W"),
-    Field("temp/gpu_temp_avg", "gpu_temperature", "°C"),
-    Field("temp/cpu_temp_avg", "cpu_temperature", "°C"),
+    ("gpu_power", "gpu_power", "W"),
+    ("cpu_power", "cpu_power", "W"),
+    ("ram_power", "memory_power", "W"),
+    ("sys_power", "system_power", "W"),
+    ("temp/gpu_temp_avg", "gpu_temperature", "°C"),
+    ("temp/cpu_temp_avg", "cpu_temperature", "°C"),
 )
-_GPU = (
-    Field("gpu_freq_mhz", "gpu_clock", "Hz", 1e6),
-    Field("gpu_active_ratio", "gpu_active", "ratio"),
-)
-_PAIR = "gpu_usage"
+_CLOCK, _ACTIVE, _PAIR = "gpu_freq_mhz", "gpu_active_ratio", "gpu_usage"
 
 
 def macmon_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
@@ -211,22 +205,24 @@ def macmon_command(program: str, interval: int, samples: int) -> tuple[str, ...]
 def read_macmon(line: bytes) -> Taken:
     """Read one line."""
     try:
-        sample = msgspec.json.decode(line, type=dict[str, Any])
+        content = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.MsgspecError:
         start = line[:60].decode(errors="replace")
-        return Taken((), (f"{MACMON}: a line is no object of JSON; it begins {start!r}.",))
-    return together(_gpu(sample), take(MACMON, sample, _FIELDS))
-
-
-def _gpu(sample: Mapping[str, Any]) -> Taken:
-    if any(one.path in sample for one in _GPU) or _PAIR not in sample:
-        return take(MACMON, sample, _GPU)
-    match sample[_PAIR]:
-        case [clock, active] if is_number(clock) and is_number(active):
-            clocked = Reading("gpu_clock", clock * 1e6, "Hz")
-            return Taken((clocked, Reading("gpu_active", float(active), "ratio")))
-        case _:
-            return Taken((), (absent(MACMON, _PAIR, sample),))
+        return _nothing(MACMON, f"a line is no object of JSON; it begins {start!r}.")
+    sample = _Sample(MACMON, content)
+    if {_CLOCK, _ACTIVE}.isdisjoint(content) and _PAIR in content:
+        match content[_PAIR]:
+            case [clock, active] if is_number(clock) and is_number(active):
+                sample.add("gpu_clock", clock * 1e6, "Hz")
+                sample.add("gpu_active", float(active), "ratio")
+            case _:
+                sample.absent(_PAIR)
+    else:
+        sample.field(_CLOCK, "gpu_clock", "Hz", 1e6)
+        sample.field(_ACTIVE, "gpu_active", "ratio")
+    for path, name, unit in _FIELDS:
+        sample.field(path, name, unit)
+    return sample.taken
 
 
 POWERMETRICS = "powermetrics"
@@ -234,14 +230,8 @@ POWERMETRICS_END = b"</plist>"
 
 _SAMPLERS = "cpu_power,gpu_power,thermal"
 _SURELY_HERTZ = 100_000  # no GPU runs at 100 GHz
-_COMBINED = Field("processor/combined_power", "combined_power", "W", 1e-3)
 _CPU = ("processor/cpu_power", "processor/cpu_energy")
-_GPU_POWERMETRICS = (
-    "processor/gpu_power",
-    "gpu/gpu_power",
-    "processor/gpu_energy",
-    "gpu/gpu_energy",
-)
+_GPU = ("processor/gpu_power", "gpu/gpu_power", "processor/gpu_energy", "gpu/gpu_energy")
 
 
 def powermetrics_command(program: str, interval: int, samples: int) -> tuple[str, ...]:
@@ -253,54 +243,43 @@ def powermetrics_command(program: str, interval: int, samples: int) -> tuple[str
 def read_powermetrics(document: bytes) -> Taken:
     """Read one property list, whole, with NULs around it or not."""
     try:
-        sample: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
+        content: Any = plistlib.loads(document.strip(b"\0\n\r\t "), fmt=plistlib.FMT_XML)
     except (plistlib.InvalidFileException, ExpatError, ValueError, LookupError) as error:
-        return Taken((), (f"{POWERMETRICS}: a document is no property list: {error}.",))
-    if not isinstance(sample, dict):
-        return Taken((), (f"{POWERMETRICS}: a document holds no dictionary.",))
-    known: Mapping[str, Any] = sample
-    return together(
-        _clock(known),
-        _active(known),
-        _power(known, "gpu_power", _GPU_POWERMETRICS),
-        _power(known, "cpu_power", _CPU),
-        take(POWERMETRICS, known, (_COMBINED,)),
-        _thermal(known),
-    )
+        return _nothing(POWERMETRICS, f"a document is no property list: {error}.")
+    if not isinstance(content, dict):
+        return _nothing(POWERMETRICS, "a document holds no dictionary.")
+    sample = _Sample(POWERMETRICS, content)
+    if (clock := sample.number("gpu/freq_hz")) is not None:
+        sample.add("gpu_clock", clock * (1 if clock >= _SURELY_HERTZ else 1e6), "Hz")
+    if (idle := sample.number("gpu/idle_ratio")) is not None:
+        sample.add("gpu_active", 1 - idle, "ratio")
+    _power(sample, "gpu_power", _GPU)
+    _power(sample, "cpu_power", _CPU)
+    sample.field("processor/combined_power", "combined_power", "W", 1e-3)
+    word = sample.at("thermal_pressure")
+    if word is None:
+        sample.absent("thermal_pressure")
+    elif word in THERMAL_PRESSURES:
+        sample.add("thermal_pressure", float(THERMAL_PRESSURES.index(word)), "level")
+    else:
+        known = ", ".join(THERMAL_PRESSURES)
+        sample.remark(f"the thermal pressure {word!r} is none of {known}.")
+    return sample.taken
 
 
-def _clock(sample: Mapping[str, Any]) -> Taken:
-    value = at_path(sample, "gpu/freq_hz")
-    if not is_number(value):
-        return Taken((), (absent(POWERMETRICS, "gpu/freq_hz", sample),))
-    return Taken((Reading("gpu_clock", value * (1 if value >= _SURELY_HERTZ else 1e6), "Hz"),))
-
-
-def _active(sample: Mapping[str, Any]) -> Taken:
-    idle = at_path(sample, "gpu/idle_ratio")
-    if not is_number(idle):
-        return Taken((), (absent(POWERMETRICS, "gpu/idle_ratio", sample),))
-    return Taken((Reading("gpu_active", 1 - idle, "ratio"),))
-
-
-def _power(sample: Mapping[str, Any], name: str, paths: tuple[str, ...]) -> Taken:
-    elapsed = at_path(sample, "elapsed_ns")
+def _power(sample: _Sample, name: str, paths: tuple[str, ...]) -> None:
+    elapsed = sample.at("elapsed_ns")
     for path in paths:
-        value = at_path(sample, path)
+        value = sample.at(path)
         if not is_number(value):
             continue
         if path.endswith("_power"):
-            return Taken((Reading(name, value / 1e3, "W"),))
+            sample.add(name, value / 1e3, "W")
+            return
         if is_number(elapsed) and elapsed > 0:
-            return Taken((Reading(name, value / 1e3 / (elapsed / 1e9), "W"),))
-    return Taken((), (absent(POWERMETRICS, paths[0], sample),))
-
-
-def _thermal(sample: Mapping[str, Any]) -> Taken:
-    word = sample.get("thermal_pressure")
-    if word is None:
-        return Taken((), (absent(POWERMETRICS, "thermal_pressure", sample),))
-    return thermal_pressure(POWERMETRICS, word)
+            sample.add(name, value / 1e3 / (elapsed / 1e9), "W")
+            return
+    sample.absent(paths[0])
 
 
 MONITORS = ("auto", "macmon", "powermetrics", "ioreg", "off")
@@ -407,5 +386,5 @@ def _registry() -> Taken:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Taken((), (f"{IOREG}: {error}.",))
+        return _nothing(IOREG, f"{error}.")
     return read_ioreg(done.stdout)
