@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tracekit.machine.chips import Confidence, chip
-from tracekit.machine.roofline import Limit, bound, intensity, reached, ridge, ridge_of
+from tracekit.machine.roofline import Limit, Reached, bound, intensity, reached, ridge, ridge_of
 
 
 def test_intensity_is_operations_for_each_byte() -> None:
@@ -84,14 +84,18 @@ def test_a_share_of_the_bandwidth_is_reached() -> None:
     assert math.isclose(found.bandwidth, 320.19e9, rel_tol=1e-4)
     assert found.share is not None
     assert math.isclose(found.share, 0.8005, rel_tol=1e-3)
-    assert not found.cache_resident
+    assert not found.cached
 
 
 def test_more_than_memory_can_deliver_is_no_share_but_came_from_caches() -> None:
     found = reached(67.24e6, 50e-6, bandwidth=400e9)
     assert found.bandwidth > 400e9
     assert found.share is None
-    assert found.cache_resident
+    assert found.cached
+
+
+def test_without_a_roof_there_is_no_share() -> None:
+    assert reached(100, 2, bandwidth=None) == Reached(50, None)
 
 
 def test_all_that_memory_can_deliver_is_still_a_share() -> None:

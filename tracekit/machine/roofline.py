@@ -34,16 +34,13 @@ class Bound:
 class Reached:
     """The bandwidth that was reached, in bytes per second, and its share of the chip's.
 
-    `share` is None where memory cannot have delivered the bytes: then caches did.
+    `share` is None where the chip's is not known, and where memory cannot have delivered the
+    bytes: then they were `cached`.
     """
 
     bandwidth: float
     share: float | None
-
-    @property
-    def cache_resident(self) -> bool:
-        """Tell whether the data came from caches, as memory is not that fast."""
-        return self.share is None
+    cached: bool = False
 
 
 def intensity(flops: float, moved: float) -> float:
@@ -105,16 +102,24 @@ def bound(
     return Bound(seconds, limit, partial=len(costs) == 1)
 
 
-def reached(moved: float, seconds: float, *, bandwidth: float) -> Reached:
+def reached(moved: float, seconds: float, *, bandwidth: float | None) -> Reached:
     """Return the bandwidth reached by moving so many bytes in so many seconds.
+
+    Args:
+        moved: Bytes that memory must move, each counted once.
+        seconds: The time it took.
+        bandwidth: Bytes per second of the chip's memory; None where it is not known.
 
     Raises:
         ValueError: The time or the chip's bandwidth is no positive number.
     """
     _require(seconds, "time")
-    _require(bandwidth, "bandwidth")
     rate = moved / seconds
-    return Reached(rate, rate / bandwidth if rate <= bandwidth else None)
+    if bandwidth is None:
+        return Reached(rate, None)
+    _require(bandwidth, "bandwidth")
+    cached = rate > bandwidth
+    return Reached(rate, None if cached else rate / bandwidth, cached)
 
 
 def _require(value: float, name: str) -> None:

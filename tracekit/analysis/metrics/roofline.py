@@ -1,20 +1,27 @@
 """What the chip allows a step, and what share of it was reached: a model over measured time.
 
-Bytes are those that the workload says a step must move, each counted once.
+Bytes are those that the workload says a step must move, each counted once. The formulae stand in
+`tracekit.machine.roofline`.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable, metric
-from tracekit.analysis.intervals import busy, clip, spans
+from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.metrics.steps import bytes_moved, step_model, step_times
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import of_target, on_gpu, require_seen, steady_steps
-from tracekit.machine import Chip, bound, intensity, reached
+from tracekit.machine import Chip, Reached, bound, intensity, reached, ridge_of
+
+ATTAINABLE = 0.80
+"""Share of the stated bandwidth that can be had: 317 of 409 GB/s on an M1 Max (llama.cpp #1642)."""
+LEAST_RIDGE = 20.0
+"""Operations a byte below which memory is the limit of every chip whose ridge is known."""
 
 _SECOND = 1e9
 
@@ -23,7 +30,9 @@ _SECOND = 1e9
 def step_intensity(step_models: pd.DataFrame) -> float:
     """Floating-point operations of a step for each byte that memory must move for it."""
     model = step_model(step_models)
-    return intensity(_operations(model), bytes_moved(model))
+    if int(model["flops"]) < 1:
+        raise Unavailable("the workload does not say how many operations a step takes.")
+    return intensity(int(model["flops"]), bytes_moved(model))
 
 
 @metric("ns", Better.LOWER)
@@ -35,7 +44,7 @@ def step_bound(step_models: pd.DataFrame, machine: pd.DataFrame) -> float:
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
     least = bound(
-        _operations(model, least=0),
+        int(model["flops"]),
         bytes_moved(model),
         bandwidth=_bandwidth(chip),
         rate=chip.fp16.value,
@@ -48,7 +57,11 @@ def bandwidth_share(steps: pd.DataFrame, step_models: pd.DataFrame, machine: pd.
     """Share of the chip's memory bandwidth that the median step reached, waiting included."""
     model = step_model(step_models)
     chip = _gpu_of(model, machine)
-    return _share(bytes_moved(model), float(np.median(step_times(steps))), chip)
+    moved, time = bytes_moved(model), float(np.median(step_times(steps)))
+    bandwidth = _bandwidth(chip)
+    if time <= 0:
+        raise Unavailable("the steady steps have no length.")
+    return _share(reached(moved, time / _SECOND, bandwidth=bandwidth), bandwidth)
 
 
 @metric("ratio", Better.HIGHER)
@@ -64,23 +77,8 @@ def bandwidth_share_busy(
     Bytes of all steady steps over the time in which an interval of the target ran, from the first
     steady step's start to the last one's end.
     """
-    own = of_target(on_gpu(gpu_intervals), targets)
-    model = step_model(step_models)
-    chip = _gpu_of(model, machine)
-    steady = steady_steps(steps)
-    require_seen(steady, own)
-    starts, ends = spans(steady)
-    ran = busy(*clip(*spans(own), int(starts.min()), int(ends.max())))
-    if ran == 0:
-        raise Unavailable("no interval of the target ran during the steady steps.")
-    return _share(bytes_moved(model) * starts.size, ran, chip)
-
-
-def _operations(model: "pd.Series[Any]", least: int = 1) -> int:
-    flops = int(model["flops"])
-    if flops < least:
-        raise Unavailable("the workload does not say how many operations a step takes.")
-    return flops
+    found = roof(steps, step_models, gpu_intervals, targets, machine)
+    return _share(found.reached, found.bandwidth)
 
 
 def _gpu_of(model: "pd.Series[Any]", machine: pd.DataFrame) -> Chip:
@@ -98,14 +96,101 @@ def _bandwidth(chip: Chip) -> float:
     return chip.bandwidth.value
 
 
-def _share(moved: int, nanoseconds: float, chip: Chip) -> float:
-    bandwidth = _bandwidth(chip)
-    if nanoseconds <= 0:
-        raise Unavailable("the steady steps have no length.")
-    found = reached(moved, nanoseconds / _SECOND, bandwidth=bandwidth)
+def _share(found: Reached, bandwidth: float) -> float:
     if found.share is None:
         raise Unavailable(
             f"the data are cache-resident: {found.bandwidth / 1e9:,.0f} GB/s is more than the "
             f"{bandwidth / 1e9:g} GB/s that memory delivers."
         )
     return found.share
+
+
+@dataclass(frozen=True)
+class Roof:
+    """All steady steps: the bytes they must move, and the time in which the GPU ran for them.
+
+    Attributes:
+        window: From the first steady step's start to the last one's end.
+        moved: Bytes that memory must move for the steps, each counted once.
+        per_step: The same for one step.
+        ran: Nanoseconds in which an interval of the target ran.
+        intensity: Operations for each byte; None where the workload does not say how many.
+        bandwidth: Bytes per second that the chip's memory delivers.
+        reached: What was reached of it.
+        chip: The chip.
+    """
+
+    window: Window
+    moved: int
+    per_step: int
+    ran: int
+    intensity: float | None
+    bandwidth: float
+    reached: Reached
+    chip: Chip
+
+    @property
+    def by_memory(self) -> bool | None:
+        """Whether memory bounds such steps at best; None without their operations."""
+        if self.intensity is None:
+            return None
+        return self.intensity < (ridge_of(self.chip).value or LEAST_RIDGE)
+
+    @property
+    def least(self) -> int:
+        """Nanoseconds that the bytes take at what can be had of the bandwidth."""
+        return int(self.moved / (ATTAINABLE * self.bandwidth) * _SECOND)
+
+
+def roof(
+    steps: pd.DataFrame | None,
+    step_models: pd.DataFrame | None,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    machine: pd.DataFrame,
+) -> Roof:
+    """Return what the steady steps reached of the roof.
+
+    Raises:
+        Unavailable: A CPU did the work, the workload says no bytes, the chip is not known, or
+            steps have no interval, so that bytes and time would be of different things.
+    """
+    own = of_target(on_gpu(gpu_intervals), targets)
+    if steps is None or step_models is None:
+        raise Unavailable("the recording has no marks of a workload that says what a step does.")
+    model = step_model(step_models)
+    chip = _gpu_of(model, machine)
+    bandwidth = _bandwidth(chip)
+    steady = steady_steps(steps)
+    starts, ends = spans(steady)
+    require_seen(steady, own)
+    window = Window(int(starts.min()), int(ends.max()), "the steady steps")
+    ran = busy(*clip(*spans(own), window.start, window.end))
+    if ran == 0:
+        raise Unavailable("no interval of the target ran during the steady steps.")
+    per_step, flops = bytes_moved(model), int(model["flops"])
+    moved = per_step * starts.size
+    return Roof(
+        window,
+        moved,
+        per_step,
+        ran,
+        intensity(flops, per_step) if flops > 0 else None,
+        bandwidth,
+        reached(moved, ran / _SECOND, bandwidth=bandwidth),
+        chip,
+    )
+
+
+def known_roof(
+    steps: pd.DataFrame | None,
+    step_models: pd.DataFrame | None,
+    gpu_intervals: pd.DataFrame,
+    targets: pd.DataFrame,
+    machine: pd.DataFrame,
+) -> Roof | None:
+    """Return the same; None where it is not known."""
+    try:
+        return roof(steps, step_models, gpu_intervals, targets, machine)
+    except Unavailable:
+        return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.intervals import clip, spans
-from tracekit.analysis.roof import Roof, roof
+from tracekit.analysis.metrics.roofline import Roof, roof
 from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_target
 from tracekit.base import percent, size

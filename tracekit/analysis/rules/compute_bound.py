@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.counters import extremes, pressure
-from tracekit.analysis.roof import Roof, known_roof
+from tracekit.analysis.metrics.roofline import Roof, known_roof
 from tracekit.analysis.rule import Finding, Severity
 
 _ADVICE = (

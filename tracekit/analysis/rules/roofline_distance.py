@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import busy, clip
 from tracekit.analysis.intervals import spans as bounds
-from tracekit.analysis.roof import ATTAINABLE, Roof, roof
+from tracekit.analysis.metrics.roofline import ATTAINABLE, Roof, roof
 from tracekit.analysis.rule import Finding, Severity, longest
 from tracekit.analysis.scope import of_a_server, of_target
 from tracekit.analysis.work_names import Chore, named_work

@@ -9,8 +9,7 @@ import pandas as pd
 
 from tracekit.analysis import Result, Unavailable, bytes_moved, chip_of, machine_table, steady_steps
 from tracekit.base import percent
-from tracekit.machine import Chip
-from tracekit.machine import roofline as model
+from tracekit.machine import Chip, Reached, intensity, reached
 from tracekit.report.chart import Chart
 from tracekit.report.panel import Context, Panel, Tables, rows
 from tracekit.report.plots import Placed, roof
@@ -22,18 +21,15 @@ _SECOND = 1e9
 class Point:
     """The steps of one variant: their median time in ns, what they move and compute in it.
 
-    Rates are per second. `flops` and `intensity` are None where the workload tells no operations,
-    `share` where there is no roof, or memory cannot have delivered the bytes.
+    `flops` and `intensity` are None where the workload does not say how many operations.
     """
 
     name: str
     time: float
     moved: int
     flops: int | None
-    bandwidth: float
     intensity: float | None
-    share: float | None
-    cached: bool
+    reached: Reached
 
 
 def context(result: Result, tables: Tables) -> Context | None:
@@ -95,17 +91,13 @@ def _point(
     except Unavailable:
         return
     flops = int(row["flops"]) or None
-    speed = moved / (time / _SECOND)
-    found = model.reached(moved, time / _SECOND, bandwidth=bandwidth) if bandwidth else None
     yield Point(
         name or "step",
         time,
         moved,
         flops,
-        speed,
-        model.intensity(flops, moved) if flops else None,
-        found.share if found else None,
-        cached=found is not None and found.cache_resident,
+        intensity(flops, moved) if flops else None,
+        reached(moved, time / _SECOND, bandwidth=bandwidth),
     )
 
 
@@ -118,16 +110,15 @@ def _chart(points: list[Point], chip: Chip) -> Chart | None:
     ]
     if not placed or bandwidth is None:
         return None
-    told = ", ".join(_told(one) for one in points if one.cached or one.share is not None)
-    summary = f"{chip.name}. {told}." if told else f"{chip.name}."
+    summary = f"{chip.name}. {', '.join(map(_words, points))}."
     rate = chip.fp16.value or chip.fp32.value
     return roof("Steps under the roof of the chip", summary, placed, bandwidth, rate)
 
 
-def _told(one: Point) -> str:
-    if one.cached:
+def _words(one: Point) -> str:
+    if one.reached.cached:
         return f"{one.name} is faster than memory could deliver its bytes"
-    return f"{one.name} reaches {percent(one.share)} of the bandwidth"
+    return f"{one.name} reaches {percent(one.reached.share)} of the bandwidth"
 
 
 roofline = Panel("roofline", "Roofline", context, reads=("step_models", "steps"))

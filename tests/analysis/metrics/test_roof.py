@@ -8,7 +8,7 @@ import pytest
 
 from counter_runs import M1_MAX, M3_MAX, MS, given, model, steady
 from tracekit.analysis.inject import Unavailable, inject
-from tracekit.analysis.roof import Roof, known_roof, roof
+from tracekit.analysis.metrics.roofline import Roof, known_roof, roof
 
 Make = Callable[..., pd.DataFrame]
 
