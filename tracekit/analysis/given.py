@@ -21,7 +21,7 @@ from tracekit.analysis.idle.gaps import causes_table, gaps_table, loaded_table
 from tracekit.analysis.inject import REMARKS, Unavailable, asked_tables, inject
 from tracekit.analysis.machine import machine_table
 from tracekit.analysis.rhythm import happenings
-from tracekit.analysis.scope import share, targets_table
+from tracekit.analysis.scope import Recorded, targets_table
 from tracekit.base import InputError, Overhead, Provenance, Stage, TracekitError
 from tracekit.tables import (
     SCHEMAS,
@@ -270,7 +270,7 @@ class Given(Mapping[str, pd.DataFrame]):
         if name in {REMARKS, SETTINGS} and name not in self._made:
             self._made[name] = self._of_exports(name)
         if name not in self._made and name not in self._read:
-            self._read[name] = share(self._tables[name].copy(deep=False))
+            self._read[name] = Recorded(self._tables[name])
         return self._made[name] if name in self._made else self._read[name]
 
     def lost(self, name: str) -> str:

@@ -1,6 +1,6 @@
 """Whose rows count, and which part of the run: the target, its steady steps, its steady window."""
 
-from weakref import finalize
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -9,8 +9,6 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, spans, steady_window
 from tracekit.base import Provenance, percent
 from tracekit.workload import IDLE, REFERENCE
-
-_SHARED: dict[int, list[pd.DataFrame]] = {}
 
 UNKNOWN = (
     "which process is the target is not known: no table of contents names it; "
@@ -45,22 +43,20 @@ def of_target(frame: pd.DataFrame, targets: pd.DataFrame) -> pd.DataFrame:
     return own
 
 
+class Recorded(pd.DataFrame):
+    """A table of the recording that nobody changes: its target's rows are picked once."""
+
+    @cached_property
+    def own(self) -> pd.DataFrame:
+        """The rows that belong to the target."""
+        return self[self["target"].astype(bool)]
+
+
 def own_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that belong to the target; of a shared frame they are picked once."""
-    kept = _SHARED.get(id(frame))
-    if kept is None:
-        return frame[frame["target"].astype(bool)]
-    if not kept:
-        kept.append(frame[frame["target"].astype(bool)])
-    return kept[0].copy(deep=False)
-
-
-def share(frame: pd.DataFrame) -> pd.DataFrame:
-    """Note that nobody will change the frame, so that its target's rows are picked but once."""
-    if "target" in frame and id(frame) not in _SHARED:
-        _SHARED[id(frame)] = []
-        finalize(frame, _SHARED.pop, id(frame), None)
-    return frame
+    """Return the rows that belong to the target."""
+    if isinstance(frame, Recorded):
+        return frame.own.copy(deep=False)
+    return frame[frame["target"].astype(bool)]
 
 
 def named(targets: pd.DataFrame) -> str:
