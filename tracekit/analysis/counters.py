@@ -120,11 +120,6 @@ def meaning(counter: str) -> Meaning | None:
     return _MEANINGS.get(_plain(counter))
 
 
-def known_counters() -> tuple[str, ...]:
-    """Return the names of all counters that mean something here, in lower case."""
-    return tuple(_MEANINGS)
-
-
 def _plain(name: str) -> str:
     return " ".join(name.casefold().split())
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.counters import Group, Kind, highest, mean_of
-from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import Times, busy, clip, spans
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import (
@@ -81,18 +81,6 @@ def _start_latency(gpu_intervals: pd.DataFrame, targets: pd.DataFrame, share: fl
     return float(latencies.astype("int64").quantile(share))
 
 
-@metric("ratio", Better.HIGHER)
-def compute_occupancy(counter_means: pd.DataFrame) -> float:
-    """Threads of compute kernels in flight, as a share of those that the GPU can hold."""
-    return _share(mean_of(counter_means, Kind.OCCUPANCY, "compute"))
-
-
-@metric("ratio")
-def alu_utilization(counter_means: pd.DataFrame) -> float:
-    """Share of the arithmetic units' capacity that did work, stalls left out."""
-    return _share(mean_of(counter_means, Kind.UTILIZATION, "ALU"))
-
-
 @metric("ratio")
 def top_limiter(counter_means: pd.DataFrame) -> float:
     """Highest mean of all limiters: the time in which one unit worked or was stalled."""
@@ -102,50 +90,46 @@ def top_limiter(counter_means: pd.DataFrame) -> float:
     return load.share
 
 
-@metric("ratio")
-def gpu_read_bandwidth_share(counter_means: pd.DataFrame) -> float:
-    """Bandwidth of reads, where the chip counts it as a percentage (M1)."""
-    return _share(mean_of(counter_means, Kind.BANDWIDTH, "read"))
+def _counted(
+    name: str, kind: Kind, unit: str, meaning: str, better: Better = Better.NEITHER
+) -> Metric:
+    """Make a metric of one counter: a share where its mean is one, else GB/s."""
+    percent = not name.endswith("_bandwidth")
+
+    def measure(counter_means: pd.DataFrame) -> float:
+        row = mean_of(counter_means, kind, unit)
+        if percent and pd.isna(row["share"]):
+            raise Unavailable(f"this chip does not count {row['counter']} in percent.")
+        if not percent and not pd.isna(row["share"]):
+            raise Unavailable(f"this chip counts {row['counter']} in percent.")
+        return float(row["share"] if percent else row["mean"])
+
+    measure.__doc__ = meaning
+    return Metric(name, "ratio" if percent else "GB/s", better, measure)
 
 
-@metric("ratio")
-def gpu_write_bandwidth_share(counter_means: pd.DataFrame) -> float:
-    """Bandwidth of writes, where the chip counts it as a percentage (M1)."""
-    return _share(mean_of(counter_means, Kind.BANDWIDTH, "write"))
-
-
-@metric("GB/s")
-def gpu_read_bandwidth(counter_means: pd.DataFrame) -> float:
-    """Bandwidth of reads, where the chip counts GB/s (M3 and later); one source says GiB/s."""
-    return _absolute(mean_of(counter_means, Kind.BANDWIDTH, "read"))
-
-
-@metric("GB/s")
-def gpu_write_bandwidth(counter_means: pd.DataFrame) -> float:
-    """Bandwidth of writes, where the chip counts GB/s (M3 and later); one source says GiB/s."""
-    return _absolute(mean_of(counter_means, Kind.BANDWIDTH, "write"))
-
-
-def _share(row: "pd.Series") -> float:
-    if pd.isna(row["share"]):
-        raise Unavailable(f"this chip does not count {row['counter']} in percent.")
-    return float(row["share"])
-
-
-def _absolute(row: "pd.Series") -> float:
-    if not pd.isna(row["share"]):
-        raise Unavailable(f"this chip counts {row['counter']} in percent.")
-    return float(row["mean"])
-
-
+_IN_GB = "where the chip counts GB/s (M3 and later); one source says GiB/s."
+_IN_PERCENT = "where the chip counts it as a percentage (M1)."
 COUNTER_METRICS = (
-    compute_occupancy,
-    alu_utilization,
+    _counted(
+        "compute_occupancy",
+        Kind.OCCUPANCY,
+        "compute",
+        "Threads of compute kernels in flight, as a share of those that the GPU can hold.",
+        Better.HIGHER,
+    ),
+    _counted(
+        "alu_utilization",
+        Kind.UTILIZATION,
+        "ALU",
+        "Share of the arithmetic units' capacity that did work, stalls left out.",
+    ),
     top_limiter,
-    gpu_read_bandwidth,
-    gpu_write_bandwidth,
-    gpu_read_bandwidth_share,
-    gpu_write_bandwidth_share,
+    *(
+        _counted(f"gpu_{way}_{name}", Kind.BANDWIDTH, way, f"Bandwidth of {way}s, {words}")
+        for name, words in (("bandwidth", _IN_GB), ("bandwidth_share", _IN_PERCENT))
+        for way in ("read", "write")
+    ),
 )
 
 

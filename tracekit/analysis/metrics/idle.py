@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.inject import Unavailable, metric
+from tracekit.analysis.inject import Metric, Unavailable, metric
 from tracekit.analysis.intervals import Coverage, spans
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import of_target, require_seen, steady_steps, steady_tokens, variants
@@ -20,46 +20,31 @@ def idle_ratio(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     return idle_time(gaps) / loaded_time(loaded)
 
 
-@metric("ratio", Better.LOWER)
-def idle_host_late(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which nothing was handed over, and the host was at other things."""
-    return _share(_explained(gaps), loaded, causes, Cause.HOST_LATE)
+_MEANINGS = {
+    Cause.HOST_LATE: "nothing was handed over, and the host was at other things",
+    Cause.START_LATENCY: "work was queued, and nothing is known that held it up",
+    Cause.DRIVER: "the device waited for the driver of the target",
+    Cause.COMPILE: "nothing was handed over, as a pipeline was compiled",
+    Cause.READBACK: "the host waited for work that had run, or read it back",
+    Cause.OTHER_PROCESS: "work was queued while another process ran on the GPU",
+    Cause.DOWN_CLOCKED: "work was queued and the GPU had yet to be powered up",
+}
+_SEEN_ANYWAY = (Cause.DRIVER, Cause.COMPILE)  # even where nothing tells when work was handed over
 
 
-@metric("ratio", Better.LOWER)
-def idle_start_latency(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which work was queued, and nothing is known that held it up."""
-    return _share(_explained(gaps), loaded, causes, Cause.START_LATENCY)
+def _idle_by(cause: Cause) -> Metric:
+    def measure(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
+        idle, shares = idle_time(gaps), by_cause(gaps)
+        if cause not in _SEEN_ANYWAY and idle and shares[Cause.UNATTRIBUTED] == idle:
+            raise Unavailable(
+                "the recording does not tell when work was handed over to the device."
+            )
+        if reason := why_unknown(causes, cause):
+            raise Unavailable(reason)
+        return shares[cause] / loaded_time(loaded)
 
-
-@metric("ratio", Better.LOWER)
-def idle_driver(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which the device waited for the driver of the target."""
-    return _share(gaps, loaded, causes, Cause.DRIVER)
-
-
-@metric("ratio", Better.LOWER)
-def idle_compile(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which nothing was handed over, as a pipeline was compiled."""
-    return _share(gaps, loaded, causes, Cause.COMPILE)
-
-
-@metric("ratio", Better.LOWER)
-def idle_readback(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which the host waited for work that had run, or read it back."""
-    return _share(_explained(gaps), loaded, causes, Cause.READBACK)
-
-
-@metric("ratio", Better.LOWER)
-def idle_other_process(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which work was queued while another process ran on the GPU."""
-    return _share(_explained(gaps), loaded, causes, Cause.OTHER_PROCESS)
-
-
-@metric("ratio", Better.LOWER)
-def idle_down_clocked(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame) -> float:
-    """Share of that window in which work was queued and the GPU had yet to be powered up."""
-    return _share(_explained(gaps), loaded, causes, Cause.DOWN_CLOCKED)
+    measure.__doc__ = f"Share of that window in which {_MEANINGS[cause]}."
+    return Metric(f"idle_{cause.replace('-', '_')}", "ratio", Better.LOWER, measure)
 
 
 @metric("ratio", Better.LOWER)
@@ -68,34 +53,7 @@ def idle_unattributed(gaps: pd.DataFrame, loaded: pd.DataFrame) -> float:
     return by_cause(gaps)[Cause.UNATTRIBUTED] / loaded_time(loaded)
 
 
-def _share(gaps: pd.DataFrame, loaded: pd.DataFrame, causes: pd.DataFrame, cause: Cause) -> float:
-    """Return a cause's share; raise Unavailable where the recording does not show the cause."""
-    reason = why_unknown(causes, cause)
-    if reason:
-        raise Unavailable(reason)
-    return by_cause(gaps)[cause] / loaded_time(loaded)
-
-
-def _explained(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Return the gaps; raise Unavailable where none of them can be explained at all."""
-    idle = idle_time(gaps)
-    if idle and by_cause(gaps)[Cause.UNATTRIBUTED] == idle:
-        raise Unavailable("the recording does not tell when work was handed over to the device.")
-    return gaps
-
-
-IDLE_METRICS = (
-    idle_ratio,
-    idle_host_late,
-    idle_start_latency,
-    idle_driver,
-    idle_compile,
-    idle_readback,
-    idle_other_process,
-    idle_down_clocked,
-    idle_unattributed,
-)
-
+IDLE_METRICS = (idle_ratio, *map(_idle_by, _MEANINGS), idle_unattributed)
 
 _SECOND = 1e9
 
