@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.analysis.intervals import Coverage, busy, clip
+from tracekit.analysis.intervals import IntervalSet, busy, clip
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
 
@@ -20,14 +20,14 @@ def test_each_window_is_covered_as_if_it_were_alone(
 ) -> None:
     starts, ends = _arrays(pairs)
     begins, stops = _arrays(windows)
-    covered = Coverage.of(starts, ends).within(begins, stops)
+    covered = IntervalSet.of(starts, ends).within(begins, stops)
     alone = [busy(*clip(starts, ends, int(a), int(b))) for a, b in zip(begins, stops, strict=True)]
     assert covered.tolist() == alone
 
 
 def test_times_of_a_real_trace_are_exact() -> None:
     start = 1_700_000_000_000_000_001
-    found = Coverage.of(np.array([start]), np.array([start + 7]))
+    found = IntervalSet.of(np.array([start]), np.array([start + 7]))
     assert found.within(np.array([0, start + 3]), np.array([start + 100, start + 5])).tolist() == [
         7,
         2,

@@ -17,7 +17,7 @@ from .inject import Unavailable as Unavailable
 from .inject import asked_tables as asked_tables
 from .inject import inject as inject
 from .inject import thresholds as thresholds
-from .intervals import Coverage as Coverage
+from .intervals import IntervalSet as IntervalSet
 from .intervals import Times as Times
 from .intervals import Window as Window
 from .intervals import busy as busy

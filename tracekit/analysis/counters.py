@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Coverage, spans, steady_window
+from tracekit.analysis.intervals import IntervalSet, spans, steady_window
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import of_target, on_gpu
@@ -184,14 +184,14 @@ def counter_samples(
     samples = samples[inside & np.isfinite(samples["value"])]
     starts, ends = spans(samples)
     lengths = np.maximum(ends - starts, 1)
-    weights = Coverage.of(*spans(own)).within(starts, starts + lengths)
+    weights = IntervalSet.of(*spans(own)).within(starts, starts + lengths)
     chosen = weights >= LEAST_COVERED * lengths
     if not chosen.any():
         raise Unavailable(
             f"none of the {len(samples):,} counter samples in {window.name} lies in work of the "
             f"target: counters are sampled too rarely for work this short, or with gaps."
         )
-    others = Coverage.of(*spans(gpu_intervals[~gpu_intervals["target"]]))
+    others = IntervalSet.of(*spans(gpu_intervals[~gpu_intervals["target"]]))
     alone = chosen & (others.within(starts, starts + lengths) <= CONTENTION * lengths)
     if alone.sum() < LEAST_OWN * chosen.sum():
         raise Unavailable(

@@ -115,29 +115,61 @@ def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | 
     )
 
 
+NEVER = np.iinfo(np.int64).min
+"""A moment that is not known, or before all others."""
+FOREVER = np.iinfo(np.int64).max
+"""A moment after all others."""
+
+
 @dataclass(frozen=True, eq=False)
-class Coverage:
-    """What intervals cover together: disjoint and ordered, with the sum before each of them."""
+class IntervalSet:
+    """Disjoint, ordered intervals [start, end); ns."""
 
     starts: Times
     ends: Times
-    before: Times
 
     @classmethod
     def of(cls, starts: Times, ends: Times) -> Self:
-        """Join the intervals, given in any order; ns."""
-        starts, ends = union(starts, ends)
-        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(ends - starts)))
-        return cls(starts, ends, sums)
+        """Return what the intervals, given in any order, cover together."""
+        return cls(*union(starts, ends))
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return no interval at all."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    @property
+    def bounds(self) -> Times:
+        """All moments at which an interval begins or ends."""
+        return np.concatenate((self.starts, self.ends))
+
+    def contains(self, moments: Times) -> NDArray[np.bool_]:
+        """Return for each moment whether an interval contains it."""
+        return self._latest(self.ends, moments) > moments
+
+    def interval_start(self, moments: Times) -> Times:
+        """Return for each moment the start of the interval that contains it, or NEVER."""
+        return np.where(self.contains(moments), self._latest(self.starts, moments), NEVER)
+
+    def next_start(self, moments: Times) -> Times:
+        """Return for each moment when the next interval begins; FOREVER where none does."""
+        return np.append(self.starts, FOREVER)[self._begun(moments)]
 
     def within(self, begins: Times, ends: Times) -> Times:
         """Return how many ns of each window [begin, end) are covered."""
         return self._until(ends) - self._until(begins)
 
     def _until(self, moments: Times) -> Times:
-        begun = np.searchsorted(self.starts, moments, side="right")
-        last = np.concatenate((np.full(1, np.iinfo(np.int64).min), self.ends))[begun]
-        return self.before[begun] - np.maximum(last, moments) + moments
+        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.ends - self.starts)))
+        last = self._latest(self.ends, moments)
+        return sums[self._begun(moments)] - np.maximum(last, moments) + moments
+
+    def _latest(self, times: Times, moments: Times) -> Times:
+        """Return for each moment the time of the last interval that has begun, or NEVER."""
+        return np.concatenate((np.array([NEVER]), times))[self._begun(moments)]
+
+    def _begun(self, moments: Times) -> NDArray[np.intp]:
+        return np.searchsorted(self.starts, moments, side="right")
 
 
 Integers = NDArray[np.int64]

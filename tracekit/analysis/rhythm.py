@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Coverage, Times, gaps, spans, union
+from tracekit.analysis.intervals import IntervalSet, Times, gaps, spans, union
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import of_a_server, reference_work, steady_steps
 from tracekit.analysis.upkeep import WIRE
@@ -290,7 +290,7 @@ def explain(
     causes = np.full(times.size, UNEXPLAINED, dtype=object)
     compiled, idle = np.zeros(times.size), np.zeros(times.size)
     for (_, what), rows in happenings.groupby(["rank", "what"], sort=True):
-        covered = Coverage.of(*spans(rows)).within(beats.starts, beats.ends)
+        covered = IntervalSet.of(*spans(rows)).within(beats.starts, beats.ends)
         usual = covered[~slow].sum() / max(1, beats.times[~slow].sum())
         beyond = covered[slow] - usual * times
         if what == LONGER_WORK:

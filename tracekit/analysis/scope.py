@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, spans, steady_window
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, spans, steady_window
 from tracekit.base import Provenance, percent
 from tracekit.workload import IDLE, REFERENCE
 
@@ -131,7 +131,7 @@ def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
 
     What the device did for the steps that were recorded must not be set against all of them.
     """
-    unseen = Coverage.of(*spans(own)).within(*spans(steady)) == 0
+    unseen = IntervalSet.of(*spans(own)).within(*spans(steady)) == 0
     if unseen.mean() > _UNSEEN:
         raise Unavailable(
             f"{percent(float(unseen.mean()))} of the steady steps have no interval of the target: "

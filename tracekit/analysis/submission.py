@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit.analysis.idle.gaps import SHORTEST
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Coverage, Times, Window, busy, clip, gaps, spans
+from tracekit.analysis.intervals import IntervalSet, Times, Window, busy, clip, gaps, spans
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.scope import of_target, steady_steps, steady_tokens
 from tracekit.base import count
@@ -299,7 +299,7 @@ class IdleGaps:
         own = gpu_intervals[target].sort_values("start", kind="stable")
         starts, ends = gaps(*spans(own), window.start, window.end)
         ready = _ready(own, starts, ends)
-        others = Coverage.of(*spans(gpu_intervals[~target])).within(ready, ends)
+        others = IntervalSet.of(*spans(gpu_intervals[~target])).within(ready, ends)
         return cls(starts, ends, ready, others)
 
     @property

@@ -6,15 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.work import (
-    FOREVER,
-    NEVER,
-    Surroundings,
-    nothing,
-    stretches,
-    surroundings,
-    without_load,
-)
+from tracekit.analysis.idle.work import Surroundings, surroundings, without_load
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet
 
 MS = 1_000_000
 Make = Callable[..., pd.DataFrame]
@@ -33,7 +26,7 @@ def around(
 ) -> Surroundings:
     none = pd.DataFrame({"start": [], "duration": []}).astype("Int64")
     others = none if others is None else others
-    return surroundings(nothing(), others, driver, compiler, awake, told, None)
+    return surroundings(IntervalSet.empty(), others, driver, compiler, awake, told, None)
 
 
 def test_what_has_no_table_was_nowhere_seen() -> None:
@@ -41,7 +34,7 @@ def test_what_has_no_table_was_nowhere_seen() -> None:
     assert seen.bounds.tolist() == []
     assert seen.told == {}
     for flags in (
-        seen.others.cover(moments),
+        seen.others.contains(moments),
         seen.driving(moments, at(0, 0)),
         seen.compiling(moments),
         seen.reading_back(moments),
@@ -52,7 +45,7 @@ def test_what_has_no_table_was_nowhere_seen() -> None:
 
 def test_the_bounds_are_those_of_all_of_it(rows: Make, named: Make) -> None:
     seen = surroundings(
-        stretches(at(1), at(2)),
+        IntervalSet.of(at(1), at(2)),
         rows((3, 1, 0), target=False),
         rows((5, 1, 0)),
         rows((7, 1, 0)),
@@ -66,13 +59,13 @@ def test_the_bounds_are_those_of_all_of_it(rows: Make, named: Make) -> None:
 def test_the_driver_works_while_it_wires_memory(rows: Make) -> None:
     wired = rows((1, 3, 0)).assign(event="Wire Memory")
     none = rows((0, 1, 0), target=False).iloc[:0]
-    seen = surroundings(nothing(), none, rows((2, 4, 0)), None, None, None, wired)
-    assert seen.driver.cover(at(0, 1, 3, 5, 6)).tolist() == [False, True, True, True, False]
+    seen = surroundings(IntervalSet.empty(), none, rows((2, 4, 0)), None, None, None, wired)
+    assert seen.driver.contains(at(0, 1, 3, 5, 6)).tolist() == [False, True, True, True, False]
 
 
 def test_others_are_counted_though_they_are_not_the_target(rows: Make) -> None:
     seen = around(others=rows((3, 2, 0), target=False))
-    assert seen.others.cover(at(2, 3, 4, 5)).tolist() == [False, True, True, False]
+    assert seen.others.contains(at(2, 3, 4, 5)).tolist() == [False, True, True, False]
 
 
 def test_driver_and_compiler_are_counted_for_the_target_alone(rows: Make) -> None:

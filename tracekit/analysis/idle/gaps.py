@@ -11,7 +11,6 @@ import pandas as pd
 
 from tracekit.analysis.idle.pieces import CAUSES, DOING, Cause, Drained, attributed
 from tracekit.analysis.idle.work import (
-    Stretches,
     covered,
     surroundings,
     without_load,
@@ -19,6 +18,7 @@ from tracekit.analysis.idle.work import (
     written,
 )
 from tracekit.analysis.inject import Unavailable
+from tracekit.analysis.intervals import IntervalSet
 from tracekit.analysis.intervals import gaps as between
 from tracekit.analysis.rule import Evidence
 from tracekit.analysis.scope import ON_THE_CPU, of_target, window_of_target
@@ -222,7 +222,7 @@ def _rivals(gpu_intervals: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     return others[others["channel"].isin(own["channel"].unique())]
 
 
-def _long_gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> Stretches:
+def _long_gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> IntervalSet:
     """Return the parts of the loaded time that no interval covers, without the shortest."""
     load, ran = covered(loaded), covered(own)
     first, last = int(load.starts[0]), int(load.ends[-1])
@@ -231,7 +231,7 @@ def _long_gaps(own: pd.DataFrame, loaded: pd.DataFrame) -> Stretches:
     ends = np.concatenate((ran.ends, absent[1]))
     starts, ends = between(starts, ends, first, last)
     long = ends - starts >= SHORTEST
-    return Stretches(starts[long], ends[long])
+    return IntervalSet(starts[long], ends[long])
 
 
 _SHOWN = 20

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.idle.work import FOREVER, NEVER, Flags, Stretches, Surroundings, Work
-from tracekit.analysis.intervals import Times
+from tracekit.analysis.idle.work import Flags, Surroundings, Work
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times
 
 
 class Cause(StrEnum):
@@ -93,25 +93,25 @@ class Way:
     broken: Flags
 
 
-def cut(gaps: Stretches, bounds: Times) -> Cut:
+def cut(gaps: IntervalSet, bounds: Times) -> Cut:
     """Cut the gaps at those of the moments that lie inside one of them."""
-    start = _distinct(np.concatenate((gaps.starts, bounds[gaps.cover(bounds)])))
+    start = _distinct(np.concatenate((gaps.starts, bounds[gaps.contains(bounds)])))
     gap = np.searchsorted(gaps.starts, start, side="right") - 1
     end = np.minimum(np.append(start[1:], FOREVER)[: start.size], gaps.ends[gap])
     return Cut(start, end, gap)
 
 
-def attributed(gaps: Stretches, work: Work, around: Surroundings) -> pd.DataFrame:
+def attributed(gaps: IntervalSet, work: Work, around: Surroundings) -> pd.DataFrame:
     """Return the pieces of the gaps, each with its cause and with what is known of it."""
     queued, unreported = work.queued, work.unreported
     pieces = cut(gaps, np.concatenate((queued.bounds, unreported.bounds, around.bounds)))
     way = ways(gaps, work)
     drained = way.drained[pieces.gap]
-    waits = unreported.cover(pieces.start) & (drained == _code(Drained.YES))
+    waits = unreported.contains(pieces.start) & (drained == _code(Drained.YES))
     until = gaps.ends[pieces.gap]
     driving = around.driving(pieces.start, way.submitted[pieces.gap])
     cause = np.where(
-        queued.cover(pieces.start),
+        queued.contains(pieces.start),
         _causes_queued(pieces.start, until, around, driving, way.broken[pieces.gap]),
         _causes_empty(pieces.start, around, way.dark[pieces.gap], waits),
     )
@@ -121,7 +121,7 @@ def attributed(gaps: Stretches, work: Work, around: Surroundings) -> pd.DataFram
     )
 
 
-def ways(gaps: Stretches, work: Work) -> Way:
+def ways(gaps: IntervalSet, work: Work) -> Way:
     """Say of each gap how it came about.
 
     The queue was drained by a wait if the host began to write the work that ends the gap only
@@ -155,7 +155,7 @@ def _causes_queued(
 ) -> Codes:
     """Return why work that was handed over did not run."""
     return np.select(
-        [driving, around.others.cover(at), around.asleep(at, until), broken],
+        [driving, around.others.contains(at), around.asleep(at, until), broken],
         [
             _of(Cause.DRIVER),
             _of(Cause.OTHER_PROCESS),
@@ -171,7 +171,7 @@ def _causes_empty(at: Times, around: Surroundings, dark: Flags, waits: Flags) ->
     return np.select(
         [
             around.compiling(at),
-            around.driver.cover(at),
+            around.driver.contains(at),
             dark,
             waits | around.reading_back(at),
         ],
@@ -188,12 +188,17 @@ def _causes_empty(at: Times, around: Surroundings, dark: Flags, waits: Flags) ->
 def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[str]]:
     """Return what the host did at each moment: the workload's word first, the innermost span."""
     names = ["", *DOING, *around.told]
-    seen = [around.compiler.cover(at), around.written.cover(at), around.driver.cover(at), waits]
+    seen = [
+        around.compiler.contains(at),
+        around.written.contains(at),
+        around.driver.contains(at),
+        waits,
+    ]
     kinds = ["compiler", "encoding", "driver", "waiting"]
     doing = np.select(seen, [np.int16(names.index(one)) for one in kinds], np.int16(0))
     latest = np.full(at.size, NEVER)
     for place, own in enumerate(around.told.values(), start=1 + len(DOING)):
-        begun = own.begun(at)
+        begun = own.interval_start(at)
         inner = (begun > latest) & ~seen[0]
         doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, begun)
     return doing, names

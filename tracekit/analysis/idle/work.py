@@ -7,70 +7,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis.intervals import Times, spans, union
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet, Times, spans
 from tracekit.analysis.upkeep import WIRE
 from tracekit.workload import COMPILE, IDLE, READBACK, REFERENCE
 
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Stretches:
-    """Disjoint, ordered, half-open stretches [start, end)."""
-
-    starts: Times
-    ends: Times
-
-    @property
-    def bounds(self) -> Times:
-        """All moments at which one of them begins or ends."""
-        return np.concatenate((self.starts, self.ends))
-
-    def cover(self, moments: Times) -> Flags:
-        """Return for each moment whether it lies in one of them."""
-        if not self.starts.size:
-            return np.zeros(moments.shape, dtype=bool)
-        return self._until(moments) > moments
-
-    def begun(self, moments: Times) -> Times:
-        """Return for each moment the start of the stretch it lies in; NEVER where in none."""
-        if not self.starts.size:
-            return np.full(moments.shape, NEVER)
-        place = np.searchsorted(self.starts, moments, side="right") - 1
-        return np.where(self.cover(moments), self.starts[place], NEVER)
-
-    def next_start(self, moments: Times) -> Times:
-        """Return for each moment when the next one begins; FOREVER where none does."""
-        ahead = np.append(self.starts, FOREVER)
-        return ahead[np.searchsorted(self.starts, moments, side="right")]
-
-    def _until(self, moments: Times) -> Times:
-        """Return for each moment the end of the last one that began; NEVER before the first."""
-        behind = np.concatenate((np.array([NEVER]), self.ends))
-        return behind[np.searchsorted(self.starts, moments, side="right")]
-
-
-NEVER = np.iinfo(np.int64).min
-"""A moment that is not known, or before all others."""
-FOREVER = np.iinfo(np.int64).max
-"""A moment after all others."""
-
-
-def stretches(starts: Times, ends: Times) -> Stretches:
-    """Return what the intervals cover together."""
-    return Stretches(*union(starts, ends))
-
-
-def covered(frame: pd.DataFrame | None) -> Stretches:
+def covered(frame: pd.DataFrame | None) -> IntervalSet:
     """Return what the target's rows of a table cover; nothing where there is no table."""
     if frame is None:
-        return nothing()
-    return stretches(*spans(frame[frame["target"]] if "target" in frame else frame))
-
-
-def nothing() -> Stretches:
-    """Return no stretch at all."""
-    return Stretches(np.empty(0, np.int64), np.empty(0, np.int64))
+        return IntervalSet.empty()
+    return IntervalSet.of(*spans(frame[frame["target"]] if "target" in frame else frame))
 
 
 def first_of(work: pd.DataFrame, rows: pd.DataFrame, times: Times) -> Times:
@@ -134,16 +82,16 @@ class Work:
     opened: Times
 
     @property
-    def queued(self) -> Stretches:
+    def queued(self) -> IntervalSet:
         """When something was handed over and had not begun."""
         known = self.submitted != NEVER
-        return stretches(self.submitted[known], self.start[known])
+        return IntervalSet.of(self.submitted[known], self.start[known])
 
     @property
-    def unreported(self) -> Stretches:
+    def unreported(self) -> IntervalSet:
         """When something had been done and the host could not know."""
         known = self.completed != NEVER
-        return stretches(self.end[known], self.completed[known])
+        return IntervalSet.of(self.end[known], self.completed[known])
 
 
 def work_of(
@@ -167,12 +115,12 @@ def work_of(
     return Work(begun, submitted, start, end, completed, opened)
 
 
-def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> Stretches:
+def written(encoders: pd.DataFrame | None, submissions: pd.DataFrame | None) -> IntervalSet:
     """Return when the target wrote work: its encoders, else its command buffers."""
     for frame in (encoders, submissions):
         if frame is not None and frame["target"].any():
-            return stretches(*spans(frame[frame["target"]]))
-    return stretches(np.empty(0, np.int64), np.empty(0, np.int64))
+            return IntervalSet.of(*spans(frame[frame["target"]]))
+    return IntervalSet.empty()
 
 
 def _submitted(
@@ -226,13 +174,13 @@ class Surroundings:
     `told` is what the workload says it did, by name.
     """
 
-    written: Stretches
-    driver: Stretches
+    written: IntervalSet
+    driver: IntervalSet
     prepared: tuple[Times, Times]
-    compiler: Stretches
-    others: Stretches
-    awake: Stretches
-    told: Mapping[str, Stretches]
+    compiler: IntervalSet
+    others: IntervalSet
+    awake: IntervalSet
+    told: Mapping[str, IntervalSet]
 
     @property
     def bounds(self) -> Times:
@@ -249,11 +197,11 @@ class Surroundings:
         """
         starts, ends = self.prepared
         through = np.append(ends, FOREVER)[np.searchsorted(starts, submitted)]
-        return self.driver.cover(at) & (at < through)
+        return self.driver.contains(at) & (at < through)
 
     def compiling(self, at: Times) -> Flags:
         """Say when a pipeline was made, by the compiler's rows or the workload's word."""
-        return self.compiler.cover(at) | self._told(COMPILE, at)
+        return self.compiler.contains(at) | self._told(COMPILE, at)
 
     def reading_back(self, at: Times) -> Flags:
         """Say when the workload read results back, by its own word."""
@@ -261,14 +209,14 @@ class Surroundings:
 
     def asleep(self, at: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""
-        return ~self.awake.cover(at) & (self.awake.next_start(at) <= until)
+        return ~self.awake.contains(at) & (self.awake.next_start(at) <= until)
 
     def _told(self, name: str, at: Times) -> Flags:
-        return self.told.get(name, nothing()).cover(at)
+        return self.told.get(name, IntervalSet.empty()).contains(at)
 
 
 def surroundings(  # noqa: PLR0917  one table for each of them
-    written: Stretches,
+    written: IntervalSet,
     others: pd.DataFrame,
     driver_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
@@ -282,7 +230,7 @@ def surroundings(  # noqa: PLR0917  one table for each of them
         driver=_either(covered(driver_intervals), covered(_wiring(driver_events))),
         prepared=_prepared(driver_intervals),
         compiler=covered(compiler_activity),
-        others=stretches(*spans(others)),
+        others=IntervalSet.of(*spans(others)),
         awake=covered(gpu_performance_states),
         told=_by_name(told),
     )
@@ -295,26 +243,26 @@ def _wiring(driver_events: pd.DataFrame | None) -> pd.DataFrame | None:
     return driver_events[driver_events["event"].fillna("") == WIRE]
 
 
-def _either(one: Stretches, other: Stretches) -> Stretches:
+def _either(one: IntervalSet, other: IntervalSet) -> IntervalSet:
     """Return what at least one of them covers."""
     starts = np.concatenate((one.starts, other.starts))
-    return stretches(starts, np.concatenate((one.ends, other.ends)))
+    return IntervalSet.of(starts, np.concatenate((one.ends, other.ends)))
 
 
 def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     """Return the outermost rows of the target: an encoder's row lies within its buffer's."""
     if driver_intervals is None:
-        return nothing().starts, nothing().ends
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     own = driver_intervals[driver_intervals["target"]].sort_values("start", kind="stable")
     return spans(own[own["depth"].fillna(0) == 0])
 
 
-def without_load(told: pd.DataFrame | None) -> Stretches:
+def without_load(told: pd.DataFrame | None) -> IntervalSet:
     """Return when the workload says that it had nothing to do, or reference work was timed."""
-    return nothing() if told is None else covered(told[told["name"].isin(NO_WORK)])
+    return IntervalSet.empty() if told is None else covered(told[told["name"].isin(NO_WORK)])
 
 
-def _by_name(told: pd.DataFrame | None) -> dict[str, Stretches]:
+def _by_name(told: pd.DataFrame | None) -> dict[str, IntervalSet]:
     if told is None:
         return {}
     worked = told[~told["name"].fillna(IDLE).isin(NO_WORK)]

@@ -5,7 +5,7 @@ import pandas as pd
 from tracekit.analysis.idle.gaps import by_cause, idle_time, loaded_time, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Metric, Unavailable, metric
-from tracekit.analysis.intervals import Coverage, spans
+from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.result import Better
 from tracekit.analysis.scope import of_target, require_seen, steady_steps, steady_tokens, variants
 
@@ -83,7 +83,7 @@ def tokens_and_time(
         raise Unavailable("steps are of several variants, which are compared, not summed.")
     tokens = steady_tokens(steps)
     require_seen(steady_steps(steps), own)
-    ran = int(Coverage.of(*spans(own)).within(*spans(loaded)).sum())
+    ran = int(IntervalSet.of(*spans(own)).within(*spans(loaded)).sum())
     if ran == 0:
         raise Unavailable("no interval of the target ran while there was load.")
     return tokens, ran

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tracekit.analysis import (
     RULES,
     Beats,
-    Coverage,
+    IntervalSet,
     Result,
     Times,
     Unavailable,
@@ -142,8 +142,8 @@ def _device(own: pd.DataFrame, tables: Tables) -> Iterator[Chart]:
     if end - begin < MOST_BINS:
         return
     edges = np.linspace(begin, end, MOST_BINS + 1).astype(np.int64)
-    ran = Coverage.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
-    whole = Coverage.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
+    ran = IntervalSet.of(starts, ends).within(edges[:-1], edges[1:]) / np.diff(edges)
+    whole = IntervalSet.of(starts, ends).within(edges[:1], edges[-1:])[0] / (end - begin)
     yield course(
         "Share of time in which the device ran for the target",
         f"{percent(float(whole))} in all, {percent(float(ran.min()))} in the least busy of "

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.analysis import Coverage
+from tracekit.analysis import IntervalSet
 from tracekit.base import count, duration, moment, percent, quantity
 from tracekit.report.timeline.track import Kind, Levels, Timeline, Track
 
@@ -76,7 +76,7 @@ def _each(track: Track, timeline: Timeline) -> Iterator[Mark]:
 
 def _binned(track: Track, timeline: Timeline, bins: int) -> Iterator[Mark]:
     edges = np.linspace(timeline.begin, timeline.end, bins + 1).astype(np.int64)
-    share = Coverage.of(track.starts, track.ends).within(edges[:-1], edges[1:]) / np.maximum(
+    share = IntervalSet.of(track.starts, track.ends).within(edges[:-1], edges[1:]) / np.maximum(
         1, np.diff(edges)
     )
     inside, _ = np.histogram(track.starts, edges)

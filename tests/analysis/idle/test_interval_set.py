@@ -1,15 +1,16 @@
-"""Stretches of time, and what a moment finds there."""
+"""Intervals of a set, and what a moment finds there."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tracekit.analysis.idle.work import FOREVER, NEVER, Stretches, covered, nothing, stretches
+from tracekit.analysis.idle.work import covered
+from tracekit.analysis.intervals import FOREVER, NEVER, IntervalSet
 
-TWO = stretches(np.array([10, 30, 12]), np.array([20, 40, 15]))
+TWO = IntervalSet.of(np.array([10, 30, 12]), np.array([20, 40, 15]))
 
 
-def test_what_overlaps_is_one_stretch() -> None:
+def test_what_overlaps_is_one_interval() -> None:
     assert TWO.bounds.tolist() == [10, 30, 20, 40]
 
 
@@ -24,25 +25,25 @@ def test_what_overlaps_is_one_stretch() -> None:
         (40, False, NEVER, FOREVER),
     ],
 )
-def test_a_stretch_holds_its_start_and_not_its_end(
+def test_an_interval_holds_its_start_and_not_its_end(
     at: int, *, inside: bool, begun: int, coming: int
 ) -> None:
     moment = np.array([at])
-    assert TWO.cover(moment).tolist() == [inside]
-    assert TWO.begun(moment).tolist() == [begun]
+    assert TWO.contains(moment).tolist() == [inside]
+    assert TWO.interval_start(moment).tolist() == [begun]
     assert TWO.next_start(moment).tolist() == [coming]
 
 
 def test_nothing_covers_nothing() -> None:
     moment = np.array([0, 5])
-    assert not nothing().cover(moment).any()
-    assert nothing().begun(moment).tolist() == [NEVER, NEVER]
-    assert nothing().next_start(moment).tolist() == [FOREVER, FOREVER]
+    assert not IntervalSet.empty().contains(moment).any()
+    assert IntervalSet.empty().interval_start(moment).tolist() == [NEVER, NEVER]
+    assert IntervalSet.empty().next_start(moment).tolist() == [FOREVER, FOREVER]
 
 
 def test_only_the_targets_rows_count_where_rows_have_an_owner() -> None:
     frame = pd.DataFrame({"start": [0, 10], "duration": [5, 5]})
     assert covered(frame).bounds.tolist() == [0, 10, 5, 15]
     assert covered(frame.assign(target=[False, True])).bounds.tolist() == [10, 15]
-    assert isinstance(covered(None), Stretches)
+    assert isinstance(covered(None), IntervalSet)
     assert not covered(None).bounds.size
