@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,44 +22,29 @@ def covered(frame: pd.DataFrame | None) -> IntervalSet:
     return IntervalSet.of(*spans(frame[frame["target"]] if "target" in frame else frame))
 
 
-def first_of(work: pd.DataFrame, rows: pd.DataFrame, times: Times) -> Times:
-    """Return for each piece of work the earliest time of its command buffer's rows, or NEVER.
-
-    Args:
-        work: A table with the column `command_buffer`.
-        rows: Another one.
-        times: A moment for each of its rows; NEVER where there is none.
-    """
-    return _looked_up(work, rows, times, np.minimum)
-
-
-def last_of(work: pd.DataFrame, rows: pd.DataFrame, times: Times) -> Times:
-    """Return for each piece of work the latest time of its command buffer's rows, or NEVER."""
-    return _looked_up(work, rows, times, np.maximum)
-
-
 def moments(column: pd.Series) -> Times:
     """Return a column of times, NEVER where it is null."""
     return column.to_numpy(dtype=np.int64, na_value=NEVER)
 
 
-def _looked_up(work: pd.DataFrame, rows: pd.DataFrame, times: Times, best: np.ufunc) -> Times:
-    named = rows["command_buffer"].notna().to_numpy(dtype=bool) & (times != NEVER)
-    ids = _ids(rows["command_buffer"])[named]
-    if not ids.size:
-        return np.full(len(work), NEVER)
-    order = np.argsort(ids, kind="stable")
-    ids, times = ids[order], times[named][order]
-    first = np.flatnonzero(np.append(np.array([True]), ids[1:] != ids[:-1]))
-    known, values = ids[first], best.reduceat(times, first)
-    wanted = _ids(work["command_buffer"])
-    place = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-    found = (known[place] == wanted) & work["command_buffer"].notna().to_numpy(dtype=bool)
-    return np.where(found, values[place], NEVER)
+def of_buffer(
+    work: pd.DataFrame, rows: pd.DataFrame, times: Times, best: Literal["min", "max"]
+) -> Times:
+    """Return for each piece of work the first or last time of its command buffer, or NEVER.
 
-
-def _ids(column: pd.Series) -> NDArray[np.uint64]:
-    return column.to_numpy(dtype=np.uint64, na_value=0)
+    Args:
+        work: A table with the column `command_buffer`.
+        rows: Another one.
+        times: A moment for each of its rows; NEVER where there is none.
+        best: Which of the times of a command buffer.
+    """
+    known = rows["command_buffer"].notna().to_numpy() & (times != NEVER)
+    ids, wanted = (
+        frame["command_buffer"].to_numpy(dtype=np.uint64, na_value=0) for frame in (rows, work)
+    )
+    found = pd.Series(times[known]).groupby(ids[known]).agg(best)
+    values = found.reindex(wanted, fill_value=NEVER).to_numpy()
+    return np.where(work["command_buffer"].notna(), values, NEVER)
 
 
 @dataclass(frozen=True)
@@ -110,8 +96,8 @@ def work_of(
     begun = _first_written(own, encoders, submissions)
     completed = np.full(start.size, NEVER)
     if completions is not None:
-        completed = last_of(own, completions, moments(completions["time"]))
-    opened = _filled(first_of(own, own, start), start)
+        completed = of_buffer(own, completions, moments(completions["time"]), "max")
+    opened = _filled(of_buffer(own, own, start, "min"), start)
     return Work(begun, submitted, start, end, completed, opened)
 
 
@@ -133,9 +119,9 @@ def _submitted(
     latency = moments(own["start_latency"])
     found = np.where(latency == NEVER, NEVER, start - latency)
     if commits is not None:
-        found = _filled(found, last_of(own, commits, moments(commits["committed"])))
+        found = _filled(found, of_buffer(own, commits, moments(commits["committed"]), "max"))
     if submissions is not None:
-        found = _filled(found, last_of(own, submissions, spans(submissions)[1]))
+        found = _filled(found, of_buffer(own, submissions, spans(submissions)[1], "max"))
     return np.minimum(found, start)
 
 
@@ -149,7 +135,7 @@ def _first_written(
     begun = np.full(len(own), NEVER)
     for frame in (encoders, submissions):
         if frame is not None:
-            begun = _filled(begun, first_of(own, frame, spans(frame)[0]))
+            begun = _filled(begun, of_buffer(own, frame, spans(frame)[0], "min"))
     return begun
 
 
