@@ -6,7 +6,7 @@ import time
 import psutil
 import pytest
 
-from tracekit.base.processes import Child, StopPolicy, ending, kill_group, start_child
+from tracekit.base.processes import Child, StopPolicy, exit_words, kill_group, start_child
 
 DEAF = "trap '' INT TERM; echo ready; while :; do sleep 0.1; done"
 LIFELINE = "echo ready; cat; exit 7"
@@ -48,7 +48,7 @@ def test_a_lifeline_comes_before_all_signals() -> None:
     ],
 )
 def test_how_a_process_ended(status: int | None, words: str) -> None:
-    assert ending(status) == words
+    assert exit_words(status) == words
 
 
 def test_what_a_process_left_behind_is_killed() -> None:

@@ -48,7 +48,7 @@ from .paired import paired_ratio as paired_ratio
 from .processes import Child as Child
 from .processes import StopPolicy as StopPolicy
 from .processes import end_leftovers as end_leftovers
-from .processes import ending as ending
+from .processes import exit_words as exit_words
 from .processes import found as found
 from .processes import kill_group as kill_group
 from .processes import last_words as last_words

@@ -294,7 +294,7 @@ def _still_running(processes: list[psutil.Process], grace: float) -> list[psutil
     return left
 
 
-def ending(status: int | None) -> str:
+def exit_words(status: int | None) -> str:
     """Say how a process ended: "exit code 2", "signal SIGTRAP"."""
     if status is None:
         return "no exit code"

@@ -122,7 +122,10 @@ def test_a_worker_that_is_killed_loses_no_step(work: Work, recording: Recording)
 
 def test_a_crash_is_told_with_its_last_words(work: Work) -> None:
     recorded = work(step="os.abort() if made == 3 else None")
-    assert "was ended by signal SIGABRT. Its last words: Fatal Python error: Aborted" in recorded.failure
+    assert (
+        "was ended by signal SIGABRT. Its last words: Fatal Python error: Aborted"
+        in recorded.failure
+    )
 
 
 def test_a_worker_that_hangs_in_a_step_is_ended(work: Work, recording: Recording) -> None:

@@ -8,7 +8,7 @@ from datetime import time
 from pathlib import Path
 from typing import Protocol
 
-from tracekit.base import ToolError, ending
+from tracekit.base import ToolError, exit_words
 from tracekit.nightly.schedule.job import SINCE, Job, digest_of
 from tracekit.record import Completed, run
 
@@ -99,7 +99,7 @@ def refused(completed: Completed, what: str, hint: str) -> ToolError:
     said = " ".join(completed.text.split()) or "It said nothing."
     cron_line = shlex.join(completed.argv)
     return ToolError(
-        f"{what}: `{cron_line}` failed with {ending(completed.returncode)}: {said}", hint=hint
+        f"{what}: `{cron_line}` failed with {exit_words(completed.returncode)}: {said}", hint=hint
     )
 
 

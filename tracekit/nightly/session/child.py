@@ -19,7 +19,7 @@ from tracekit.base import (
     StopPolicy,
     ToolError,
     UsageError,
-    ending,
+    exit_words,
 )
 from tracekit.nightly.session.program import BudgetSpentError, last_words
 from tracekit.nightly.session.side import Side
@@ -207,7 +207,7 @@ class RemoteWorkload:
     def _gone(self) -> ToolError:
         self.child.wait(self._timeouts.leave)
         said = last_words(self.log, self.since)
-        how = ending(self.child.exit_status)
+        how = exit_words(self.child.exit_status)
         return ToolError(f"{self._capital} ended in the middle of its work, with {how}.{said}")
 
     @property

@@ -13,7 +13,7 @@ from time import monotonic
 
 import msgspec
 
-from tracekit.base import RecordingError, ending
+from tracekit.base import RecordingError, exit_words
 from tracekit.lab import VERSION
 from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
@@ -107,7 +107,7 @@ def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
         told = _read(output) if status in {0, _BREACH} else None
         if told is None or (status == _BREACH) != bool(told.breaches):
             raise ParityError(
-                f"tracekit parity could not be run: it ended with {ending(status)}."
+                f"tracekit parity could not be run: it ended with {exit_words(status)}."
                 f"{last_words(log)}"
             )
         if told.breaches:
@@ -137,7 +137,7 @@ def _plan_check(
     status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status != 0:
         raise ParityError(
-            f"The check {program.line} ended with {ending(status)}.{last_words(log)}",
+            f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
             hint=f"All that it said is in {log}.",
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.analysis import Result, load
-from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, ending
+from tracekit.base import InconclusiveError, Recording, ToolError, TracekitError, exit_words
 from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
@@ -117,7 +117,7 @@ def _capture(
     status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
-            f"The traced capture of {prepared.named(side)} ended with {ending(status)}."
+            f"The traced capture of {prepared.named(side)} ended with {exit_words(status)}."
             f"{last_words(place)}",
             hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
         )

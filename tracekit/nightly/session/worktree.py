@@ -25,7 +25,7 @@ from tracekit.base import (
     UsageError,
     complaint,
     done,
-    ending,
+    exit_words,
     git,
     notes_folder,
     now,
@@ -209,7 +209,7 @@ def _set_up(worktree: Worktree, supervisor: Supervisor, deadline: float | None) 
     if status != 0:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "
-            f"{ending(status)}.{last_words(worktree.log)}",
+            f"{exit_words(status)}.{last_words(worktree.log)}",
             hint=f"All that it said is in {worktree.log}.",
         )
 

@@ -15,7 +15,7 @@ from tracekit.base import (
     Process,
     Recording,
     UsageError,
-    ending,
+    exit_words,
     last_words,
     now,
     save,
@@ -200,7 +200,7 @@ def _failure(ending: Ending, report: WorkloadReport | None) -> str:
         case End.EXITED if report is not None and report.complete:
             return ""
         case End.EXITED if status is not None and status < 0:
-            words = f"{name} was ended by {ending(status)}."
+            words = f"{name} was ended by {exit_words(status)}."
         case End.EXITED if status:
             words = f"{name} ended with exit status {status}."
         case End.EXITED if report is not None:

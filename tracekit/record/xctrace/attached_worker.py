@@ -15,7 +15,7 @@ from tracekit.base import (
     StopPolicy,
     ToolError,
     UsageError,
-    ending,
+    exit_words,
     last_words,
     save,
     start_child,
@@ -198,7 +198,7 @@ def end_in_words(child: Child, errors: Path) -> str:
     if child.killed:
         return "The workload did not end when it was asked to, and was killed."
     code = child.exit_status
-    how = f"ended with {ending(code)}" if code is not None else "was still running"
+    how = f"ended with {exit_words(code)}" if code is not None else "was still running"
     words = last_words(errors)
     return f"The workload {how} before it closed its account." + (
         f" Its last words: {words}" if words else ""

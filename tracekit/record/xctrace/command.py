@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tracekit.base import StopPolicy, ToolError, ending, start_child
+from tracekit.base import StopPolicy, ToolError, exit_words, start_child
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.problems import Problem, recognize
 
@@ -125,7 +125,7 @@ def failure(completed: Completed) -> ToolError:
     """Say in words why a command failed: its line, its own text and, where known, the way out."""
     problem = recognize(completed.returncode, completed.text) or Problem("", "")
     said = "\n".join(completed.text.splitlines()[-_QUOTED_LINES:]) or "It said nothing."
-    line = f"{shlex.join(completed.argv)} failed with {ending(completed.returncode)}"
+    line = f"{shlex.join(completed.argv)} failed with {exit_words(completed.returncode)}"
     meaning = f"{problem.meaning} " if problem.meaning else ""
     return ToolError(f"{meaning}{line}:\n{said}", hint=problem.hint)
 

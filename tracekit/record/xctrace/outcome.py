@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracekit.base import Recording, ToolError, TracekitError, ending
+from tracekit.base import Recording, ToolError, TracekitError, exit_words
 from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace.command import Completed, failure
 from tracekit.record.xctrace.exporting import GPU_INTERVALS, NO_ROWS, has_rows, no_counters
@@ -248,7 +248,9 @@ def _odd_code(ended: Ended, *, launched: bool) -> str:
     saved = ended.account.state is State.SAVED
     if saved and (ended.signals or ended.interrupted):
         return ""
-    how = "in an unknown way" if ended.returncode is None else f"with {ending(ended.returncode)}"
+    how = (
+        "in an unknown way" if ended.returncode is None else f"with {exit_words(ended.returncode)}"
+    )
     return f"xctrace ended {how}; what it saved can be opened and is kept."
 
 
