@@ -70,7 +70,7 @@ def test_help_names_every_command_in_a_line(tracekit: Run) -> None:
 
 HEAVY = (
     *("pandas", "numpy", "lxml", "mlx", "mlx.core", "pyarrow", "jinja2", "rich", "psutil"),
-    *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "leather", "perfetto"),
+    *("sqlalchemy", "alembic", "psycopg", "prometheus_client", "perfetto"),
     *("dask", "distributed", "fsspec", "duckdb"),
 )
 

@@ -1,22 +1,14 @@
 """A chart as inline SVG: axes, and the lines, areas, dots and words between them.
 
-leather lays out axes and draws; its fonts are those of the page and its colours variables of the
-page's style, by name, so that a chart follows light, dark and print, without a style or a script of
-its own.
+Fonts are those of the page and colours variables of the page's style, by name, so that a chart
+follows light, dark and print, without a style or a script of its own.
 """
 
 import math
-import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
-
-import leather
-from leather import theme
-from leather.ticks import ScoreTicker
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 Words = Callable[[float], str]
 
@@ -27,7 +19,7 @@ _BINARY = 1024
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a chart; leather takes it as a scale.
+    """One axis of a chart.
 
     Attributes:
         title: What is counted along it, with its unit where ticks do not say it.
@@ -55,14 +47,6 @@ class Axis:
         share = (self._way(value) - low) / (high - low)
         return begin + (end - begin) * min(1.0, max(0.0, share))
 
-    def ticks(self) -> list[float]:
-        """Return the numbers that are written beside the axis."""
-        return list(self.marks)
-
-    def format_tick(self, value: float, place: int, count: int) -> str:  # noqa: ARG002  leather's
-        """Put the number of a tick into words."""
-        return self.words(value)
-
     def _way(self, value: float) -> float:
         return math.log10(max(value, self.low)) if self.logarithmic else value
 
@@ -71,8 +55,35 @@ def linear(title: str, low: float, high: float, words: Words) -> Axis:
     """Return an axis with round ticks that holds both numbers."""
     if high <= low:
         high = low + (abs(low) or 1.0)
-    marks = tuple(float(tick) for tick in ScoreTicker(Decimal(low), Decimal(high)).ticks)
+    marks = _round_marks(Decimal(low), Decimal(high))
     return Axis(title, marks[0], marks[-1], marks, words)
+
+
+# How far marks may be apart, as shares of a power of ten, and a penalty for each.
+_SHARES = (("0.1", 0), ("0.15", 2), ("0.2", 1), ("0.25", 1), ("0.5", 1), ("1", 0))
+_FEWEST_MARKS, _BEST_MARKS, _MOST_MARKS = 4, 5, 10
+
+
+def _round_marks(low: Decimal, high: Decimal) -> tuple[float, ...]:
+    """Return round numbers, evenly apart, that hold both.
+
+    After A. Clemens, "An algorithm for creating a graph's axes": of all candidates the one with
+    the least sum of the room that it wastes, the penalty of its interval, and marks beyond five.
+    """
+    power = ((high - low) / (_BEST_MARKS - 1)).log10().to_integral_value(ROUND_CEILING)
+    found: list[tuple[Decimal, int, list[Decimal]]] = []
+    for share, penalty in _SHARES:
+        for shift in (0, -1, 1):
+            apart = Decimal(share) * Decimal(10) ** (power + shift)
+            first = (low / apart).to_integral_value(ROUND_FLOOR) * apart
+            steps = int(((high - first) / apart).to_integral_value(ROUND_CEILING))
+            marks = [first + apart * step for step in range(steps + 1)]
+            if _FEWEST_MARKS <= len(marks) <= _MOST_MARKS:
+                wasted = (low - marks[0] + marks[-1] - high) / (high - low)
+                score = Decimal(10) ** wasted + penalty + max(0, len(marks) - _BEST_MARKS)
+                found.append((score, len(marks), marks))
+    *_, marks = min(found, key=lambda one: one[:2])
+    return tuple(map(float, marks))
 
 
 def binary(title: str, low: float, high: float, words: Words) -> Axis:
@@ -144,8 +155,10 @@ def line(points: Points, name: str, *, dashed: bool = False) -> Shape:
     """Draw a line from point to point."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
-        pen = leather.Line(colour(name), width=1.8, stroke_dasharray="5 4" if dashed else None)
-        yield _drawn(pen, plane, points)
+        corners = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(plane.at, points))
+        pen = {"stroke": colour(name), "stroke-width": "1.8", "fill": "none"}
+        dashes = {"stroke-dasharray": "5 4"} if dashed else {}
+        yield ET.Element("path", {"d": f"M{corners}", **pen, **dashes})
 
     return draw
 
@@ -154,7 +167,9 @@ def dots(points: Points, name: str, radius: float = 4.0) -> Shape:
     """Draw a dot at each point."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
-        yield _drawn(leather.Dots(colour(name), radius), plane, points)
+        for x, y in map(plane.at, points):
+            place = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{radius:g}"}
+            yield ET.Element("circle", {**place, "fill": colour(name)})
 
     return draw
 
@@ -238,36 +253,16 @@ def _word(plane: Plane, x: float, y: float, label: str) -> ET.Element:
 
 
 def _written(x: float, y: float, label: str, *, left: bool) -> ET.Element:
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}"}
-    side = {"text-anchor": "end"} if left else {}
-    element = ET.Element("text", {**place, **side, "fill": colour("ink")})
-    element.text = label
-    return element
-
-
-def _drawn(pen: leather.Line | leather.Dots, plane: Plane, points: Points) -> ET.Element:
-    series = leather.Series([tuple(map(float, point)) for point in points])
-    return pen.to_svg(plane.width, plane.height, plane.x, plane.y, series, iter(()))
+    return svg_text(x, y, label, {"text-anchor": "end"} if left else {}, "ink")
 
 
 WIDTH, HEIGHT = 420, 240
 
-_THEME = {
-    "margin": 0.045,
-    "background_color": "none",
-    "axis_title_color": colour("dim"),
-    "axis_title_font_size": FONT_SIZE,
-    "axis_title_font_char_height": FONT_SIZE,
-    "axis_title_gap": 10,
-    "tick_color": colour("line"),
-    "zero_color": colour("dim"),
-    "label_color": colour("dim"),
-    "tick_font_size": FONT_SIZE,
-    "tick_font_char_height": FONT_SIZE,
-    "tick_font_char_width": 7,
-}
-_NUMBER = re.compile(r"-?\d+\.\d+(?:[eE]-?\d+)?")
-_FONTS = ("font-family", "font-size")
+_MARGIN = 18.9
+_TICK = 4.0
+_DIGIT = 7.0  # the room of a character beside an axis
+_TITLE = FONT_SIZE + 10.0
+_MIDDLE = {"text-anchor": "middle"}
 
 
 @dataclass(frozen=True)
@@ -295,75 +290,72 @@ def svg(chart: Chart, spoken: Callable[[str], str] = str) -> str:
     It has no style, no script and no ids; the same chart gives the same characters. All words of
     it pass through `spoken`.
     """
-    root = ET.Element("svg", {"class": "chart", "viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img"})
+    root = figure("chart", (WIDTH, HEIGHT), chart.title, chart.summary)
     root.set("font-size", str(FONT_SIZE))
-    ET.SubElement(root, "title").text = chart.title
-    ET.SubElement(root, "desc").text = chart.summary
-    root.extend(_laid_out(chart))
+    beside = max(len(chart.y.words(mark)) for mark in chart.y.marks) * _DIGIT + 2 * _TICK
+    left = beside + (_TITLE if chart.y.title else 0)
+    under = FONT_SIZE + 2 * _TICK + (_TITLE if chart.x.title else 0)
+    width, height = WIDTH - 2 * _MARGIN - left, HEIGHT - 2 * _MARGIN - under
+    plane = Plane(width, height, chart.x, chart.y)
+    group = moved(_MARGIN + left, _MARGIN)
+    group.extend(_axes(plane, beside))
+    group.extend(element for shape in chart.shapes for element in shape(plane))
+    root.append(group)
+    return finished(root, spoken)
+
+
+def _axes(plane: Plane, beside: float) -> Iterator[ET.Element]:
+    """Draw the lines of both axes, their numbers and titles; numbers of y take so much room."""
+    width, height = plane.width, plane.height
+    for mark in plane.x.marks:
+        x, _ = plane.at((mark, plane.y.low))
+        yield _grid(mark, (x, 0), (x, height + _TICK))
+        yield svg_text(x, height + 2 * _TICK + FONT_SIZE, plane.x.words(mark), _MIDDLE, "dim")
+    for mark in plane.y.marks:
+        _, y = plane.at((plane.x.low, mark))
+        yield _grid(mark, (-_TICK, y), (width, y))
+        yield svg_text(-2 * _TICK, y + _TICK, plane.y.words(mark), {"text-anchor": "end"}, "dim")
+    if plane.x.title:
+        below = height + 2 * (_TICK + FONT_SIZE) + 10
+        yield svg_text(width / 2, below, plane.x.title, _MIDDLE, "dim")
+    if plane.y.title:
+        x, y = 2 * _TICK - beside - 10, height / 2
+        turned = {"transform": f"rotate(270 {x:.1f} {y:.1f})"}
+        yield svg_text(x, y, plane.y.title, _MIDDLE | turned, "dim")
+
+
+def _grid(mark: float, begin: tuple[float, float], end: tuple[float, float]) -> ET.Element:
+    names = zip(("x1", "y1", "x2", "y2"), (*begin, *end), strict=True)
+    places = {name: f"{value:.1f}" for name, value in names}
+    return ET.Element("line", {**places, "stroke": colour("line" if mark else "dim")})
+
+
+def figure(name: str, size: tuple[float, float], title: str, summary: str) -> ET.Element:
+    """Begin an SVG element of a class and a size, with what it shows in words."""
+    box = f"0 0 {size[0]:g} {size[1]:g}"
+    root = ET.Element("svg", {"class": name, "viewBox": box, "role": "img"})
+    ET.SubElement(root, "title").text = title
+    ET.SubElement(root, "desc").text = summary
+    return root
+
+
+def moved(x: float, y: float) -> ET.Element:
+    """Return an empty group whose origin lies there."""
+    return ET.Element("g", {"transform": f"translate({x:g} {y:g})"})
+
+
+def svg_text(
+    x: float, y: float, words: str, attributes: Mapping[str, str], color: str = ""
+) -> ET.Element:
+    """Return words at a place, in a colour of the page's style or in that of its class."""
+    fill = {"fill": colour(color)} if color else {}
+    element = ET.Element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", **attributes, **fill})
+    element.text = words
+    return element
+
+
+def finished(root: ET.Element, spoken: Callable[[str], str]) -> str:
+    """Return an element as text; all its words pass through `spoken`."""
     for element in root.iter():
-        _tidy(element)
         element.text = spoken(element.text) if element.text else None
     return ET.tostring(root, encoding="unicode")
-
-
-def _laid_out(chart: Chart) -> Iterator[ET.Element]:
-    drawing = leather.Chart()
-    corners = [(chart.x.low, chart.y.low), (chart.x.high, chart.y.high)]
-    drawing.add_series(leather.Series(corners), _Layers(chart.shapes))
-    for axis, set_scale, add_axis in (
-        (chart.x, drawing.set_x_scale, drawing.add_x_axis),
-        (chart.y, drawing.set_y_scale, drawing.add_y_axis),
-    ):
-        set_scale(axis)
-        add_axis(axis.ticks(), axis.format_tick, axis.title or None)
-    with _themed():
-        _ground, margin = drawing.to_svg_group(WIDTH, HEIGHT)
-    yield margin
-
-
-@dataclass(frozen=True)
-class _Layers:
-    """All shapes of a chart as the one shape of one series, so that leather lists no legend."""
-
-    shapes: Sequence[Shape]
-
-    def validate_series(self, series: leather.Series) -> None:
-        """Take any series: the shapes bring their own."""
-
-    def to_svg(self, width: Any, height: Any, x: Axis, y: Axis, *_: Any) -> ET.Element:
-        """Draw the shapes in their order."""
-        group = ET.Element("g")
-        plane = Plane(float(width), float(height), x, y)
-        group.extend(element for shape in self.shapes for element in shape(plane))
-        return group
-
-
-@contextmanager
-def _themed() -> Generator[None]:
-    """Lend leather our theme, which it keeps in a module, while it draws."""
-    before = {name: getattr(theme, name) for name in _THEME}
-    _set(_THEME)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(values: Mapping[str, object]) -> None:
-    for name, value in values.items():
-        setattr(theme, name, value)
-
-
-def _tidy(element: ET.Element) -> None:
-    """Shorten numbers to a tenth, and leave fonts and classes to the page."""
-    if element.tag != "svg":
-        for name in (*_FONTS, "class"):
-            element.attrib.pop(name, None)
-        for name in [name for name, value in element.attrib.items() if not value]:
-            del element.attrib[name]
-    for name, value in element.attrib.items():
-        element.set(name, _NUMBER.sub(_short, value))
-
-
-def _short(number: re.Match[str]) -> str:
-    return f"{float(number.group()):.1f}".removesuffix(".0")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tracekit.nightly.trend.words import date_of
-from tracekit.report import Axis, Plane, Shape
+from tracekit.report import Axis, Plane, Shape, figure, finished, moved, svg_text
 
 _STEPS = (1, 2, 7, 14)  # days between ticks, before it is months
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
@@ -89,21 +89,16 @@ def svg(picture: Picture, spoken: Callable[[str], str] = str) -> str:
     tops = list(_tops(size))
     bottom = tops[-1] + size.heights[-1]
     height = bottom + size.lane + size.foot
-    box = f"0 0 {size.width:g} {height:g}"
-    root = ET.Element("svg", {"class": "nights", "viewBox": box, "role": "img"})
-    ET.SubElement(root, "title").text = picture.title
-    ET.SubElement(root, "desc").text = picture.summary
+    root = figure("nights", (size.width, height), picture.title, picture.summary)
     root.extend(_dates(picture, bottom, height))
     root.extend(_tags(picture))
     for panel, top, high in zip(picture.panels, tops, size.heights, strict=True):
         root.append(_panel(panel, picture, top, high))
-    lane = _moved(size.left, bottom)
+    lane = moved(size.left, bottom)
     plane = Plane(size.across, size.lane, picture.x, _LANE)
     lane.extend(element for shape in picture.lane for element in shape(plane))
     root.append(lane)
-    for element in root.iter():
-        element.text = spoken(element.text) if element.text else None
-    return ET.tostring(root, encoding="unicode")
+    return finished(root, spoken)
 
 
 _LANE = Axis("", 0, 1, (), str)
@@ -142,7 +137,7 @@ def _tops(size: Size) -> Iterator[float]:
 
 def _panel(panel: Panel, picture: Picture, top: float, height: float) -> ET.Element:
     size = picture.size
-    group = _moved(size.left, top)
+    group = moved(size.left, top)
     plane = Plane(size.across, height, picture.x, panel.y)
     group.append(_text(size.across, -7, panel.title, "name end"))
     for mark in panel.y.marks:
@@ -182,15 +177,8 @@ def _tags(picture: Picture) -> Iterator[ET.Element]:
         yield group
 
 
-def _moved(x: float, y: float) -> ET.Element:
-    return ET.Element("g", {"transform": f"translate({x:g} {y:g})"})
-
-
 def _text(x: float, y: float, words: str, name: str) -> ET.Element:
-    named = {"class": name} if name else {}
-    element = ET.Element("text", {**named, "x": f"{x:.1f}", "y": f"{y:.1f}"})
-    element.text = words
-    return element
+    return svg_text(x, y, words, {"class": name} if name else {})
 
 
 def day_axis(days: Sequence[float]) -> Axis:
