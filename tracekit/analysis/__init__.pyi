@@ -23,6 +23,7 @@ from .intervals import Window as Window
 from .intervals import busy as busy
 from .intervals import gaps as gaps
 from .intervals import grouped as grouped
+from .intervals import lanes_of as lanes_of
 from .intervals import spans as spans
 from .intervals import steady_window as steady_window
 from .intervals import union as union

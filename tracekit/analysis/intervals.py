@@ -4,6 +4,7 @@ All functions take int64 arrays of nanoseconds, in any order, and leave them as 
 Intervals of no length are nothing: they neither cover time nor split a gap.
 """
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -57,6 +58,31 @@ def busy(starts: Times, ends: Times) -> int:
     """Return the nanoseconds that the intervals cover together."""
     starts, ends = union(starts, ends)
     return int((ends - starts).sum())
+
+
+def lanes_of(starts: Times, ends: Times, most: int | None = None) -> Times:
+    """Return the lane of each interval, from 0: the lowest that is free when it starts.
+
+    Args:
+        starts: When each interval starts, ascending; ns.
+        ends: When each ends; ns.
+        most: Lanes to use. An interval that finds none free gets the lane -1.
+    """
+    if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
+        return np.zeros(starts.size, np.int64)
+    taken: list[tuple[int, int]] = []
+    free: list[int] = []
+    found: list[int] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        while taken and taken[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(taken)[1])
+        if not free and len(taken) == most:
+            found.append(-1)
+            continue
+        lane = heapq.heappop(free) if free else len(taken)
+        heapq.heappush(taken, (end, lane))
+        found.append(lane)
+    return np.array(found, np.int64)
 
 
 def clip(starts: Times, ends: Times, begin: int, end: int) -> tuple[Times, Times]:

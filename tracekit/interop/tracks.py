@@ -3,7 +3,6 @@
 Times are nanoseconds of the trace, as everywhere here.
 """
 
-import heapq
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Finding, Times, families, spans
+from tracekit.analysis import Finding, Times, families, lanes_of, spans
 from tracekit.base import TracekitError
 
 Ids = NDArray[np.uint64]
@@ -108,27 +107,6 @@ def lanes(track: Slices) -> Iterator[Slices]:
     place = lanes_of(track.starts, track.ends)
     for lane in range(int(place.max(initial=-1)) + 1):
         yield track.taken(np.flatnonzero(place == lane))
-
-
-def lanes_of(starts: Times, ends: Times) -> Times:
-    """Return the lane of each interval, from 0: the lowest that is free when it starts.
-
-    Args:
-        starts: When each interval starts, ascending; ns.
-        ends: When each ends; ns.
-    """
-    if not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
-        return np.zeros(starts.size, np.int64)
-    taken: list[tuple[int, int]] = []
-    free: list[int] = []
-    found: list[int] = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        while taken and taken[0][0] <= start:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        lane = heapq.heappop(free) if free else len(taken)
-        heapq.heappush(taken, (end, lane))
-        found.append(lane)
-    return np.array(found, np.int64)
 
 
 Tables = Mapping[str, pd.DataFrame]

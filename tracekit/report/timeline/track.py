@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tracekit.analysis import Times, Window, families, spans, union
+from tracekit.analysis import Times, Window, families, lanes_of, spans, union
 
 
 class Kind(StrEnum):
@@ -107,32 +107,7 @@ class Timeline:
         return sum(track.starts.size for track in self.tracks)
 
 
-def empty() -> Times:
-    """Return no times."""
-    return np.empty(0, np.int64)
-
-
 MOST = 6
-
-
-def assign(starts: Times, ends: Times, most: int = MOST) -> Times:
-    """Return the lane of each interval: the first that is free when it starts.
-
-    Args:
-        starts: When each interval starts, ascending; ns.
-        ends: When each ends; ns.
-        most: Lanes to use. An interval that finds none free gets the lane -1.
-    """
-    if starts.size < 2 or not (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():  # noqa: PLR2004
-        return np.zeros(starts.size, np.int64)
-    free_from = [starts[0]] * most
-    lanes: list[int] = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        lane = next((one for one, free in enumerate(free_from) if free <= start), -1)
-        if lane >= 0:
-            free_from[lane] = end
-        lanes.append(lane)
-    return np.array(lanes, np.int64)
 
 
 UNKNOWN = -1
@@ -162,7 +137,7 @@ def track(
     starts, ends = spans(frame)
     codes, texts = families(labels)
     order = np.lexsort((-ends, starts))
-    lanes = assign(starts[order], ends[order], most)
+    lanes = lanes_of(starts[order], ends[order], most)
     order, lanes = order[np.argsort(lanes, kind="stable")], np.sort(lanes, kind="stable")
     left_out, kept, lanes = order[lanes < 0], order[lanes >= 0], lanes[lanes >= 0]
     sizes = tuple(int(size) for size in np.bincount(lanes))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.interop.tracks import lanes_of
+from tracekit.analysis.intervals import lanes_of
 
 Pairs = list[tuple[int, int]]
 
@@ -40,3 +40,20 @@ def test_no_lane_overlaps_and_no_more_are_used_than_needed(drawn: Pairs) -> None
         assert all(before[1] <= after[0] for before, after in pairwise(own))
     deepest = max((sum(a <= t < max(b, a + 1) for a, b in pairs) for t, _ in pairs), default=0)
     assert max(lanes, default=-1) + 1 <= deepest
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=40), st.integers(1, 5))
+def test_no_two_of_a_lane_overlap_and_none_is_left_out_needlessly(
+    spans: list[tuple[int, int]], most: int
+) -> None:
+    spans = sorted(spans)
+    starts = np.array([start for start, _ in spans], np.int64)
+    ends = starts + np.array([length for _, length in spans], np.int64)
+    lanes = lanes_of(starts, ends, most)
+    for lane in range(most):
+        inside = lanes == lane
+        assert (starts[inside][1:] >= ends[inside][:-1]).all()
+    for at in np.flatnonzero(lanes < 0):
+        before = np.arange(starts.size) < at
+        running = before & (lanes >= 0) & (ends > starts[at])
+        assert len(set(lanes[running].tolist())) == most
