@@ -49,12 +49,12 @@ def page(frame: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("used_blocks", at % 10),
         )
     ]
-    told = [{"time": 0, "name": name, "value": value} for name, value in limits]
+    known = [{"time": 0, "name": name, "value": value} for name, value in limits]
     tables = {
         "requests": frame("requests", requests),
         "request_tokens": frame("request_tokens", tokens),
         "steps": frame("steps", steps),
-        "gauges": frame("gauges", told + levels),
+        "gauges": frame("gauges", known + levels),
         "spans": frame(
             "spans", [{"name": "decode", "start": one["start"], "duration": MS} for one in steps]
         ),

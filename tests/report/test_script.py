@@ -85,12 +85,12 @@ def test_details_and_levels_come_through(script: Any) -> None:
         ),
         levels=Levels(np.array([2.0, 4.0, 3.0, 2.0]), "W"),
     )
-    told = """unpack(given).then(({tracks: [track], texts}) => [
+    code = """unpack(given).then(({tracks: [track], texts}) => [
         ...track.details.slice(0, 3).map((detail) => [...detail.values]),
         [...track.details[3].values].map((place) => texts[place - 1] ?? null),
         [...track.levels.values].map((level) => Number(level.toFixed(3))),
         extremes(track, 40, 260), extremes(track, 90_000, 95_000)])"""
-    found = script("words.js unpack.js", told, pack(Timeline(0, 10**5, (counted,)), str))
+    found = script("words.js unpack.js", code, pack(Timeline(0, 10**5, (counted,)), str))
     assert found[0] == [0, 1, 1000, 45_701]
     assert found[1] == pytest.approx([0, 42, 209, 83_251], abs=1)
     assert found[2] == [0, 4, 4, 2]
@@ -143,7 +143,7 @@ def test_sums_of_a_window_are_those_of_the_analysis(script: Any, frame: Any) -> 
 
 
 def test_data_are_decoded_alike_in_browsers_that_lack_the_newest_decoder(script: Any) -> None:
-    told = """(() => {
+    code = """(() => {
         const newest = octets(given);
         const kept = Uint8Array.fromBase64;
         Uint8Array.fromBase64 = undefined;
@@ -152,7 +152,7 @@ def test_data_are_decoded_alike_in_browsers_that_lack_the_newest_decoder(script:
         return [[...newest], [...older]];
     })()"""
     given = bytes(range(256))
-    newest, older = script("unpack.js", told, base64.b64encode(given).decode())
+    newest, older = script("unpack.js", code, base64.b64encode(given).decode())
     assert newest == older == list(given)
 
 

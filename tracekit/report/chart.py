@@ -175,7 +175,7 @@ def dots(points: Points, name: str, radius: float = 4.0) -> Shape:
 
 
 def spikes(points: Points, name: str) -> Shape:
-    """Draw a small triangle at each point: marks that are told from dots without their colour."""
+    """Draw a small triangle at each point: marks that differ from dots without their colour."""
 
     def draw(plane: Plane) -> Iterator[ET.Element]:
         places = [plane.at(point) for point in points]

@@ -158,7 +158,7 @@ def steady_or_busy_window(tables: Tables) -> Window | None:
     return steady_window(rows(tables, "phases").frame, of_target(tables, "gpu_intervals").frame)
 
 
-TOLD = "measured by the workload itself"
+REPORTED = "measured by the workload itself"
 _MARKS = "the workload's own marks, host clock"
 _LEVELS = "read now and then by a monitor or the workload, host clock"
 _NOTES = "noted by the workload's process itself between its phases"

@@ -46,8 +46,8 @@ def normalize(
     table = pd.DataFrame(columns, index=frame.index)
     placed = table[_times(schema)].notna().all(axis="columns")
     if not placed.all():
-        told = f"{source.schema}: {(~placed).sum()} rows without a time are left out"
-        remarks.append(_changed(told, schema, source))
+        left_out = f"{source.schema}: {(~placed).sum()} rows without a time are left out"
+        remarks.append(_changed(left_out, schema, source))
         table = table[placed].reset_index(drop=True)
     return table.astype(dict.fromkeys(_times(schema), "int64")), remarks
 

@@ -1,7 +1,7 @@
 """Read an export by the fast reader, and where it gives up by the exact one; a bundle directly.
 
-What the fast reader yielded before it gave up is void: whoever takes pieces is told to begin
-again before the exact reader begins.
+What the fast reader yielded before it gave up is void: `begin` is called again before the exact
+reader begins.
 """
 
 import logging
@@ -86,7 +86,7 @@ def _fast(path: Path, taker: Taker) -> Reading:
         raise IrregularError("the file does not end as an export does")
     taker.begin()
     reader = FastReader(path)
-    for piece in _told_in_words(path, reader):
+    for piece in _pieces(path, reader):
         taker.take(piece)
     _log.debug("%s: read by the fast reader", path)
     return Reading("fast", "", reader.symbols())
@@ -96,7 +96,7 @@ def _exactly(path: Path, taker: Taker, toc: Toc | None, irregularity: str) -> Re
     _log.debug("%s: read by the exact reader: %s", path, irregularity)
     taker.begin()
     reader = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
-    for piece in _told_in_words(path, reader):
+    for piece in _pieces(path, reader):
         taker.take(piece)
     return Reading("exact", irregularity, reader.symbols())
 
@@ -106,12 +106,12 @@ def _directly(one: Stored, taker: Taker, toc: Toc | None) -> Reading:
     place = places_of(run, toc)[store.number]
     taker.begin()
     reader = BundleReader(run, store, xpath_of(place))
-    for piece in _told_in_words(one.file, reader):
+    for piece in _pieces(one.file, reader):
         taker.take(piece)
     return Reading("bundle", "", reader.symbols())
 
 
-def _told_in_words(path: Path, reader: Reader) -> Iterator[Node]:
+def _pieces(path: Path, reader: Reader) -> Iterator[Node]:
     """Yield the pieces; an OSError in here is of the export, never of whoever takes them."""
     try:
         yield from reader.pieces()

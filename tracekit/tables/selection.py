@@ -190,8 +190,7 @@ def _alike(seen: list[_Seen]) -> bool:
 
 def _listed(seen: list[_Seen]) -> str:
     more = len(seen) - _LISTED
-    told = [*map(str, seen[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])]
-    return "; ".join(told)
+    return "; ".join([*map(str, seen[:_LISTED]), *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def _first(names: list[str]) -> str:
@@ -235,7 +234,7 @@ def of_one_run(found: ExportIndex, folder: Path, only: Choice) -> OneRun:
     }
     if only.table is not None and not tables:
         raise InputError(f"{_called(folder)} has no table that is {kept}.", hint=HOW_TO_CHOOSE)
-    others = {one for of, told in found.of_runs.items() if of != number for one in told}
+    others = {text for of, texts in found.of_runs.items() if of != number for text in texts}
     own_lost, own_said = (
         tuple(one for one in sentences if number is None or one not in others)
         for sentences in (found.lost, found.said)

@@ -167,7 +167,7 @@ function focusOn(scene, found, bring = true) {
     const half = (view.end - view.begin) / 2;
     show(view, data, (start + end) / 2 - half, (start + end) / 2 + half);
   }
-  const { title, lines } = told(scene, scene.focus);
+  const { title, lines } = described(scene, scene.focus);
   scene.spoken.textContent = [title, ...lines].join(". ");
   changed(scene);
   if (bring) tipAtFocus(scene);
@@ -195,7 +195,7 @@ function tipAtFocus(scene) {
 
 function showTip(scene, found, x, y) {
   const { tip, view } = scene;
-  const { title, lines } = told(scene, found);
+  const { title, lines } = described(scene, found);
   const heading = document.createElement("b");
   heading.textContent = title;
   tip.replaceChildren(heading, ...lines.map((line) => Object.assign(document.createElement("span"), { textContent: line })));

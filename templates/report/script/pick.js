@@ -79,7 +79,7 @@ function nextMatch(scene, forward) {
 }
 
 // What an interval says, line by line.
-function told(scene, focus) {
+function described(scene, focus) {
   const track = scene.data.tracks[focus.row];
   const start = track.starts[focus.index];
   const lines = [`${duration(track.durations[focus.index])} from ${instant(start)}`];

@@ -89,8 +89,8 @@ def test_how_the_marks_came_onto_the_traces_time_is_said(
 
 def test_how_sure_the_place_of_the_marks_is_is_said() -> None:
     clock = {"source": "start-date", "origin": 5, "uncertainty": 1_200_000}
-    told = clock_words(Provenance(recorder="xctrace", clock=clock), marked=True)
-    assert told == "laid on the trace's time by start-date, good to 1.20 ms"
+    words = clock_words(Provenance(recorder="xctrace", clock=clock), marked=True)
+    assert words == "laid on the trace's time by start-date, good to 1.20 ms"
 
 
 def shown(run: Any, **tables: Any) -> str:
@@ -136,7 +136,7 @@ def test_an_overhead_within_its_spread_says_so(host_run: Any) -> None:
 
 
 def test_a_run_without_marks_needs_no_clock_for_them(bare: Any, trace_run: Any) -> None:
-    words = "There are no marks: no workload told its phases or steps."
+    words = "There are no marks: no workload reported its phases or steps."
     assert words in shown(trace_run)
     assert words in shown(bare)
 

@@ -35,14 +35,14 @@ def tally() -> Tally:
     return run(SEEDS)
 
 
-def told(cases: list[Case]) -> str:
+def described(cases: list[Case]) -> str:
     return "\n".join(f"seed {case.seed}: {case.words[:300]}" for case in cases[:5])
 
 
 @pytest.mark.parametrize("kind", ["differs", "untrue", "harmed", "failed"])
 def test_no_file_is_read_wrong(tally: Tally, kind: str) -> None:
     cases = [case for case in tally.cases if case.kind == kind]
-    assert not cases, told(cases)
+    assert not cases, described(cases)
 
 
 def test_enough_files_were_tried_and_enough_of_them_read_fast(tally: Tally) -> None:

@@ -186,7 +186,7 @@ def strangers(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("empty.xml", ("is empty.", "Export it again.")),
         ("words.xml", ("is not XML; it begins with 'Export failed: Document Missing", "")),
@@ -209,13 +209,13 @@ def test_convert_says_what_is_wrong_and_exits_with_3(
     strangers: Callable[[str], Path],
     tmp_path: Path,
     name: str,
-    told: tuple[str, str],
+    expected: tuple[str, str],
 ) -> None:
     path, output = strangers(name), tmp_path / "out.parquet"
     ran = tracekit("convert", path, output)
     assert ran.code == 3
     said = " ".join(ran.err.split())
-    assert all(words.replace(" ", "") in said.replace(" ", "") for words in told)
+    assert all(words.replace(" ", "") in said.replace(" ", "") for words in expected)
     assert "Traceback" not in said
     assert not output.exists()
 

@@ -122,12 +122,12 @@ def context(result: Result, tables: Tables) -> Context:
     }
 
 
-def _remarks(tables: Tables, told: tuple[str, ...]) -> Iterator[str]:
+def _remarks(tables: Tables, warnings: tuple[str, ...]) -> Iterator[str]:
     """Yield what readers say of the exports and no warning says already; each thing once."""
     found = rows(tables, "remarks").frame
     if not found.empty:
         texts = dict.fromkeys(found["text"].dropna().astype(str))
-        yield from (text for text in texts if text not in told)
+        yield from (text for text in texts if text not in warnings)
 
 
 def _facts(provenance: Provenance, tables: Tables) -> Iterator[tuple[str, str]]:
@@ -174,7 +174,7 @@ def clock_words(provenance: Provenance, *, marked: bool) -> str:
     if provenance.recorder == "host":
         return "the marks and the samples are of one clock of the host"
     if not clock and not marked:
-        return "there are no marks: no workload told its phases or steps"
+        return "there are no marks: no workload reported its phases or steps"
     if not clock:
         return "not known: the recording does not say how its clocks are aligned"
     if "origin" not in clock:

@@ -80,12 +80,14 @@ def _levels(tables: Tables) -> Iterator[Level]:
 
 def _chart(lines: list[Level], tables: Tables) -> Chart:
     begins = phase_begins(tables)
-    told = ", ".join(
+    summary = ", ".join(
         f"{one.name} from {size(one.heights[0])} to {size(one.heights[-1])}, at most "
         f"{size(max(one.heights))}"
         for one in lines
     )
-    return levels("Memory over the run", sentence(told), lines, size, begins=begins, upward=binary)
+    return levels(
+        "Memory over the run", sentence(summary), lines, size, begins=begins, upward=binary
+    )
 
 
 def _sort(what: str, notes: pd.DataFrame, phases: list[str]) -> Sort:

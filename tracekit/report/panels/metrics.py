@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from tracekit.analysis import Better, Measurement, Result
 from tracekit.base import quantity, unavailable
-from tracekit.report.panel import TOLD, Context, Panel, Tables, meaning, of_metric
+from tracekit.report.panel import REPORTED, Context, Panel, Tables, meaning, of_metric
 
 _DIRECTIONS = {Better.LOWER: "lower is better", Better.HIGHER: "higher is better"}
 
@@ -24,10 +24,10 @@ class Row:
 def context(result: Result, tables: Tables) -> Context:
     """Put each metric into words, then what the workload measured; the unknown come last."""
     made = [_row(one, of_metric(tables, one.name), meaning(one.name)) for one in result.metrics]
-    told = [_row(one, TOLD, "") for one in result.results]
+    made += [_row(one, REPORTED, "") for one in result.results]
     return {
-        "known": [row for row in (*made, *told) if row.known],
-        "unknown": _together([row for row in (*made, *told) if not row.known]),
+        "known": [row for row in made if row.known],
+        "unknown": _together([row for row in made if not row.known]),
     }
 
 

@@ -70,7 +70,7 @@ class PartRow:
 class Chart:
     """A level over time, drawn as an area of WIDTH by HEIGHT.
 
-    Its height stands for the limit where the workload told one, else for the highest level.
+    Its height stands for the limit where the workload reports one, else for the highest level.
     """
 
     name: str
@@ -89,7 +89,7 @@ def context(result: Result, tables: Tables) -> Context | None:
     steps, gauges = rows(tables, "steps").frame, rows(tables, "gauges").frame
     did = rows(tables, "spans").frame
     known = {one.name: one for one in (*result.metrics, *result.results)}
-    told = [known[name] for name in _RATES if name in known]
+    rates = [known[name] for name in _RATES if name in known]
     states = requests["state"].value_counts()
     shown, absence = _parts(steps, gauges)
     return {
@@ -99,7 +99,7 @@ def context(result: Result, tables: Tables) -> Context | None:
         "statistics": list(STATISTICS),
         "latencies": [_latency(one, requests, tokens) for one in LATENCIES],
         "rates": [
-            (one.name, quantity(one.value, one.unit)) for one in told if one.value is not None
+            (one.name, quantity(one.value, one.unit)) for one in rates if one.value is not None
         ],
         "lateness": [
             (name, quantity(one.value, one.unit))
@@ -117,8 +117,8 @@ def context(result: Result, tables: Tables) -> Context | None:
 
 
 def _reasons(requests: pd.DataFrame) -> list[tuple[str, int]]:
-    told = requests.loc[requests["state"] == "rejected", "reason"].fillna("")
-    return [(str(reason), int(number)) for reason, number in told.value_counts().items() if reason]
+    reasons = requests.loc[requests["state"] == "rejected", "reason"].fillna("").value_counts()
+    return [(str(reason), int(number)) for reason, number in reasons.items() if reason]
 
 
 def _latency(one: Latency, requests: pd.DataFrame, tokens: pd.DataFrame) -> LatencyRow:

@@ -34,7 +34,7 @@ MOST_BINS = 60
 MOST_SPIKES = 6
 _SECOND = 1e9
 _A_BIN = 4  # steps, at least
-_EDGE = 0.1  # of the steady steps: the first and the last of them are told apart
+_EDGE = 0.1  # of the steady steps: the first and the last of them stand apart
 
 Numbers = NDArray[np.float64]
 

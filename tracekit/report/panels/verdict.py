@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tracekit.analysis import Check, Measurement, Result, Severity, Status
 from tracekit.base import count, quantity, unavailable
-from tracekit.report.panel import TOLD, Context, Panel, Tables, of_metric
+from tracekit.report.panel import REPORTED, Context, Panel, Tables, of_metric
 from tracekit.report.panels.findings import ranked
 from tracekit.report.text import first_sentence
 
@@ -79,24 +79,24 @@ def _is_known(one: Measurement | None) -> bool:
 def _headline(one: Measurement, result: Result, tables: Tables) -> Headline:
     if one.value is None:
         return Headline(one.name, "not available", unavailable(one.reason), known=False)
-    source = TOLD if one in result.results else of_metric(tables, one.name)
+    source = REPORTED if one in result.results else of_metric(tables, one.name)
     value = quantity(one.value, one.unit)
     return Headline(one.name, value, source, known=True, note=_note(one, result))
 
 
 def _note(one: Measurement, result: Result) -> str:
     if one.name == "speedup":
-        return _sureness({told.name: told for told in result.results})
+        return _sureness({each.name: each for each in result.results})
     worst = result.metric(_WORST.get(one.name, ""))
     if worst is None or worst.value is None:
         return ""
     return f"99th percentile {quantity(worst.value, worst.unit)}"
 
 
-def _sureness(told: dict[str, Measurement]) -> str:
+def _sureness(results: dict[str, Measurement]) -> str:
     """Say whose speed-up it is, and the interval that it lies in."""
-    names = [name.removeprefix(_STEP_TIME) for name in told if name.startswith(_STEP_TIME)]
-    low, high = told.get("speedup_low_95"), told.get("speedup_high_95")
+    names = [name.removeprefix(_STEP_TIME) for name in results if name.startswith(_STEP_TIME)]
+    low, high = results.get("speedup_low_95"), results.get("speedup_high_95")
     if low is None or high is None:
         return " over ".join(names)
     if low.value is None or high.value is None:

@@ -68,8 +68,8 @@ def context(result: Result, tables: Tables) -> Context:  # noqa: ARG001  a panel
 
 def _pipelines(tables: Tables) -> Context:
     """Return the pipelines that a table knows of, those that came after the warm-up first."""
-    told, seen = rows(tables, "specializations"), of_target(tables, "shaders")
-    found = [*_first(told.frame, "the workload"), *_first(seen.frame, "the trace")]
+    made, seen = rows(tables, "specializations"), of_target(tables, "shaders")
+    found = [*_first(made.frame, "the workload"), *_first(seen.frame, "the trace")]
     phases = rows(tables, "phases").frame.sort_values("start", kind="stable")
     begins, names = phases["start"].to_numpy(dtype=np.int64), phases["name"].tolist()
     known = [
@@ -80,7 +80,7 @@ def _pipelines(tables: Tables) -> Context:
     return {
         "pipelines": ordered[:MOST_ROWS],
         "more_pipelines": len(ordered[MOST_ROWS:]),
-        "pipelines_absence": "" if known else f"{told.absence}, and {seen.absence}",
+        "pipelines_absence": "" if known else f"{made.absence}, and {seen.absence}",
     }
 
 

@@ -66,7 +66,7 @@ class Tick:
         return (durations * self.under + self.over // 2) // self.over
 
     def tells(self, times: Times) -> bool:
-        """Tell whether all times can be told in ticks, to the nanosecond."""
+        """Tell whether all times can be written in ticks, to the nanosecond."""
         return bool((self.time(self.count(times)) == times).all())
 
 

@@ -124,16 +124,16 @@ def steps(tables: Tables) -> Track | str:
     return marked(Heading("Steps", Kind.STEPS, "marked by the workload"), marks, (handed,))
 
 
-def spans_told(tables: Tables) -> Track | str:
-    """Make the track of spans; a workload need not tell any.
+def annotations(tables: Tables) -> Track | str:
+    """Make the track of spans; a workload need not report any.
 
     Reference work of the worker's own is left out: the levels show how long it took.
     """
-    told = rows(tables, "spans").frame
-    told = told[told["name"] != REFERENCE]
-    if told.empty:
+    frame = rows(tables, "spans").frame
+    frame = frame[frame["name"] != REFERENCE]
+    if frame.empty:
         return ""
-    marks = in_trace(told, told["name"].fillna("span"))
+    marks = in_trace(frame, frame["name"].fillna("span"))
     return marked(Heading("Spans", Kind.STEPS, "within steps, marked by the workload"), marks)
 
 
@@ -249,7 +249,7 @@ def timeline(result: Result, tables: Tables) -> Timeline:
     found = (
         phases(tables),
         steps(tables),
-        spans_told(tables),
+        annotations(tables),
         *device(tables),
         idle(tables, steady),
         *compiles(tables),
@@ -285,10 +285,10 @@ def _evidence(findings: tuple[Finding, ...]) -> Track | None:
             ),
         }
     )
-    labels = pd.Series([_told(finding, window) for finding, window in shown])
+    labels = pd.Series([_label(finding, window) for finding, window in shown])
     return track(Heading("Evidence", Kind.EVIDENCE, "windows of the findings"), frame, labels)
 
 
-def _told(finding: Finding, window: Evidence) -> str:
+def _label(finding: Finding, window: Evidence) -> str:
     note = f" ({window.note})" if window.note else ""
     return f"{finding.rule}{note}: {finding.message}"

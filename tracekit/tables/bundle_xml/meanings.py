@@ -1,10 +1,7 @@
 """What the numbers of a bundle mean, as the elements of an export say it.
 
-Nobody should parse them, but labels are made of them. Here they are made one by one, since a file
-says each value once; which type has which words is told in `bundle/cells/wording.py`.
-
-Layout: docs/explanation/trace-bundles.md. Texts and arrays are looked up one by one: a file says
-each value once.
+Texts are made, and arrays looked up, one by one, since a file holds each value once. Which type has
+which words stands in `bundle/cells/wording.py`. Layout: docs/explanation/trace-bundles.md.
 """
 
 import re

@@ -145,7 +145,7 @@ def write_exports(
         folder: Where to; it may not hold anything yet.
         choose: Which tables. It is asked again without those that have no rows, for what can be
             read in their place.
-        progress: Told what is being written.
+        progress: Called with what is being written.
         number: Which run, the last one if it is not said.
 
     Raises:
@@ -167,10 +167,10 @@ def write_exports(
         done = _with_table(done, run, one, folder, meanings)
     absent = sorted(schemas.difference(one.schema for one in listed(run)))
     lacking = [f"The recording has no table {name}." for name in absent]
-    told = (*lacking, *done.warnings, *_unsure(run, schemas, meanings))
+    warnings = (*lacking, *done.warnings, *_unsure(run, schemas, meanings))
     if number is None:
-        told = (*assumed(toc_of(bundle).runs, toc_run, called(bundle.path)), *told)
-    return replace(done, warnings=tuple(dict.fromkeys(told)))
+        warnings = (*assumed(toc_of(bundle).runs, toc_run, called(bundle.path)), *warnings)
+    return replace(done, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def _run(bundle: Bundle, number: int | None) -> tuple[BundleRun, TocRun]:

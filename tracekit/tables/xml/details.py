@@ -101,11 +101,11 @@ class Detail:
     def notes(self) -> tuple[str, ...]:
         """What is to be said of it."""
         strange = [name for name in map(original, self.attributes) if name not in self.attributes]
-        told = {
+        notes = {
             "attributes whose names XML does not allow are read all the same": strange,
             "elements that tracekit does not know are left out": self.others,
         }
-        return tuple(f"{words}: {', '.join(names)}" for words, names in told.items() if names)
+        return tuple(f"{words}: {', '.join(names)}" for words, names in notes.items() if names)
 
 
 def details(path: Path) -> tuple[list[Detail], str]:
