@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tracekit.workload import Measured, Results, Span, Step, Told, workload
+from tracekit.workload import Measured, Results, Span, Step, StepReport, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -96,9 +96,9 @@ class _Loop:
         self.ended = time.monotonic_ns()
         self.worked, self.out = self.ended - self.handed_over, out
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Tell of the last pause."""
-        return Told(spans=self.pauses[-1:])
+        return StepReport(spans=self.pauses[-1:])
 
     def begin(self) -> None:
         """Forget the warm-up, but for how long a step takes."""

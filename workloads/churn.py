@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from tracekit.base import ToolError
-from tracekit.workload import COMPILE, Measured, Results, Span, Step, Told, workload
+from tracekit.workload import COMPILE, Measured, Results, Span, Step, StepReport, workload
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -120,11 +120,11 @@ class _Loop:
 
         mx.eval(out)
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Tell what was compiled since it was asked last."""
         new = self.compiled[self.told :]
         self.told = len(self.compiled)
-        return Told(spans=new)
+        return StepReport(spans=new)
 
     def begin(self) -> None:
         """Begin to misbehave."""

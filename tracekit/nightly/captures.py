@@ -185,16 +185,16 @@ class Sitter:
     def _measure(self, sitting: int, first: int, count: int) -> Iterator[Pair]:
         return measure(
             self.prepared,
-            sitting=sitting,
+            session=sitting,
             first=first,
             pairs=count,
             watch=self.watch,
-            canary=self.terms.plan.state.canary is not None,
+            calibrate=self.terms.plan.state.canary is not None,
             deadline=self.terms.deadline,
         )
 
     def _trace(self, sitting: int) -> Iterator[Pair]:
-        return trace(self.prepared, sitting=sitting, watch=self.watch, deadline=self.terms.deadline)
+        return trace(self.prepared, session=sitting, watch=self.watch, deadline=self.terms.deadline)
 
     def _reconsider(self, sitting: int) -> None:
         """Weigh the pairs of a sitting: its best is known better now, and traces were not yet."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.base import least_pairs, paired_ratio
-from tracekit.workload.workload import Measured, Results, Step, Submitted, Told, Work
+from tracekit.workload.workload import Measured, Results, Step, StepReport, Submitted, Work
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -62,11 +62,11 @@ class Turns:
         self.block(work)
         self.timed.append((self.turn.name, time.monotonic_ns() - self._started))
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Say whose step the last one was."""
         name = self.timed[-1][0]
         work = self.subject.work if name == self.subject.name else self.baseline.work
-        return Told(variant=name, tokens=work.tokens)
+        return StepReport(variant=name, tokens=work.tokens)
 
     def begin(self) -> None:
         """Start again, with the first turn: what came before was warm-up."""
@@ -162,17 +162,17 @@ def submitting(call: Call) -> Call:
     return submit
 
 
-def step_of(call: Call, work: Work, **told: Any) -> Step:
+def step_of(call: Call, work: Work, **more: Any) -> Step:
     """Make a call a step that does this work.
 
     Args:
         call: Builds the result.
         work: What a call does.
-        told: What else the step says of itself: other arguments of `Step`.
+        more: What else the step says of itself: other arguments of `Step`.
     """
     import mlx.core as mx
 
-    return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **{**vars(work), **told})
+    return Step(submit=submitting(call), wait=mx.eval, backend=backend(), **{**vars(work), **more})
 
 
 def variant_of(name: str, call: Call, work: Work) -> Variant:

@@ -80,7 +80,7 @@ class WorkloadReport:
     """All that a workload says of itself; saved as `workload.json`.
 
     `state` is preparing, warming, waiting, steady, capturing, done, interrupted or failed: the last
-    thing that is known. `complete` tells whether the worker itself closed its account. Of a failed
+    thing that is known. `complete` says whether the worker itself closed its account. Of a failed
     one `error`, `hint` and `exit_code` say why. `overhead_reason` says why it was not measured what
     recording costs, where the worker did not try. `unreadable` counts the lines of the journal
     that could not be understood, such as one cut in half by a crash. `start` tells the process from
@@ -201,7 +201,7 @@ def fold(path: Path) -> WorkloadReport:
                 case "model":
                     report = replace(report, model=msgspec.convert(values, Work))
                 case "about":
-                    report = _told(report, values)
+                    report = _described(report, values)
                 case _:
                     continue
         except (msgspec.MsgspecError, KeyError):
@@ -209,8 +209,8 @@ def fold(path: Path) -> WorkloadReport:
     last = kept["steps"][-1].completed if kept["steps"] else 0
     phases = _left(phases, last) if phases and phases[-1].end is None else phases
     lists = {name: tuple(values) for name, values in kept.items()}
-    told = {"phases": tuple(phases), "warnings": tuple(warnings)}
-    return replace(report, unreadable=unreadable, **told, **named, **lists)
+    ended = {"phases": tuple(phases), "warnings": tuple(warnings)}
+    return replace(report, unreadable=unreadable, **ended, **named, **lists)
 
 
 def unclosed(report: WorkloadReport, error: str) -> WorkloadReport:
@@ -229,7 +229,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         return
 
 
-def _told(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
+def _described(report: WorkloadReport, values: dict[str, Any]) -> WorkloadReport:
     known = {name: value for name, value in values.items() if name in _ABOUT}
     checked = msgspec.convert(known, WorkloadReport)
     return replace(report, **{name: getattr(checked, name) for name in known})

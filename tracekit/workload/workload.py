@@ -34,7 +34,7 @@ COMPILE = "compile"
 READBACK = "readback"
 """Name of a span in which results were read back: the host waited for them and used them."""
 REFERENCE = "reference"
-"""Name of a gauge, in ns: how long fixed work took just then, which tells the machine's pace.
+"""Name of a gauge, in ns: how long fixed work took just then, which shows the machine's pace.
 
 And name of the span in which a worker did such work of its own, between steps: no step's time, and
 none that anybody could save."""
@@ -121,7 +121,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Told:
+class StepReport:
     """What a step says of itself once it is complete.
 
     Attributes:
@@ -129,7 +129,7 @@ class Told:
             "sdpa"; empty where all steps are alike; `IDLE` if it only waited for load.
         tokens: Tokens that it produced, where that differs from step to step.
         spans: What the host did in it.
-        gauges: Levels in it. A level holds until it is told again.
+        gauges: Levels in it. A level holds until it is reported again.
         requests: Requests that it completed or rejected.
     """
 
@@ -184,7 +184,7 @@ class Step:
         begin: Called when the steady phase begins, as for a schedule to start.
         exhausted: Whether there is nothing left to do, though there is time.
         finish: Called when the steady phase is over: what the workload measured in it.
-        leave: Called after that: what is still to be told, such as requests that are not complete.
+        leave: Called after that: what is still to report, such as requests that are not complete.
     """
 
     submit: Callable[[], Submitted]
@@ -199,11 +199,11 @@ class Step:
     specializations: Callable[[], frozenset[str]] = frozenset
     results: Results = field(default_factory=dict[str, float | Measured])
     variants: Mapping[str, Work] = field(default_factory=dict[str, Work])
-    tell: Callable[[], Told] | None = None
+    tell: Callable[[], StepReport] | None = None
     begin: Callable[[], None] = _nothing
     exhausted: Callable[[], bool] = bool
     finish: Callable[[], Results] = dict[str, float | Measured]
-    leave: Callable[[], Told] = Told
+    leave: Callable[[], StepReport] = StepReport
 
     def __post_init__(self) -> None:
         """Refuse what no account could hold."""
@@ -331,7 +331,7 @@ def find(name: str, extra: Path | None = None) -> Workload:
 def all_workloads(extra: Path | None = None) -> list[Workload]:
     """Load every workload of the searched folders; of one name, a user's own counts.
 
-    A file that cannot be loaded is told as a warning and left out.
+    A file that cannot be loaded is logged as a warning and left out.
     """
     found: dict[str, Workload] = {}
     for folder in folders(extra):

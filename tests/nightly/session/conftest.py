@@ -13,7 +13,7 @@ from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.child import Timeouts
 from tracekit.nightly.session.prepared import Prepared, prepared
 
-HASTY = Timeouts(hello=20, ready=20, canary=20, turn=20, finish=20, leave=0.3)
+HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)
 
 NAPS = '''
 import os
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 
-from tracekit.workload import IDLE, Told
+from tracekit.workload import IDLE, StepReport
 from tracekit.workload import Step, workload
 
 
@@ -66,7 +66,7 @@ def naps(seconds: float = 0.001, trick: str = "", slow: float = 1.0, mark: str =
         tokens=3,
         results={"depth": 0.25},
         exhausted=lambda: trick == "exhausted" and made["steps"] > 20,
-        tell=(lambda: Told(variant=IDLE)) if trick == "idle" else None,
+        tell=(lambda: StepReport(variant=IDLE)) if trick == "idle" else None,
     )
 '''
 

@@ -12,18 +12,18 @@ from tracekit.base.processes import Child, start_child
 from tracekit.nightly.session.child import Bounds, RemoteWorkload, Timeouts
 from tracekit.nightly.session.program import BudgetSpentError
 from tracekit.record.supervisor.supervisor import Supervisor
-from tracekit.workload.turns.protocol import (
+from tracekit.workload.interleaved.protocol import (
     Answer,
-    Canary,
+    Calibrate,
+    Calibrated,
+    ChildRequest,
     Failed,
     Finished,
     Hello,
-    Paced,
     Prepare,
     Ready,
-    Turn,
-    Turned,
-    TurnRequest,
+    RunSteps,
+    StepTimes,
     line_of,
 )
 
@@ -64,14 +64,14 @@ PATIENT = Timeouts(20, 20, 20, 20, 20, 1)
 
 
 def test_answers_come_in_order(pretend: Pretend) -> None:
-    ready, turned = Ready("cpu", last=5, warnings=("late",)), Turned((1, 2), length=9)
+    ready, turned = Ready("cpu", last=5, warnings=("late",)), StepTimes((1, 2), length=9)
     finished = Finished()
     child = pretend(
         saying(
             Answer(hello=Hello(1, "0.1.0")),
             Answer(ready=ready),
-            Answer(turn=turned),
-            Answer(canary=Paced(77, 5)),
+            Answer(steps=turned),
+            Answer(calibration=Calibrated(77, 5)),
             Answer(finished=finished),
             then="",
         ),
@@ -79,8 +79,8 @@ def test_answers_come_in_order(pretend: Pretend) -> None:
     )
     assert child.greet(Path("python")) == child.hello == Hello(1, "0.1.0")
     assert child.prepare(Prepare("naps")) == child.ready == ready
-    assert child.turn(Turn(1.0)) == turned
-    assert child.sing(Canary()) == 77
+    assert child.run_steps(RunSteps(1.0)) == turned
+    assert child.calibrate(Calibrate()) == 77
     assert child.finish() == finished
     assert child.child.exit_status == 0
 
@@ -97,17 +97,17 @@ def test_an_answer_in_pieces_is_one(pretend: Pretend) -> None:
 
 def test_an_answer_of_a_million_steps_comes_whole(pretend: Pretend) -> None:
     script = (
-        "import sys; sys.stdout.write('{\"turn\":{\"times\":[' + ','.join(['123'] * 1000000)"
+        "import sys; sys.stdout.write('{\"steps\":{\"times\":[' + ','.join(['123'] * 1000000)"
         " + '],\"length\":1}}\\n'); sys.stdout.flush(); sys.stdin.read()"
     )
-    assert pretend(script, timeouts=PATIENT).turn(Turn(1.0)).times == (123,) * 1_000_000
+    assert pretend(script, timeouts=PATIENT).run_steps(RunSteps(1.0)).times == (123,) * 1_000_000
 
 
 def test_who_says_nothing_is_told(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stderr.write('busy'); sys.stderr.flush(); sys.stdin.read()")
     time.sleep(0.3)
     with pytest.raises(ToolError) as caught:
-        child.ask(TurnRequest(canary=Canary()), 0.3)
+        child.ask(ChildRequest(calibration=Calibrate()), 0.3)
     assert caught.value.message == (
         "The candidate did not answer within 0 s and was ended. Its last words: busy"
     )
@@ -116,14 +116,14 @@ def test_who_says_nothing_is_told(pretend: Pretend) -> None:
 def test_a_word_that_is_not_ended_is_no_answer(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdout.write('{'); sys.stdout.flush(); sys.stdin.read()")
     with pytest.raises(ToolError, match="did not answer"):
-        child.ask(TurnRequest(canary=Canary()), 0.3)
+        child.ask(ChildRequest(calibration=Calibrate()), 0.3)
 
 
 def test_the_night_s_end_comes_before_a_timeout(pretend: Pretend) -> None:
     child = pretend("import sys; sys.stdin.read()", deadline=time.monotonic() + 0.2)
     told = "^The night's time was spent while the candidate worked"
     with pytest.raises(BudgetSpentError, match=told):
-        child.ask(TurnRequest(canary=Canary()), 60)
+        child.ask(ChildRequest(calibration=Calibrate()), 60)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(2, UsageError), (3, ToolError), (4, ToolError)])
@@ -139,13 +139,13 @@ def test_a_failure_is_what_it_was_there(
 def test_another_answer_than_was_asked_for_is_refused(pretend: Pretend) -> None:
     child = pretend(saying(Answer(finished=Finished())), timeouts=PATIENT)
     with pytest.raises(ToolError, match="something else than it was asked"):
-        child.turn(Turn(1.0))
+        child.run_steps(RunSteps(1.0))
 
 
 def test_a_side_that_closes_its_output_is_gone(pretend: Pretend) -> None:
     child = pretend("import os, sys; os.close(1); sys.stdin.read(); os._exit(0)")
     with pytest.raises(ToolError, match=r"ended in the middle of its work, with no exit code"):
-        child.ask(TurnRequest(canary=Canary()), 20)
+        child.ask(ChildRequest(calibration=Calibrate()), 20)
 
 
 def test_what_is_missing_elsewhere_is_not_taken_for_tracekit(pretend: Pretend) -> None:

@@ -74,7 +74,7 @@ def test_sides_that_do_not_fit_together_run_one_after_the_other(
     ready: Callable[..., Any], tmp_path: Path, children: Callable[[], list[psutil.Process]]
 ) -> None:
     with ready(together=False, reference=slower(2)) as prepared:
-        first, second = measure(prepared, sitting=2, first=3)
+        first, second = measure(prepared, session=2, first=3)
     assert [first.order, second.order] == ["ab", "ba"]
     assert (first.sitting, first.number) == (2, 3)
     assert len(first.candidate["step_p50"]) == len(first.reference["step_p50"]) == 1
@@ -119,10 +119,12 @@ def test_the_machine_is_looked_at_before_and_after(ready: Callable[..., Any]) ->
         assert "load" in state.readings
 
 
-def test_without_a_canary_the_machine_is_looked_at_all_the_same(ready: Callable[..., Any]) -> None:
+def test_without_calibration_the_machine_is_looked_at_too(
+    ready: Callable[..., Any],
+) -> None:
     with ready(pairs=1) as prepared, Watch("off") as watch:
-        (pair,) = measure(prepared, watch=watch, canary=False)
-        assert not prepared.log_of("canary").exists()
+        (pair,) = measure(prepared, watch=watch, calibrate=False)
+        assert not prepared.log_of("calibration").exists()
     for state in (pair.before, pair.after):
         assert state is not None
         assert state.absences["canary"] == "no fixed work was done."
@@ -213,14 +215,14 @@ def test_who_stops_asking_leaves_nothing_behind(
             assert pair.number == 1
             break
         names = [" ".join(one.cmdline()) for one in children()]
-    assert not [one for one in names if "tracekit.workload.turns" in one]
+    assert not [one for one in names if "tracekit.workload.interleaved" in one]
 
 
 def test_ctrl_c_leaves_nothing_behind(
     ready: Callable[..., Any], children: Callable[[], list[psutil.Process]]
 ) -> None:
     def interrupt() -> None:
-        while not [one for one in children() if "tracekit.workload.turns" in one.cmdline()]:
+        while not [one for one in children() if "tracekit.workload.interleaved" in one.cmdline()]:
             time.sleep(0.01)
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)

@@ -17,14 +17,14 @@ from tracekit.nightly.session.values import (
     traced_values,
     values_of,
 )
-from tracekit.workload.turns.protocol import Finished, Turned
+from tracekit.workload.interleaved.protocol import Finished, StepTimes
 from tracekit.workload.workload import Measured
 
 NOTHING = Finished()
 
 
 def test_a_turn_s_metrics_are_those_of_the_analysis() -> None:
-    turn = Turned(times=(100, 300, 200), tokens=6, length=1_000_000_000)
+    turn = StepTimes(times=(100, 300, 200), tokens=6, length=1_000_000_000)
     assert values_of([turn], NOTHING) == {
         "step_rate": (3.0,),
         "step_p50": (200.0,),
@@ -33,30 +33,30 @@ def test_a_turn_s_metrics_are_those_of_the_analysis() -> None:
 
 
 def test_waits_for_load_count_as_time_but_not_as_steps() -> None:
-    turn = Turned(times=(100,), idle=9, length=500_000_000)
+    turn = StepTimes(times=(100,), idle=9, length=500_000_000)
     assert values_of([turn], NOTHING) == {"step_rate": (2.0,), "step_p50": (100.0,)}
 
 
 def test_steps_of_several_variants_tell_only_their_rate() -> None:
-    turn = Turned(times=(1, 2), tokens=4, length=1_000_000_000, variants=("paged", "sdpa"))
+    turn = StepTimes(times=(1, 2), tokens=4, length=1_000_000_000, variants=("paged", "sdpa"))
     assert values_of([turn], NOTHING) == {"step_rate": (2.0,)}
 
 
 def test_steps_of_one_variant_tell_all() -> None:
-    turn = Turned(times=(1, 3), length=1_000_000_000, variants=("paged",))
+    turn = StepTimes(times=(1, 3), length=1_000_000_000, variants=("paged",))
     assert values_of([turn], NOTHING)["step_p50"] == (2.0,)
 
 
 @pytest.mark.parametrize(("steps", "told"), [(99, False), (100, True)])
 def test_a_99th_percentile_needs_a_hundred_steps(steps: int, told: bool) -> None:
-    turn = Turned(times=tuple(range(1, steps + 1)), length=10**9)
+    turn = StepTimes(times=tuple(range(1, steps + 1)), length=10**9)
     values = values_of([turn, turn], NOTHING)
     assert ("step_p99" in values) is told
     assert values.get("step_p99", (99.01, 99.01)) == pytest.approx((99.01, 99.01))
 
 
 def test_each_turn_has_a_value_of_its_own_and_a_result_one() -> None:
-    turns = [Turned(times=(one,), length=10**9) for one in (5, 7)]
+    turns = [StepTimes(times=(one,), length=10**9) for one in (5, 7)]
     results = {
         "max_error": Measured(0.5, "ratio", "lower"),
         "hidden": Measured(None, reason="nobody looked"),
@@ -83,18 +83,18 @@ def test_the_numbers_of_a_trace_are_those_of_its_result() -> None:
 
 
 def test_a_turn_with_steps_passes() -> None:
-    turn = Turned(times=(5,), length=5)
+    turn = StepTimes(times=(5,), length=5)
     assert require_steps("the candidate", turn) is turn
 
 
 @pytest.mark.parametrize(
     ("turn", "told"),
     [
-        (Turned(exhausted=True), "The candidate of x had nothing left to do in its turn."),
-        (Turned(idle=4, length=9), "The candidate of x made no step that did anything"),
+        (StepTimes(exhausted=True), "The candidate of x had nothing left to do in its turn."),
+        (StepTimes(idle=4, length=9), "The candidate of x made no step that did anything"),
     ],
 )
-def test_a_turn_without_steps_says_why(turn: Turned, told: str) -> None:
+def test_a_turn_without_steps_says_why(turn: StepTimes, told: str) -> None:
     with pytest.raises(ToolError) as caught:
         require_steps("the candidate of x", turn)
     assert caught.value.message.startswith(told)

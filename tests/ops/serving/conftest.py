@@ -10,7 +10,7 @@ from tracekit.ops.cache.paged import Blocks
 from tracekit.ops.serving.engine import Chunk, Engine, Scheduler
 from tracekit.ops.serving.engine import RunningSequence as Served
 from tracekit.ops.serving.load import Job
-from tracekit.workload.workload import Gauge, Request, Span, Told
+from tracekit.workload.workload import Gauge, Request, Span, StepReport
 
 MS = 1_000_000
 
@@ -75,7 +75,7 @@ class Rig:
     scheduler: Scheduler
     device: Device
     clock: Simulated
-    told: list[Told] = field(default_factory=list[Told])
+    told: list[StepReport] = field(default_factory=list[StepReport])
     results: dict[str, Any] = field(default_factory=dict[str, Any])
     begun: int = 0
 
@@ -85,7 +85,7 @@ class Rig:
         self.engine.begin()
         return self
 
-    def tick(self) -> Told:
+    def tick(self) -> StepReport:
         """Make one tick."""
         work = self.engine.submit()
         self.engine.wait(work)

@@ -12,10 +12,10 @@ from tracekit.ops.serving.engine import SystemClock
 from tracekit.ops.serving.load import Lengths, Load, Rate, Spike
 from tracekit.ops.serving.server import Limits, Shape, serving_step
 from tracekit.workload.journal import WorkloadReport, fold
-from tracekit.workload.worker.loop import Stop
 from tracekit.workload.worker.phases import run
 from tracekit.workload.worker.spec import Account, Spec
-from tracekit.workload.workload import IDLE, Measured, Step, Told
+from tracekit.workload.worker.stopping import Stop
+from tracekit.workload.workload import IDLE, Measured, Step, StepReport
 
 LOAD = Load(
     rate=Rate(400.0, spikes=(Spike(0.01, 0.02, 900.0),)),
@@ -39,7 +39,7 @@ SHAPE = Shape(
 Serve = Callable[..., WorkloadReport]
 
 
-def served(step: Step) -> list[Told]:
+def served(step: Step) -> list[StepReport]:
     step.begin()
     told = []
     while not step.exhausted():
@@ -55,7 +55,7 @@ def test_a_rehearsal_serves_nobody() -> None:
     for _ in range(7):
         step.wait(step.submit())
         assert step.tell is not None
-        assert step.tell() == Told(tokens=0)
+        assert step.tell() == StepReport(tokens=0)
     assert not step.exhausted()
     assert sum(len(told.requests) for told in served(step)) == 12
 

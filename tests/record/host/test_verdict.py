@@ -48,9 +48,7 @@ def test_the_facts_are_handed_on() -> None:
     [
         pytest.param(End.EXITED, 0, None, "", id="a command that ended well"),
         pytest.param(End.EXITED, 3, None, "python ended with exit status 3.", id="that did not"),
-        pytest.param(
-            End.EXITED, -11, None, "python was ended by signal SIGSEGV.", id="that crashed"
-        ),
+        pytest.param(End.EXITED, -11, None, "python was ended by signal SIGSEGV.", id="crashed"),
         pytest.param(End.EXITED, -99, None, "python was ended by signal 99.", id="strange signal"),
         pytest.param(End.LIMIT, -2, None, "", id="a command at its limit"),
         pytest.param(End.INTERRUPTED, -2, None, "", id="an interrupted command"),
@@ -73,9 +71,7 @@ def test_the_facts_are_handed_on() -> None:
             id="asked by us",
         ),
         pytest.param(End.LIMIT, 0, DONE, "", id="done as it was asked"),
-        pytest.param(
-            End.EXITED, -9, CUT, "python was ended by signal SIGKILL.", id="killed by others"
-        ),
+        pytest.param(End.EXITED, -9, CUT, "python was ended by signal SIGKILL.", id="killed"),
         pytest.param(End.EXITED, 0, CUT, "python ended without closing its account.", id="left"),
         pytest.param(
             End.LIMIT, 130, UNREADY, "python did not come to its steady phase in time.", id="late"

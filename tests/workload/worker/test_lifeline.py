@@ -4,10 +4,9 @@ import sys
 
 WAITS = """
 import time
-from tracekit.workload.worker.loop import hold
-from tracekit.workload.worker.loop import Stop
+from tracekit.workload.worker.stopping import Stop
 stop = Stop()
-hold(stop, grace={grace})
+stop.on_end_of(0, grace={grace})
 while not stop.requested:
     time.sleep(0.01)
 print(stop.abandoned, flush=True)

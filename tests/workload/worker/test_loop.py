@@ -12,8 +12,7 @@ from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.loop import FEWEST, FEWEST_PAIRS, Loop, Stop, budget, measure
 from tracekit.workload.worker.phases import warm_up
 from tracekit.workload.worker.spec import Account, Spec
-from tracekit.workload.workload import Gauge, Request, Span, Step
-from tracekit.workload.workload import Told as Saying
+from tracekit.workload.workload import Gauge, Request, Span, Step, StepReport
 
 NEVER = 2**63 - 1
 
@@ -253,7 +252,9 @@ def test_what_was_asked_before_a_settlement_is_not_asked_again() -> None:
 
 
 def test_what_a_step_tells_is_marked_with_it(account: Account, tmp_path: Path) -> None:
-    said = Saying("sdpa", 3, [Span("admit", 1, 2)], [Gauge("used", 4, 5)], [Request(0, 1, 2, 3)])
+    said = StepReport(
+        "sdpa", 3, [Span("admit", 1, 2)], [Gauge("used", 4, 5)], [Request(0, 1, 2, 3)]
+    )
     step = Step(int, lambda _: None, "cpu", tell=lambda: said)
     Loop(step, account, Stop()).run("steady", 2, NEVER)
     report = fold(tmp_path / "workload.jsonl")

@@ -11,17 +11,17 @@ import pytest
 from tracekit.workload.journal import WorkloadReport, fold
 from tracekit.workload.worker.loop import Loop, Reference, Stop, reference
 from tracekit.workload.worker.spec import Account, Spec
-from tracekit.workload.workload import REFERENCE, Gauge, Step, Told
+from tracekit.workload.workload import REFERENCE, Gauge, Step, StepReport
 
 NEVER = 2**63 - 1
 MS = 1_000_000
 PACED = '''
 import time
-from tracekit.workload import Gauge, Told
+from tracekit.workload import Gauge, StepReport
 from tracekit.workload import Step, workload
 
 def tell():
-    return Told(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))
+    return StepReport(gauges=(Gauge("reference", 5.0, time.monotonic_ns(), "ns"),))
 
 @workload
 def naps() -> Step:
@@ -87,9 +87,9 @@ def test_long_work_rests_in_proportion(
 def test_the_workloads_own_reference_goes_first(
     loop: Loop, report: Callable[[], WorkloadReport]
 ) -> None:
-    loop.say(Told(gauges=(Gauge("used", 1.0, 5),)))
+    loop.mark_report(StepReport(gauges=(Gauge("used", 1.0, 5),)))
     assert not loop.referenced
-    loop.say(Told(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
+    loop.mark_report(StepReport(gauges=(Gauge(REFERENCE, 7.0, 5, "ns"),)))
     Reference(lambda: None, "Python").take(loop)
     assert [one.source for one in report().gauges] == ["workload", "workload"]
 

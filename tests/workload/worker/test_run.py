@@ -345,7 +345,7 @@ def test_it_needs_to_be_told_what_to_do(tmp_path: Path, finish: Finish) -> None:
 
 SERVES = '''
 import time
-from tracekit.workload import Measured, Request, Told
+from tracekit.workload import Measured, Request, StepReport
 from tracekit.workload import Step, workload
 
 begun = []
@@ -357,10 +357,10 @@ def naps() -> Step:
         submit=lambda: None,
         wait=lambda _: None,
         backend="cpu",
-        tell=lambda: Told(tokens=len(begun)),
+        tell=lambda: StepReport(tokens=len(begun)),
         begin=lambda: begun.append(time.monotonic_ns()),
         finish=lambda: {"began": Measured(len(begun), "count")},
-        leave=lambda: Told(requests=[Request(7, begun[0], 3, 2)]),
+        leave=lambda: StepReport(requests=[Request(7, begun[0], 3, 2)]),
     )
 '''
 

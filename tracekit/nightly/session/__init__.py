@@ -1,1 +1,1 @@
-"""Candidate and reference, measured in turns in one sitting."""
+"""Candidate and reference, measured in interleaved runs in one session."""

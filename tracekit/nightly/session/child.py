@@ -22,20 +22,20 @@ from tracekit.base import (
     exit_words,
 )
 from tracekit.nightly.session.program import BudgetSpentError, last_words
-from tracekit.nightly.session.side import Side
+from tracekit.nightly.session.variants import CodeVariant
 from tracekit.record import Supervisor
 from tracekit.workload import (
     PROTOCOL,
     Answer,
-    Canary,
+    Calibrate,
+    ChildRequest,
     Finish,
     Finished,
     Hello,
     Prepare,
     Ready,
-    Turn,
-    Turned,
-    TurnRequest,
+    RunSteps,
+    StepTimes,
     answer_of,
     line_of,
     resident_command,
@@ -57,7 +57,7 @@ class Timeouts:
     Attributes:
         hello: For a child's first words.
         ready: For a workload to be prepared and warm.
-        canary: For the canary's work.
+        calibration: For the calibration work.
         turn: For a turn, beyond ten times what it should take.
         finish: For a workload's last words, and then for its end.
         leave: For a child to end when nobody asks it any more, and again after SIGTERM.
@@ -65,7 +65,7 @@ class Timeouts:
 
     hello: float = 60.0
     ready: float = 900.0
-    canary: float = 60.0
+    calibration: float = 60.0
     turn: float = 60.0
     finish: float = 60.0
     leave: float = 2.0
@@ -126,29 +126,30 @@ class RemoteWorkload:
 
     def prepare(self, asked: Prepare) -> Ready:
         """Let it prepare its workload and warm it up."""
-        self.ready = _given(self.ask(TurnRequest(prepare=asked), self._timeouts.ready).ready)
+        self.ready = _given(self.ask(ChildRequest(prepare=asked), self._timeouts.ready).ready)
         for warning in self.ready.warnings:
             log.warning("%s: %s", self.name, warning)
         return self.ready
 
-    def turn(self, asked: Turn) -> Turned:
+    def run_steps(self, asked: RunSteps) -> StepTimes:
         """Let it step for a while."""
         steps = 10 * (asked.least + 2) * self.ready.last / _SECOND
         limit = self._timeouts.turn + 10 * (asked.seconds + asked.wake) + steps
-        return _given(self.ask(TurnRequest(turn=asked), limit).turn)
+        return _given(self.ask(ChildRequest(steps=asked), limit).steps)
 
-    def sing(self, asked: Canary) -> int:
-        """Let it do fixed work, and return how long that took, in ns."""
-        return _given(self.ask(TurnRequest(canary=asked), self._timeouts.canary).canary).nanoseconds
+    def calibrate(self, asked: Calibrate) -> int:
+        """Let it do the calibration work, and return how long that took, in ns."""
+        request = ChildRequest(calibration=asked)
+        return _given(self.ask(request, self._timeouts.calibration).calibration).nanoseconds
 
     def finish(self) -> Finished:
         """Let it end its work, and wait for its end."""
         self.child.note_descendants()
-        finished = _given(self.ask(TurnRequest(finish=Finish()), self._timeouts.finish).finished)
+        finished = _given(self.ask(ChildRequest(finish=Finish()), self._timeouts.finish).finished)
         self.child.wait(self._timeouts.finish)
         return finished
 
-    def ask(self, request: TurnRequest, limit: float) -> Answer:
+    def ask(self, request: ChildRequest, limit: float) -> Answer:
         """Ask it something and wait for the answer, for `limit` seconds.
 
         Raises:
@@ -253,7 +254,9 @@ class Bounds:
 
 
 @contextmanager
-def started(name: str, side: Side, log: Path, bounds: Bounds) -> Generator[RemoteWorkload]:
+def started(
+    name: str, variant: CodeVariant, log: Path, bounds: Bounds
+) -> Generator[RemoteWorkload]:
     """Start a child, wait for its first words, and stop it and all it started afterwards.
 
     It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
@@ -261,7 +264,7 @@ def started(name: str, side: Side, log: Path, bounds: Bounds) -> Generator[Remot
 
     Args:
         name: What messages call it.
-        side: Whose interpreter, environment and folder it has.
+        variant: Whose interpreter, environment and folder it has.
         log: What it says on standard error is added to this file.
         bounds: How long it may live.
 
@@ -269,10 +272,10 @@ def started(name: str, side: Side, log: Path, bounds: Bounds) -> Generator[Remot
         ToolError: It cannot be started, or is none that can take turns.
         RecordingError: What it says cannot be kept.
     """
-    child, since = _start(side, log, bounds)
+    child, since = _start(variant, log, bounds)
     try:
         workload = RemoteWorkload(name, child, log, since, bounds)
-        workload.greet(side.python)
+        workload.greet(variant.python)
         yield workload
     finally:
         child.note_descendants()
@@ -282,7 +285,7 @@ def started(name: str, side: Side, log: Path, bounds: Bounds) -> Generator[Remot
             raise KeyboardInterrupt
 
 
-def _start(side: Side, log: Path, bounds: Bounds) -> tuple[Child, int]:
+def _start(variant: CodeVariant, log: Path, bounds: Bounds) -> tuple[Child, int]:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         said = log.open("ab")
@@ -292,13 +295,13 @@ def _start(side: Side, log: Path, bounds: Bounds) -> tuple[Child, int]:
         since = said.tell()
         try:
             child = bounds.supervisor.start(
-                resident_command(side.python),
+                resident_command(variant.python),
                 bounds.timeouts.policy,
-                env=side.env,
+                env=variant.env,
                 stdout=subprocess.PIPE,
                 stderr=said,
-                cwd=side.cwd,
+                cwd=variant.cwd,
             )
         except OSError as error:
-            raise ToolError(f"{side.python} cannot be started: {error.strerror}.") from error
+            raise ToolError(f"{variant.python} cannot be started: {error.strerror}.") from error
     return child, since

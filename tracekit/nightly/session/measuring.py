@@ -1,6 +1,6 @@
 """Pairs of fresh processes, stepped in turns: abba, baab, and so on; checked before.
 
-What drifts over the seconds of a pair, as heat does, falls on both sides alike. What a process
+What drifts over the seconds of a pair, as heat does, falls on both variants alike. What a process
 happens to get and keeps, as the place of its memory, differs from process to process: so each
 pair has processes of its own, and varies as nights do.
 """
@@ -26,9 +26,9 @@ from tracekit.nightly.session.program import (
     last_words,
     run,
 )
-from tracekit.nightly.session.side import Side
 from tracekit.nightly.session.values import quantities_of, require_steps, values_of
-from tracekit.workload import Canary, Prepare, Turn, Turned
+from tracekit.nightly.session.variants import CodeVariant
+from tracekit.workload import Calibrate, Prepare, RunSteps, StepTimes
 
 MORE_IS_WORSE = frozenset({"canary", "load", "gpu_others", "thermal_pressure", "low_power"})
 """Readings of which the greatest counts; of all others, such as a clock, the least does."""
@@ -55,7 +55,7 @@ _LIMIT = 3600.0  # seconds of one check
 _BREACH = 1  # how `tracekit parity` ends where a bound is exceeded
 
 
-class _Told(msgspec.Struct):
+class _ParityDocument(msgspec.Struct):
     """What of parity's document is read."""
 
     version: int
@@ -90,50 +90,50 @@ def grid_of(prepared: Prepared) -> str:
     """Return which grid of parity is checked: quick, full, or empty for none."""
     asked = prepared.capture.parity
     if asked == "auto":
-        works = {one.workload for one in prepared.sides}
+        works = {one.workload for one in prepared.variants}
         return "quick" if works & OF_ATTENTION else ""
     return "" if asked == "off" else asked
 
 
 def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
     output = prepared.folder / f"parity-{grid}.json"
-    told = _read(output) if output.exists() else None
-    if told is None or told.breaches:
+    document = _read(output) if output.exists() else None
+    if document is None or document.breaches:
         quick = ("--quick",) if grid == "quick" else ()
         argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
-        side, log = prepared.candidate, prepared.log_of("parity")
-        program = Program(argv, side.env, side.cwd, log, output)
+        variant, log = prepared.candidate, prepared.log_of("parity")
+        program = Program(argv, variant.env, variant.cwd, log, output)
         status = run(program, prepared.supervisor, _LIMIT, deadline)
-        told = _read(output) if status in {0, _BREACH} else None
-        if told is None or (status == _BREACH) != bool(told.breaches):
+        document = _read(output) if status in {0, _BREACH} else None
+        if document is None or (status == _BREACH) != bool(document.breaches):
             raise ParityError(
                 f"tracekit parity could not be run: it ended with {exit_words(status)}."
                 f"{last_words(log)}"
             )
-        if told.breaches:
+        if document.breaches:
             raise ParityError(
-                f"Parity failed: {told.breaches} of {len(told.outcomes)} results exceed their "
-                "bound, so that times would say nothing.",
-                hint=f"Repeat it: {told.repeat}." if told.repeat else "",
+                f"Parity failed: {document.breaches} of {len(document.outcomes)} results exceed "
+                "their bound, so that times would say nothing.",
+                hint=f"Repeat it: {document.repeat}." if document.repeat else "",
             )
-    return f"parity holds in all {len(told.outcomes)} results of the {grid} grid"
+    return f"parity holds in all {len(document.outcomes)} results of the {grid} grid"
 
 
-def _read(output: Path) -> _Told | None:
+def _read(output: Path) -> _ParityDocument | None:
     try:
-        told = msgspec.json.decode(output.read_bytes(), type=_Told)
+        document = msgspec.json.decode(output.read_bytes(), type=_ParityDocument)
     except msgspec.MsgspecError:
         return None
     except OSError as error:
         raise RecordingError(f"{output} cannot be read: {error.strerror}.") from error
-    return told if told.version <= VERSION else None
+    return document if document.version <= VERSION else None
 
 
 def _plan_check(
     prepared: Prepared, argv: tuple[str, ...], number: int, deadline: float | None
 ) -> None:
-    side, log = prepared.candidate, prepared.log_of(f"check-{number}")
-    program = Program(argv, side.env, side.cwd, log)
+    variant, log = prepared.candidate, prepared.log_of(f"check-{number}")
+    program = Program(argv, variant.env, variant.cwd, log)
     status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status != 0:
         raise ParityError(
@@ -154,39 +154,39 @@ Letter = str
 def measure(
     prepared: Prepared,
     *,
-    sitting: int = 1,
+    session: int = 1,
     first: int = 1,
     pairs: int | None = None,
     watch: Watch | None = None,
-    canary: bool = True,
+    calibrate: bool = True,
     deadline: float | None = None,
 ) -> Iterator[Pair]:
     """Measure pairs; each one is whole when it comes.
 
     Whoever asks decides how many: one that does not count is measured again by asking for more,
-    with another `first`. No process of a pair outlives it, nor the canary the iterator.
+    with another `first`. No process of a pair outlives it, nor the calibration's the iterator.
 
     Args:
         prepared: The capture.
-        sitting: 1 for the first, 2 for the one that is to reproduce it.
+        session: 1 for the first, 2 for the one that is to reproduce it.
         first: The number of the first pair; odd ones go abba, even ones baab.
         pairs: How many; by default as many as the plan says.
         watch: Looks at the machine before and after each pair; None to leave that out.
-        canary: Whether fixed work is done at each look, to tell the machine's pace.
+        calibrate: Whether fixed work is done at each look, which shows the machine's pace.
         deadline: When the night's time is spent, in monotonic seconds; None for never.
 
     Raises:
         ToolError: A process failed, ended or hung: the capture has failed.
-        UsageError: A side refuses what the plan asks for.
+        UsageError: A variant refuses what the plan asks for.
         BudgetSpentError: The night's time is spent; what was begun is not counted.
     """
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
-        looks = watch is not None and canary
-        pace = _Canary(prepared, stack, deadline) if looks else None
+        looks = watch is not None and calibrate
+        pace = _Calibration(prepared, stack, deadline) if looks else None
         for number in range(first, first + count):
             _look_at(deadline)
-            pair = _Pair(prepared, Pair(sitting, number, order_of(prepared, number)), deadline)
+            pair = _Pair(prepared, Pair(session, number, order_of(prepared, number)), deadline)
             yield (
                 pair.together(watch, pace) if prepared.capture.together else pair.apart(watch, pace)
             )
@@ -202,29 +202,29 @@ def order_of(prepared: Prepared, number: int) -> str:
     return "ab" if odd else "ba"
 
 
-class _Canary:
+class _Calibration:
     """A third process, which does the same fixed work before and after each pair."""
 
     def __init__(self, prepared: Prepared, stack: ExitStack, deadline: float | None) -> None:
         self._prepared, self._stack, self._deadline = prepared, stack, deadline
         self._child: RemoteWorkload | None = None
 
-    def sing(self, like: RemoteWorkload) -> int:
-        """Return how long fixed work takes now, in ns, on the device that a side's work is on."""
+    def measure(self, like: RemoteWorkload) -> int:
+        """Return how long fixed work takes now, in ns, on the device of a variant's work."""
         ready = like.ready
-        kind = Canary("cpu" if ready.backend == "cpu" else "gpu", mlx=bool(ready.mlx))
-        return self._started().sing(kind)
+        kind = Calibrate("cpu" if ready.backend == "cpu" else "gpu", mlx=bool(ready.mlx))
+        return self._started().calibrate(kind)
 
     @property
     def pids(self) -> set[int]:
-        """The canary's process, once there is one."""
+        """The process, once there is one."""
         return {self._started().child.pid}
 
     def _started(self) -> RemoteWorkload:
         if self._child is None:
             one = self._prepared
-            name = f"the canary of {one.capture.name}"
-            place = one.log_of("canary")
+            name = f"the calibration of {one.capture.name}"
+            place = one.log_of("calibration")
             bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
             child = started(name, one.candidate, place, bounds)
             self._child = self._stack.enter_context(child)
@@ -236,55 +236,57 @@ class _Pair:
 
     def __init__(self, prepared: Prepared, pair: Pair, deadline: float | None) -> None:
         self._prepared, self._pair, self._deadline = prepared, pair, deadline
-        self._turns: dict[str, list[Turned]] = {}
+        self._turns: dict[str, list[StepTimes]] = {}
         self._values: dict[str, Values] = {}
 
-    def together(self, watch: Watch | None, canary: _Canary | None) -> Pair:
+    def together(self, watch: Watch | None, calibration: _Calibration | None) -> Pair:
         """Let both processes live at once, and take turns."""
         with ExitStack() as stack:
             letters = dict.fromkeys(self._pair.order)
             children = {one: self._ready(one, stack) for one in letters}
-            before = self._before(watch, canary, list(children.values()))
+            before = self._before(watch, calibration, list(children.values()))
             for letter in self._pair.order:
                 self._turn(letter, children[letter], 1)
-            after = self._after(watch, canary, next(iter(children.values())))
+            after = self._after(watch, calibration, next(iter(children.values())))
             for letter, child in children.items():
                 self._finish(letter, child)
         return self._measured(before, after)
 
-    def apart(self, watch: Watch | None, canary: _Canary | None) -> Pair:
+    def apart(self, watch: Watch | None, calibration: _Calibration | None) -> Pair:
         """Let one process live after the other; each has one turn, twice as long."""
         before: list[State] = []
         after: list[State] = []
         for letter in self._pair.order:
             with ExitStack() as stack:
                 child = self._ready(letter, stack)
-                if (state := self._before(watch, canary, [child])) is not None:
+                if (state := self._before(watch, calibration, [child])) is not None:
                     before.append(state)
                 self._turn(letter, child, 2)
-                if (state := self._after(watch, canary, child)) is not None:
+                if (state := self._after(watch, calibration, child)) is not None:
                     after.append(state)
                 self._finish(letter, child)
         return self._measured(worst(before), worst(after))
 
     def _ready(self, letter: Letter, stack: ExitStack) -> RemoteWorkload:
-        side = self._side(letter)
+        variant = self._variant(letter)
         one, capture = self._prepared, self._prepared.capture
-        place: Path = one.log_of(side.role)
+        place: Path = one.log_of(variant.role)
         bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
-        child = stack.enter_context(started(one.named(side), side, place, bounds))
-        asked = Prepare(side.workload, side.workloads, dict(side.parameters), capture.warmup)
+        child = stack.enter_context(started(one.named(variant), variant, place, bounds))
+        asked = Prepare(
+            variant.workload, variant.workloads, dict(variant.parameters), capture.warmup
+        )
         ready = child.prepare(asked)
-        if side.role == "candidate":
+        if variant.role == "candidate":
             one.learned.ready(ready)
         for warning in ready.warnings:
-            one.learned.remark(f"{warning.rstrip('.')}, in {one.named(side)}.")
+            one.learned.remark(f"{warning.rstrip('.')}, in {one.named(variant)}.")
         return child
 
     def _turn(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
         _look_at(self._deadline)
         seconds = times * self._prepared.capture.turn
-        turn = child.turn(Turn(seconds, LEAST, min(WAKE, seconds / 6)))
+        turn = child.run_steps(RunSteps(seconds, LEAST, min(WAKE, seconds / 6)))
         self._turns.setdefault(letter, []).append(require_steps(child.name, turn))
         if turn.specializations:
             self._prepared.learned.remark(
@@ -297,25 +299,25 @@ class _Pair:
         self._values[letter] = values_of(self._turns[letter], finished)
 
     def _before(
-        self, watch: Watch | None, canary: _Canary | None, children: list[RemoteWorkload]
+        self, watch: Watch | None, calibration: _Calibration | None, children: list[RemoteWorkload]
     ) -> State | None:
         if watch is None:
             return None
         ours = {os.getpid(), *(child.child.pid for child in children)}
-        if canary is None:
+        if calibration is None:
             return watch.before(ours)
-        return watch.before(ours | canary.pids, canary.sing(children[0]))
+        return watch.before(ours | calibration.pids, calibration.measure(children[0]))
 
     def _after(
-        self, watch: Watch | None, canary: _Canary | None, child: RemoteWorkload
+        self, watch: Watch | None, calibration: _Calibration | None, child: RemoteWorkload
     ) -> State | None:
         if watch is None:
             return None
-        return watch.after(canary.sing(child) if canary is not None else None)
+        return watch.after(calibration.measure(child) if calibration is not None else None)
 
-    def _side(self, letter: Letter) -> Side:
+    def _variant(self, letter: Letter) -> CodeVariant:
         role = _LETTERS[letter]
-        return next(one for one in self._prepared.sides if one.role == role)
+        return next(one for one in self._prepared.variants if one.role == role)
 
     def _measured(self, before: State | None, after: State | None) -> Pair:
         pair = self._pair

@@ -1,4 +1,4 @@
-"""A capture whose sides are there: checked out, set up, and known to be able to take turns."""
+"""A capture whose variants are there: checked out, set up, and known to be able to take turns."""
 
 import logging
 from collections.abc import Generator, Mapping
@@ -11,7 +11,7 @@ from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
 from tracekit.nightly.session.child import TIMEOUTS, Bounds, Timeouts, started
-from tracekit.nightly.session.side import Side, candidate_of, reference_of
+from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 from tracekit.record import Supervisor
 from tracekit.workload import Ready
 
@@ -56,9 +56,9 @@ class Prepared:
     Attributes:
         capture: What the plan says of it.
         folder: The night's folder; the capture's files lie in one of its own there.
-        candidate: The candidate's side.
+        candidate: The candidate's variant.
         reference: The reference's; None where there is none.
-        described: What the sides are, for the night's document.
+        described: What the variants are, for the night's document.
         supervisor: Ends what was started if tracekit is killed.
         timeouts: How long to wait for what.
         learned: What shows only once the work runs.
@@ -66,15 +66,15 @@ class Prepared:
 
     capture: Capture
     folder: Path
-    candidate: Side
-    reference: Side | None
+    candidate: CodeVariant
+    reference: CodeVariant | None
     described: Mapping[Role, Described]
     supervisor: Supervisor
     timeouts: Timeouts = TIMEOUTS
     learned: Learned = field(default_factory=Learned)
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def variants(self) -> tuple[CodeVariant, ...]:
         """The candidate, and the reference where there is one."""
         return (self.candidate,) if self.reference is None else (self.candidate, self.reference)
 
@@ -87,9 +87,9 @@ class Prepared:
         """Return the file that takes what a process says."""
         return self.own_folder / "logs" / f"{name}.log"
 
-    def named(self, side: Side) -> str:
-        """Return what messages call a side."""
-        return f"the {side.role} of {self.capture.name}"
+    def named(self, variant: CodeVariant) -> str:
+        """Return what messages call a variant."""
+        return f"the {variant.role} of {self.capture.name}"
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def prepared(
     deadline: float | None = None,
     timeouts: Timeouts = TIMEOUTS,
 ) -> Generator[Prepared]:
-    """Make both sides of a capture ready to be measured, and let them go afterwards.
+    """Make both variants of a capture ready to be measured, and let them go afterwards.
 
     A revision is checked out and set up, unless an earlier night did; each interpreter is started
     once, to hear what it is.
@@ -125,12 +125,12 @@ def prepared(
         reference = stack.enter_context(
             reference_of(capture, plan, candidate, supervisor, deadline)
         )
-        sides = (candidate,) if reference is None else (candidate, reference)
+        variants = (candidate,) if reference is None else (candidate, reference)
         logs = folder / capture.name / "logs"
         bounds = Bounds(supervisor, timeouts, deadline)
         described: dict[Role, Described] = {}
-        for side in sides:
-            name = f"the {side.role} of {capture.name}"
-            with started(name, side, logs / f"{side.role}.log", bounds) as child:
-                described[side.role] = side.described(child.hello)
+        for variant in variants:
+            name = f"the {variant.role} of {capture.name}"
+            with started(name, variant, logs / f"{variant.role}.log", bounds) as child:
+                described[variant.role] = variant.described(child.hello)
         yield Prepared(capture, folder, candidate, reference, described, supervisor, timeouts)

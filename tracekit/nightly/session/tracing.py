@@ -1,8 +1,8 @@
-"""Traced captures of both sides, one after the other, by the whole pipeline.
+"""Traced captures of both variants, one after the other, by the whole pipeline.
 
-Each runs as `tracekit capture` in its side's own interpreter and folder, so that it is recorded,
-exported and analyzed by the tracekit that the side has, and can be ended when the night's time is
-spent.
+Each runs as `tracekit capture` in its variant's own interpreter and folder, so that it is recorded,
+exported and analyzed by the tracekit that the variant has, and can be ended when the night's time
+is spent.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,8 +15,8 @@ from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import Program, last_words, run
-from tracekit.nightly.session.side import Side
 from tracekit.nightly.session.values import traced_quantities, traced_values
+from tracekit.nightly.session.variants import CodeVariant
 
 _NO_ROWS = "The trace of the {role} is not known to hold its work."
 _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can take many minutes
@@ -25,7 +25,7 @@ _LIMIT = 3600.0  # seconds that one capture may take: saving and exporting can t
 def trace(
     prepared: Prepared,
     *,
-    sitting: int = 1,
+    session: int = 1,
     first: int = 1,
     pairs: int | None = None,
     watch: Watch | None = None,
@@ -34,29 +34,29 @@ def trace(
     """Trace pairs; each one is whole when it comes.
 
     A trace without rows of its target says nothing of it, so its pair does not count, and says
-    why. The arguments are those of `session.measure`; odd pairs go ab, even ones ba.
+    why. The arguments are those of `session.measuring.measure`; odd pairs go ab, even ones ba.
 
     Raises:
         ToolError: A capture failed, or did not end in time.
-        UsageError: A side refuses what the plan asks for.
+        UsageError: A variant refuses what the plan asks for.
         BudgetSpentError: The night's time is spent; what was begun is not counted.
     """
     count = prepared.capture.traced if pairs is None else pairs
     for number in range(first, first + count):
-        yield _pair(prepared, sitting, number, watch, deadline)
+        yield _pair(prepared, session, number, watch, deadline)
 
 
-def arguments_of(prepared: Prepared, side: Side, output: Path) -> tuple[str, ...]:
-    """Return the command line that captures a side into a folder."""
+def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tuple[str, ...]:
+    """Return the command line that captures a variant into a folder."""
     capture = prepared.capture
-    own = ("--workloads", str(side.workloads)) if side.workloads is not None else ()
+    own = ("--workloads", str(variant.workloads)) if variant.workloads is not None else ()
     templates = [word for one in capture.templates for word in ("--template", one)]
     return (
-        *(str(side.python), "-P", "-m", "tracekit", "capture"),
-        *("--workload", side.workload, *own, "--recorder", capture.recorder, *templates),
+        *(str(variant.python), "-P", "-m", "tracekit", "capture"),
+        *("--workload", variant.workload, *own, "--recorder", capture.recorder, *templates),
         *("--counters", capture.counters, "--telemetry", capture.telemetry),
         *("--time-limit", f"{capture.time_limit:.3f}s", "--warmup", str(capture.warmup)),
-        *("--output", str(output), *options(side.parameters)),
+        *("--output", str(output), *options(variant.parameters)),
     )
 
 
@@ -77,24 +77,24 @@ def _option(name: str, value: Any) -> Iterator[str]:
 
 
 def _pair(
-    prepared: Prepared, sitting: int, number: int, watch: Watch | None, deadline: float | None
+    prepared: Prepared, session: int, number: int, watch: Watch | None, deadline: float | None
 ) -> Pair:
-    sides = prepared.sides if number % 2 else tuple(reversed(prepared.sides))
+    variants = prepared.variants if number % 2 else tuple(reversed(prepared.variants))
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
     reasons: list[str] = []
     before: State | None = watch.before() if watch is not None else None
-    for side in sides:
-        name = f"{side.role}-{sitting}-{number}"
+    for variant in variants:
+        name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
-        result, known = _capture(prepared, side, recording, deadline)
+        result, known = _capture(prepared, variant, recording, deadline)
         prepared.learned.found(traced_quantities(result))
-        values[side.role] = traced_values(result)
-        runs[side.role] = f"{prepared.capture.name}/{name}"
-        reasons += [] if known else [_NO_ROWS.format(role=side.role)]
-    order = "".join("a" if side.role == "candidate" else "b" for side in sides)
+        values[variant.role] = traced_values(result)
+        runs[variant.role] = f"{prepared.capture.name}/{name}"
+        reasons += [] if known else [_NO_ROWS.format(role=variant.role)]
+    order = "".join("a" if variant.role == "candidate" else "b" for variant in variants)
     return Pair(
-        sitting,
+        session,
         number,
         order,
         traced=True,
@@ -108,16 +108,16 @@ def _pair(
 
 
 def _capture(
-    prepared: Prepared, side: Side, recording: Recording, deadline: float | None
+    prepared: Prepared, variant: CodeVariant, recording: Recording, deadline: float | None
 ) -> tuple[Result, bool]:
-    """Capture a side; return its result, and whether its work is known to be in the trace."""
+    """Capture a variant; return its result, and whether its work is known to be in the trace."""
     place = prepared.log_of(recording.folder.name)
-    argv = arguments_of(prepared, side, recording.folder.resolve())
-    program = Program(argv, side.env, side.cwd, place, place.with_suffix(".out"))
+    argv = arguments_of(prepared, variant, recording.folder.resolve())
+    program = Program(argv, variant.env, variant.cwd, place, place.with_suffix(".out"))
     status = run(program, prepared.supervisor, _LIMIT, deadline)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
-            f"The traced capture of {prepared.named(side)} ended with {exit_words(status)}."
+            f"The traced capture of {prepared.named(variant)} ended with {exit_words(status)}."
             f"{last_words(place)}",
             hint=f"What it kept is in {recording.folder}; the same line by hand: {program.line}",
         )
@@ -125,7 +125,7 @@ def _capture(
         return load(recording.result_file), status == 0
     except TracekitError as error:
         raise ToolError(
-            f"The traced capture of {prepared.named(side)} left no result that can be read: "
+            f"The traced capture of {prepared.named(variant)} left no result that can be read: "
             f"{error.message}",
             hint=error.hint,
         ) from error

@@ -11,7 +11,7 @@ from tracekit.base import Overhead, ToolError
 from tracekit.compare import quantile
 from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.workload import Finished, Turned
+from tracekit.workload import Finished, StepTimes
 
 ENOUGH = 100
 """Steps of a turn from which its 99th percentile is told."""
@@ -19,7 +19,7 @@ STEP_TIME = "step_p50"
 _SECOND = 1e9
 
 
-def values_of(turns: Sequence[Turned], finished: Finished) -> Values:
+def values_of(turns: Sequence[StepTimes], finished: Finished) -> Values:
     """Return the value of each metric in each turn, and what the workload measured itself.
 
     Metrics mean what they mean in `tracekit.analysis.metrics`: of steps of several variants,
@@ -54,7 +54,7 @@ def traced_quantities(result: Result) -> Mapping[str, Quantity]:
     return {one.name: Quantity(one.unit, one.better.value) for one in result.results}
 
 
-def require_steps(name: str, turn: Turned) -> Turned:
+def require_steps(name: str, turn: StepTimes) -> StepTimes:
     """Return the turn; raise ToolError where it had no step that says anything."""
     if turn.times and turn.length > 0:
         return turn
@@ -76,7 +76,7 @@ def overhead(traced: Sequence[Pair], untraced: Sequence[Pair]) -> Overhead:
     one, other = _step_times(traced), _step_times(untraced)
     if not one or not other:
         which = "traced" if not one else "untraced"
-        return Overhead(reason=f"no {which} pair of this sitting tells the time of a step")
+        return Overhead(reason=f"no {which} pair of this session tells the time of a step")
     if len(other) < 2:  # noqa: PLR2004  one pair shows nothing of how pairs differ
         return Overhead(reason="one untraced pair does not show how much pairs differ")
     deviation = statistics.stdev(math.log(value) for value in other)
@@ -95,7 +95,7 @@ def _step_times(pairs: Sequence[Pair]) -> list[float]:
     return [statistics.median(values) for values in counted if values]
 
 
-def _of_turn(turn: Turned) -> Iterator[tuple[str, float]]:
+def _of_turn(turn: StepTimes) -> Iterator[tuple[str, float]]:
     seconds = turn.length / _SECOND
     yield "step_rate", len(turn.times) / seconds
     if len(turn.variants) > 1:

@@ -10,7 +10,7 @@ import numpy as np
 from tracekit.base import as_float64, relative_error
 from tracekit.ops.cache.contiguous import GrowingCache, Rows, Sizes, SlidingCache, expected
 from tracekit.ops.cache.paged import PagedCache
-from tracekit.workload import Gauge, Span, Told
+from tracekit.workload import Gauge, Span, StepReport
 
 Cache = GrowingCache | SlidingCache | PagedCache
 # A query of each sequence, [batch, q_heads, head_dim], to what it attends to, of the same shape.
@@ -83,10 +83,10 @@ class Decoding:
         self.spent.steps += 1
         self.spent.read += self.cache.kept * self.sizes.token_bytes
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Say what is held after the step, and whether it had to make room."""
         at = time.monotonic_ns()
-        return Told(
+        return StepReport(
             spans=self._spans,
             gauges=(
                 Gauge("tokens_held", self.sizes.batch * self.cache.kept, at, "tokens"),

@@ -12,7 +12,7 @@ import numpy as np
 from tracekit.base import UsageError
 from tracekit.ops.cache.paged import Blocks
 from tracekit.ops.serving.load import Job
-from tracekit.workload import IDLE, Gauge, Measured, Request, Span, Told
+from tracekit.workload import IDLE, Gauge, Measured, Request, Span, StepReport
 
 
 class Clock(Protocol):
@@ -309,9 +309,9 @@ class Engine:
         if retired:
             self._tick.span("retire", now, self._clock.now())
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Say what the last tick was."""
-        return Told(**vars(self._tick))
+        return StepReport(**vars(self._tick))
 
     def finish(self) -> dict[str, float | Measured]:
         """End the run; say how late arrivals were seen, and how many were still to come.
@@ -332,7 +332,7 @@ class Engine:
             results[f"arrival_lateness_{name}"] = Measured(value, "ns", "lower", reason)
         return results
 
-    def leave(self) -> Told:
+    def leave(self) -> StepReport:
         """Tell of the requests that were to arrive and are not complete."""
         self._tick = Tick()
         open_ones = (*self._scheduler.active, *self._scheduler.waiting, *self._unseen)

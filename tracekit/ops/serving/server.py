@@ -29,7 +29,7 @@ from tracekit.ops.serving.engine import (
     SystemClock,
 )
 from tracekit.ops.serving.load import Job, Load, draw_schedule
-from tracekit.workload import Measured, Step, Told, backend
+from tracekit.workload import Measured, Step, StepReport, backend
 
 ROWS = 1021
 """Rows that contents are taken from: token t of a request is row (content + t) % ROWS."""
@@ -370,9 +370,9 @@ class Server:
         for _, part in work.parts:
             self._model.wait(part)
 
-    def tell(self) -> Told:
+    def tell(self) -> StepReport:
         """Say what the tick was; a rehearsal produces no tokens."""
-        return self._engine.tell() if self._live else Told(tokens=0)
+        return self._engine.tell() if self._live else StepReport(tokens=0)
 
 
 def serving_step(load: Load, shape: Shape, limits: Limits) -> Step:

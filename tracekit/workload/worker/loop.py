@@ -11,43 +11,18 @@ stand in the order ABBA ABBA …, which cancels a drift that is linear over four
 """
 
 import math
-import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracekit.base import InterruptedRunError
-from tracekit.workload.worker.spec import Spec, Teller
-from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, Told
+from tracekit.workload.worker.spec import Marker, Spec
+from tracekit.workload.worker.stopping import Stop
+from tracekit.workload.workload import OWN_REFERENCE, REFERENCE, Gauge, Span, Step, StepReport
 
 _NEVER = 2**63 - 1
 FEWEST = 3  # steps that are made whatever the clock says
-
-
-@dataclass
-class Stop:
-    """How often somebody asked to stop; counted by a signal, read between steps.
-
-    `abandoned` tells that the recorder is gone, so that there is nobody left to work for.
-    """
-
-    requests: int = 0
-    abandoned: bool = False
-    _settled: int = 0
-
-    @property
-    def requested(self) -> bool:
-        """Whether anybody asked since the last settlement."""
-        return self.requests > self._settled
-
-    def settle(self) -> bool:
-        """Count what was asked so far as done; return whether anything was."""
-        heard, before = self.requests, self._settled
-        self._settled = heard
-        return heard > before
 
 
 @dataclass
@@ -55,11 +30,11 @@ class Loop:
     """A step, and what is known of it so far.
 
     `last` is how long the last step took, in ns. `between` is called before each marked step,
-    whose time it is not. `referenced` tells that the workload times reference work itself.
+    whose time it is not. `referenced` says that the workload times reference work itself.
     """
 
     step: Step
-    account: Teller
+    account: Marker
     stop: Stop
     known: set[str] = field(default_factory=set[str])
     last: int = 0
@@ -72,7 +47,7 @@ class Loop:
         `fewest` are made whatever the clock says.
         """
         clock, submit, wait = time.monotonic_ns, self.step.submit, self.step.wait
-        tell, exhausted, stop = self._tell, self.step.exhausted, self.stop
+        mark, exhausted, stop = self._mark_step, self.step.exhausted, self.stop
         made = 0
         while made < most and not stop.requested and not exhausted():
             if self.between is not None:
@@ -84,36 +59,34 @@ class Loop:
             submitted = clock()
             wait(work)
             completed = clock()
-            tell(phase, start, submitted, completed)
+            mark(phase, start, submitted, completed)
             self.last = completed - start
             made += 1
             self.look()
         return made
 
-    def _tell(self, phase: str, start: int, submitted: int, completed: int) -> None:
+    def _mark_step(self, phase: str, start: int, submitted: int, completed: int) -> None:
         mark = self.account.mark
         times = {"phase": phase, "start": start, "submitted": submitted, "completed": completed}
         if self.step.tell is None:
             mark("step", **times)
             return
-        told = self.step.tell()
-        mark("step", **times, variant=told.variant, tokens=told.tokens)
-        self.say(told)
+        report = self.step.tell()
+        mark("step", **times, variant=report.variant, tokens=report.tokens)
+        self.mark_report(report)
 
-    def say(self, told: Told) -> None:
-        """Mark the spans, gauges and requests that the workload tells of."""
-        mark = self.account.mark
-        for name, things in (("span", told.spans), ("gauge", told.gauges)):
-            for one in things:
-                mark(name, **vars(one))
-        self.referenced |= any(one.name == REFERENCE for one in told.gauges)
-        for request in told.requests:
-            mark("request", **vars(request))
+    def mark_report(self, report: StepReport) -> None:
+        """Mark the spans, gauges and requests that the workload reports."""
+        reported = (("span", report.spans), ("gauge", report.gauges), ("request", report.requests))
+        for name, things in reported:
+            for thing in things:
+                self.account.mark(name, **vars(thing))
+        self.referenced |= any(gauge.name == REFERENCE for gauge in report.gauges)
 
     def run_unrecorded(self, steps: int, deadline: int = _NEVER) -> int:
-        """Make up to `steps` steps until `deadline`, and tell nobody; return how many were made.
+        """Make up to `steps` steps until `deadline`, without a mark; return how many were made.
 
-        As with those that are told, the first few are made whatever the clock says.
+        As with those that are marked, the first few are made whatever the clock says.
         """
         submit, wait, exhausted = self.step.submit, self.step.wait, self.step.exhausted
         for made in range(steps):
@@ -134,25 +107,6 @@ class Loop:
         return True
 
 
-GRACE = 5.0  # seconds for a step to end, the account to be closed, and a recorder to be stopped
-
-
-def hold(stop: Stop, grace: float = GRACE) -> None:
-    """Watch standard input in a thread that sleeps until it ends; then stop, soon for good."""
-    threading.Thread(
-        target=_watch, args=(sys.stdin.fileno(), stop, grace), name="lifeline", daemon=True
-    ).start()
-
-
-def _watch(pipe: int, stop: Stop, grace: float) -> None:
-    while os.read(pipe, 4096):
-        pass
-    stop.abandoned = True
-    stop.requests += 1
-    time.sleep(grace)
-    os._exit(InterruptedRunError.exit_code)
-
-
 _PERIOD = 50_000_000  # ns between two of them, at least
 _REST = 60  # times as long as one took, at least, so that they cost less than 2 %
 _ROUNDS = 8_000
@@ -169,7 +123,7 @@ class Reference:
     due: int = 0
 
     def take(self, loop: Loop) -> None:
-        """Do the work and mark how long it took, if it is due and the workload tells none."""
+        """Do the work and mark how long it took, if it is due and the workload times none."""
         start = time.monotonic_ns()
         if start < self.due or loop.referenced:
             return
@@ -227,7 +181,7 @@ def budget(spec: Spec) -> float:
 def measure(loop: Loop, spec: Spec) -> None:
     """Run the blocks and mark them; mark a warning instead where they would take too long.
 
-    The recorder is told how long it may take, and it ends by then, however slow steps become.
+    A mark says how long it may take, and it ends by then, however slow steps become.
     """
     last = max(loop.last, 1) / 1e9
     steps = min(_MOST_STEPS, max(1, math.ceil(_BLOCK / last)))

@@ -16,8 +16,9 @@ import psutil
 
 from tracekit.base import RecordingError, ToolError, start_of
 from tracekit.machine import sampler
-from tracekit.workload.worker.loop import FEWEST, Loop, Stop, budget, measure, reference
-from tracekit.workload.worker.spec import Account, Spec, Teller
+from tracekit.workload.worker.loop import FEWEST, Loop, budget, measure, reference
+from tracekit.workload.worker.spec import Account, Marker, Spec
+from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import Results, Step, Work, load, measured
 
 _ENVIRONMENT = "Metal captures only in a process that was started with MTL_CAPTURE_ENABLED=1."
@@ -84,7 +85,7 @@ class Level:
     reason: str = ""
 
 
-def note(account: Teller, phase: str, *, thorough: bool = False) -> None:
+def note(account: Marker, phase: str, *, thorough: bool = False) -> None:
     """Mark the memory of this process at the end of a phase; peaks of MLX count from here on.
 
     Args:
@@ -141,9 +142,9 @@ def levels(summary: sampler.Summary) -> Mapping[str, Level]:
     why = " ".join(summary.remarks)
     footprint = Level(summary.footprint)
     if summary.footprint is None:
-        footprint = Level(None, why or "vmmap tells no physical footprint")
+        footprint = Level(None, why or "vmmap names no physical footprint")
     known = [one.resident for one in summary.accelerator.values() if one.resident is not None]
-    accelerator = Level(sum(known)) if known else Level(None, why or "vmmap tells no such regions")
+    accelerator = Level(sum(known)) if known else Level(None, why or "vmmap names no such regions")
     return {"footprint": footprint, "accelerator": accelerator}
 
 
@@ -186,14 +187,14 @@ def run(spec: Spec, account: Account, stop: Stop, begun: int) -> None:
     loop.between = None
     account.mark("left", at=time.monotonic_ns())
     note(account, "steady", thorough=True)
-    tell_results(account, step.finish())
-    loop.say(step.leave())
+    mark_results(account, step.finish())
+    loop.mark_report(step.leave())
     if spec.measure_overhead and not stop.requested and not step.exhausted():
         account.mark("phase", name="overhead", start=time.monotonic_ns())
         measure(loop, spec)
 
 
-def tell_results(account: Account, results: Results) -> None:
+def mark_results(account: Account, results: Results) -> None:
     """Mark what the workload measured."""
     for name, one in measured(results).items():
         account.mark("result", name=name, **vars(one))
@@ -217,7 +218,7 @@ def prepare(spec: Spec, account: Account) -> Step:
     step = workload.make(spec.parameters)
     version, device = loaded_mlx()
     account.mark("about", backend=step.backend, mlx=version, device=device)
-    tell_results(account, step.results)
+    mark_results(account, step.results)
     account.mark("model", **{one.name: getattr(step, one.name) for one in fields(Work)})
     for variant, work in step.variants.items():
         account.mark("variant", **vars(work), variant=variant)

@@ -34,7 +34,7 @@ class Spec:
             it is there the worker stays, idle, after its work is done: a recorder that is
             attached to it may lose the recording with it.
         go_timeout: Seconds to wait for it.
-        reference: Whether to time fixed work between steps on a CPU, to tell the machine's pace.
+        reference: Whether to time fixed work between steps on a CPU: it shows the machine's pace.
         lifeline: Whether standard input is a pipe whose end says that the recorder is gone.
         gputrace: Where Metal is to capture the steady steps, which are then not timed; None to
             time them.
@@ -78,7 +78,7 @@ class Spec:
         try:
             return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_build)
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"{path} does not tell a worker what to do: {error}.") from error
+            raise InputError(f"{path} is no specification of a worker: {error}.") from error
 
 
 def command(spec_file: Path) -> tuple[str, ...]:
@@ -102,8 +102,8 @@ def _build(kind: type, value: Any) -> Any:
     return kind(value)
 
 
-class Teller(Protocol):
-    """Takes what a worker's life tells, wherever it keeps it."""
+class Marker(Protocol):
+    """Takes the marks of a worker, wherever it keeps them."""
 
     @property
     def mark(self) -> Callable[..., None]:
@@ -116,7 +116,7 @@ class Teller(Protocol):
 
 
 class Account:
-    """What the worker tells, and the files that keep it."""
+    """The marks of a worker, and the files that keep them."""
 
     def __init__(self, journal: Path, report: Path) -> None:
         self._journal = Journal(journal)
@@ -135,7 +135,7 @@ class Account:
         self.mark("phase", name=phase, start=time.monotonic_ns())
 
     def end(self, state: str, **values: Any) -> None:
-        """Close the account: nothing more will be told."""
+        """Close the account: no mark follows."""
         self.mark("end", at=time.monotonic_ns())
         self.anchor()
         self.mark("about", state=state, complete=True, **values)

@@ -6,21 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.base.errors import InputError
-from tracekit.workload.turns import resident_command
-from tracekit.workload.turns.protocol import (
+from tracekit.workload.interleaved import resident_command
+from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     Answer,
-    Canary,
+    Calibrate,
+    Calibrated,
+    ChildRequest,
     Failed,
     Finish,
     Finished,
     Hello,
-    Paced,
     Prepare,
     Ready,
-    Turn,
-    Turned,
-    TurnRequest,
+    RunSteps,
+    StepTimes,
     answer_of,
     line_of,
     request_of,
@@ -28,23 +28,23 @@ from tracekit.workload.turns.protocol import (
 from tracekit.workload.workload import Measured
 
 REQUESTS = [
-    TurnRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
-    TurnRequest(turn=Turn(0.5, 9, 0.01)),
-    TurnRequest(canary=Canary("gpu", mlx=True)),
-    TurnRequest(finish=Finish()),
+    ChildRequest(prepare=Prepare("paged", Path("/own"), {"batch": 2, "kernel": None}, 7)),
+    ChildRequest(steps=RunSteps(0.5, 9, 0.01)),
+    ChildRequest(calibration=Calibrate("gpu", mlx=True)),
+    ChildRequest(finish=Finish()),
 ]
 ANSWERS = [
     Answer(hello=Hello(PROTOCOL, "0.1.0", "3.12.1", "0.30.0", 4711)),
     Answer(ready=Ready("metal", "0.30.0", {"memory_size": 1 << 40}, 16, 12, 345, ("late",))),
-    Answer(turn=Turned((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
-    Answer(canary=Paced(123, 4)),
+    Answer(steps=StepTimes((1, 2, 3), 4, 5, 6, ("a", "b"), ("kernel",), True)),
+    Answer(calibration=Calibrated(123, 4)),
     Answer(finished=Finished({"error": Measured(None, "ratio", "lower", "nobody looked")})),
     Answer(failed=Failed("it broke", "fix it", 2)),
 ]
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_a_request_comes_across(request_: TurnRequest) -> None:
+def test_a_request_comes_across(request_: ChildRequest) -> None:
     line = line_of(request_)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -61,7 +61,7 @@ def test_an_answer_comes_across(answer: Answer) -> None:
 
 @given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers(-(2**53), 2**53)))
 def test_any_parameter_comes_across(parameters: dict[str, object]) -> None:
-    request = TurnRequest(prepare=Prepare("x", parameters=parameters))
+    request = ChildRequest(prepare=Prepare("x", parameters=parameters))
     assert request_of(line_of(request)) == request
 
 
@@ -69,7 +69,7 @@ def test_any_parameter_comes_across(parameters: dict[str, object]) -> None:
     "line",
     [
         *(b"", b"{", b"[]", b"{}", b'{"dance":{}}', b'{"turn":{}}', b'{"turn":{"seconds":"x"}}'),
-        b'{"finish":{},"canary":{}}',
+        b'{"finish":{},"calibration":{}}',
         b'{"turn":null}',
         b"\xff",
     ],
@@ -92,4 +92,11 @@ def test_a_newer_child_may_say_more() -> None:
 
 def test_the_command_line_names_the_interpreter_and_keeps_the_folder_out() -> None:
     line = resident_command(Path("/venv/bin/python"))
-    assert line == ("/venv/bin/python", "-P", "-X", "faulthandler", "-m", "tracekit.workload.turns")
+    assert line == (
+        "/venv/bin/python",
+        "-P",
+        "-X",
+        "faulthandler",
+        "-m",
+        "tracekit.workload.interleaved",
+    )

@@ -7,24 +7,31 @@ from typing import Any
 
 import pytest
 
-from tracekit.workload.turns.protocol import Canary, Finish, Prepare, Turn, TurnRequest
+from tracekit.workload.interleaved.protocol import (
+    PROTOCOL,
+    Calibrate,
+    ChildRequest,
+    Finish,
+    Prepare,
+    RunSteps,
+)
 
 Start = Callable[..., Any]
 
 
-def naps(workloads: Path, **parameters: Any) -> TurnRequest:
-    return TurnRequest(prepare=Prepare("naps", workloads, parameters, 2))
+def naps(workloads: Path, **parameters: Any) -> ChildRequest:
+    return ChildRequest(prepare=Prepare("naps", workloads, parameters, 2))
 
 
 def test_a_whole_life(line: Start, workloads: Path) -> None:
     child = line()
     hello = child.hear().hello
-    assert hello.protocol == 1
+    assert hello.protocol == PROTOCOL
     assert hello.pid == child.process.pid
     assert child.ask(naps(workloads)).ready.backend == "cpu"
-    assert len(child.ask(TurnRequest(turn=Turn(0.0))).turn.times) == 5
-    assert child.ask(TurnRequest(canary=Canary(seconds=0.0))).canary.nanoseconds > 0
-    assert child.ask(TurnRequest(finish=Finish())).finished.results["depth"].value == 0.25
+    assert len(child.ask(ChildRequest(steps=RunSteps(0.0))).steps.times) == 5
+    assert child.ask(ChildRequest(calibration=Calibrate(seconds=0.0))).calibration.nanoseconds > 0
+    assert child.ask(ChildRequest(finish=Finish())).finished.results["depth"].value == 0.25
     assert child.end() == (0, "prepared\n")
 
 
@@ -32,16 +39,16 @@ def test_a_workload_that_reads_finds_nothing(line: Start, workloads: Path) -> No
     child = line()
     child.hear()
     child.send(naps(workloads, trick="read"))
-    child.send(TurnRequest(turn=Turn(0.0)))
+    child.send(ChildRequest(steps=RunSteps(0.0)))
     assert child.hear().ready is not None
-    assert len(child.hear().turn.times) == 5
+    assert len(child.hear().steps.times) == 5
 
 
 def test_a_failure_is_answered_and_its_traceback_kept(line: Start, workloads: Path) -> None:
     child = line()
     child.hear()
     child.ask(naps(workloads, trick="fail"))
-    failed = child.ask(TurnRequest(turn=Turn(0.0, 9))).failed
+    failed = child.ask(ChildRequest(steps=RunSteps(0.0, 9))).failed
     assert (failed.message, failed.exit_code) == ("The workload failed: RuntimeError", 3)
     code, said = child.end()
     assert code == 3
@@ -52,16 +59,16 @@ def test_a_failure_is_answered_and_its_traceback_kept(line: Start, workloads: Pa
     ("asked", "message", "code"),
     [
         (b"what?\n", "What was asked is no request", 3),
-        (TurnRequest(prepare=Prepare("nap-s")), "There is no workload 'nap-s'.", 2),
+        (ChildRequest(prepare=Prepare("nap-s")), "There is no workload 'nap-s'.", 2),
         (
-            TurnRequest(turn=Turn(1.0)),
-            "A turn was asked of a child that nothing was prepared in.",
+            ChildRequest(steps=RunSteps(1.0)),
+            "Steps were asked of a child that nothing was prepared in.",
             3,
         ),
     ],
 )
 def test_what_cannot_be_done_is_told(
-    line: Start, asked: TurnRequest | bytes, message: str, code: int
+    line: Start, asked: ChildRequest | bytes, message: str, code: int
 ) -> None:
     child = line()
     child.hear()
@@ -81,7 +88,7 @@ def test_who_is_asked_no_more_leaves_after_the_step(line: Start, workloads: Path
     child = line()
     child.hear()
     child.ask(naps(workloads))
-    child.send(TurnRequest(turn=Turn(60.0)))
+    child.send(ChildRequest(steps=RunSteps(60.0)))
     time.sleep(0.1)
     begun = time.monotonic()
     assert child.end() == (130, "prepared\n")
@@ -97,7 +104,7 @@ def test_a_signal_ends_it_after_the_step_and_no_turn_is_told(
     child.hear()
     child.ask(naps(workloads))
     if busy:
-        child.send(TurnRequest(turn=Turn(60.0)))
+        child.send(ChildRequest(steps=RunSteps(60.0)))
         time.sleep(0.1)
     os.kill(child.process.pid, number)
     assert child.process.wait(10) == 130

@@ -1,4 +1,4 @@
-"""A workload that stays: prepared once, stepped in turns, beside fixed calibration work."""
+"""A workload that stays: prepared once, stepped when asked, with fixed calibration work."""
 
 import gc
 import importlib
@@ -12,32 +12,34 @@ from os import getpid
 from typing import Any
 
 from tracekit.base import InputError, ToolError
-from tracekit.workload.turns.protocol import (
+from tracekit.workload.interleaved.protocol import (
     PROTOCOL,
     Answer,
-    Canary,
+    Calibrate,
+    Calibrated,
+    ChildRequest,
     Finished,
     Hello,
-    Paced,
     Prepare,
     Ready,
-    Turn,
-    Turned,
-    TurnRequest,
+    RunSteps,
+    StepTimes,
 )
-from tracekit.workload.worker.loop import Loop, Stop, reference
+from tracekit.workload.worker.loop import Loop, reference
 from tracekit.workload.worker.phases import calm_down, loaded_mlx
+from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, find, measured
 
 SIDE = 2048
 """Rows and columns of the matrices of half precision that a GPU multiplies: 17 GFLOP."""
 _LEAST = 5
-_SECOND = 1e9
+_NEVER = 2**63 - 1
+_SECOND = 1_000_000_000
 
 Work = Callable[[], None]
 
 
-def work_of(canary: Canary) -> Work:
+def work_of(asked: Calibrate) -> Work:
     """Return the work of a kind.
 
     On a GPU it is a product of two matrices. On a CPU it is the reference work of workers, by MLX
@@ -46,20 +48,20 @@ def work_of(canary: Canary) -> Work:
     Raises:
         ToolError: It needs an MLX that is not there, or has no such device.
     """
-    if canary.device == "cpu" and not canary.mlx:
+    if asked.device == "cpu" and not asked.mlx:
         return reference().work
     try:
         core: Any = importlib.import_module("mlx.core")
-        return reference().work if canary.device == "cpu" else _product(core)
+        return reference().work if asked.device == "cpu" else _product(core)
     except (ImportError, RuntimeError, ValueError) as error:
-        raise ToolError(f"The machine's pace cannot be told by MLX: {error}.") from error
+        raise ToolError(f"The machine's pace cannot be measured by MLX: {error}.") from error
 
 
-def pace(work: Work, canary: Canary) -> Paced:
+def calibrate(work: Work, asked: Calibrate) -> Calibrated:
     """Repeat the work, and return its median time."""
-    _repeat(work, canary.wake, 1)
-    times = _repeat(work, canary.seconds, _LEAST)
-    return Paced(round(statistics.median(times)), len(times))
+    _repeat(work, asked.wake, 1)
+    times = _repeat(work, asked.seconds, _LEAST)
+    return Calibrated(round(statistics.median(times)), len(times))
 
 
 def _repeat(work: Work, seconds: float, least: int) -> list[int]:
@@ -85,13 +87,9 @@ def _product(core: Any) -> Work:
     return work
 
 
-_NEVER = 2**63 - 1
-_SECOND_RESIDENT = 1_000_000_000
-
-
 @dataclass
 class Notes:
-    """What the loop tells, kept in memory until it is asked for."""
+    """The marks of the loop, kept in memory until they are asked for."""
 
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     made: list[str] = field(default_factory=list[str])
@@ -108,7 +106,7 @@ class Notes:
             self.warnings.append(values["text"])
 
     def enter(self, phase: str, state: str) -> None:
-        """Hear of a phase."""
+        """Nobody asks for phases."""
 
     def clear(self) -> None:
         """Forget the steps and pipelines so far."""
@@ -125,22 +123,23 @@ class Resident:
     results: dict[str, Measured] = field(default_factory=dict[str, Measured])
     _loop: Loop | None = None
     _begun: bool = False
-    _canary: Work | None = None
+    _calibration: Work | None = None
 
-    def heed(self, request: TurnRequest) -> Answer:
+    def answer(self, request: ChildRequest) -> Answer:
         """Do what is asked; whatever a workload raises passes through."""
         if request.prepare is not None:
             return Answer(ready=self._prepare(request.prepare))
-        if request.turn is not None:
-            return Answer(turn=self._turn(self._prepared, request.turn))
-        if request.canary is not None:
-            return Answer(canary=self._sing(request.canary))
+        if request.steps is not None:
+            return Answer(steps=self._run(self._prepared, request.steps))
+        if request.calibration is not None:
+            self._calibration = self._calibration or work_of(request.calibration)
+            return Answer(calibration=calibrate(self._calibration, request.calibration))
         return Answer(finished=self._finish())
 
     @property
     def _prepared(self) -> Loop:
         if self._loop is None:
-            raise InputError("A turn was asked of a child that nothing was prepared in.")
+            raise InputError("Steps were asked of a child that nothing was prepared in.")
         return self._loop
 
     def _prepare(self, asked: Prepare) -> Ready:
@@ -156,22 +155,16 @@ class Resident:
         loaded, device = loaded_mlx()
         return Ready(step.backend, loaded, device, step.tokens, made, loop.last, warnings)
 
-    def _turn(self, loop: Loop, asked: Turn) -> Turned:
+    def _run(self, loop: Loop, asked: RunSteps) -> StepTimes:
         if asked.wake > 0:
-            loop.run(
-                "wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND_RESIDENT), 1
-            )
+            loop.run("wake-up", _NEVER, time.monotonic_ns() + round(asked.wake * _SECOND), 1)
         self.notes.clear()
         if not self._begun:
             loop.step.begin()
             self._begun = True
-        end = time.monotonic_ns() + round(asked.seconds * _SECOND_RESIDENT)
+        end = time.monotonic_ns() + round(asked.seconds * _SECOND)
         loop.run("steady", _NEVER, end, asked.least)
-        return turned(self.notes, loop.step)
-
-    def _sing(self, asked: Canary) -> Any:
-        self._canary = self._canary or work_of(asked)
-        return pace(self._canary, asked)
+        return step_times(self.notes, loop.step)
 
     def _finish(self) -> Finished:
         if self._loop is not None:
@@ -180,11 +173,11 @@ class Resident:
         return Finished(dict(self.results))
 
 
-def turned(notes: Notes, step: Step) -> Turned:
-    """Return what the steps since the last turn were."""
+def step_times(notes: Notes, step: Step) -> StepTimes:
+    """Return what the steps since the last run were."""
     steps = notes.steps
     busy = [one for one in steps if one.get("variant") != IDLE]
-    return Turned(
+    return StepTimes(
         times=tuple(one["completed"] - one["start"] for one in busy),
         idle=len(steps) - len(busy),
         tokens=sum(_tokens(one, step) for one in busy),
@@ -202,11 +195,11 @@ def hello() -> Hello:
     )
 
 
-def _tokens(told: dict[str, Any], step: Step) -> int:
+def _tokens(mark: dict[str, Any], step: Step) -> int:
     """Return a step's own tokens, else those of its variant, else those of every step."""
-    if told.get("tokens") is not None:
-        return int(told["tokens"])
-    work = step.variants.get(told.get("variant", ""))
+    if mark.get("tokens") is not None:
+        return int(mark["tokens"])
+    work = step.variants.get(mark.get("variant", ""))
     return step.tokens if work is None else work.tokens
 
 

@@ -6,9 +6,16 @@ from typing import Any
 import pytest
 
 from tracekit.base.errors import InputError, UsageError
-from tracekit.workload.turns.protocol import Finish, Prepare, Ready, Turn, Turned, TurnRequest
-from tracekit.workload.turns.resident import Notes, Resident, hello, turned
-from tracekit.workload.worker.loop import Stop
+from tracekit.workload.interleaved.protocol import (
+    ChildRequest,
+    Finish,
+    Prepare,
+    Ready,
+    RunSteps,
+    StepTimes,
+)
+from tracekit.workload.interleaved.resident import Notes, Resident, hello, step_times
+from tracekit.workload.worker.stopping import Stop
 from tracekit.workload.workload import IDLE, Measured, Step, Work
 
 
@@ -20,19 +27,21 @@ def resident() -> Iterator[Resident]:
 
 def prepare(resident: Resident, workloads: Path, warmup: int = 2, **parameters: Any) -> Ready:
     asked = Prepare("naps", workloads, {"seconds": 0.0, **parameters}, warmup)
-    ready = resident.heed(TurnRequest(prepare=asked)).ready
+    ready = resident.answer(ChildRequest(prepare=asked)).ready
     assert ready is not None
     return ready
 
 
-def step_on(resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0) -> Turned:
-    turn = resident.heed(TurnRequest(turn=Turn(seconds, least, wake))).turn
+def step_on(
+    resident: Resident, seconds: float = 0.0, least: int = 5, wake: float = 0.0
+) -> StepTimes:
+    turn = resident.answer(ChildRequest(steps=RunSteps(seconds, least, wake))).steps
     assert turn is not None
     return turn
 
 
 def finish(resident: Resident) -> dict[str, Measured]:
-    finished = resident.heed(TurnRequest(finish=Finish())).finished
+    finished = resident.answer(ChildRequest(finish=Finish())).finished
     assert finished is not None
     return finished.results
 
@@ -103,7 +112,7 @@ def test_work_that_runs_out_is_told(resident: Resident, workloads: Path) -> None
     prepare(resident, workloads, warmup=2, trick="exhausted")
     first, second = step_on(resident, seconds=1), step_on(resident, seconds=1)
     assert (len(first.times), first.exhausted) == (5, True)
-    assert second == Turned(exhausted=True)
+    assert second == StepTimes(exhausted=True)
 
 
 def test_the_work_begins_once_and_is_asked_at_the_end(resident: Resident, workloads: Path) -> None:
@@ -142,7 +151,7 @@ def test_tokens_are_those_of_the_variant() -> None:
     for start, values in ((10, {"variant": "paged"}), (20, {"variant": "sdpa", "tokens": 1})):
         notes.mark("step", start=start, submitted=start, completed=start + 4, **values)
     notes.mark("step", start=30, submitted=31, completed=39, variant=IDLE)
-    assert turned(notes, step) == Turned((4, 4), 1, 8, 29, ("paged", "sdpa"))
+    assert step_times(notes, step) == StepTimes((4, 4), 1, 8, 29, ("paged", "sdpa"))
 
 
 def test_marks_that_nobody_asks_for_are_not_kept() -> None:

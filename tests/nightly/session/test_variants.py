@@ -9,8 +9,8 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.side import Side
-from tracekit.workload.turns.protocol import Hello
+from tracekit.nightly.session.variants import CodeVariant
+from tracekit.workload.interleaved.protocol import Hello
 
 pytestmark = pytest.mark.usefixtures("children")
 
@@ -154,9 +154,9 @@ def test_what_is_no_interpreter_is_told(
     assert told in caught.value.message
 
 
-def side(python: str = sys.executable, *difference: str) -> Side:
+def side(python: str = sys.executable, *difference: str) -> CodeVariant:
     place = Path("/plan")
-    return Side("reference", "naps", None, {}, Path(python), {}, place, "abc", difference)
+    return CodeVariant("reference", "naps", None, {}, Path(python), {}, place, "abc", difference)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def side(python: str = sys.executable, *difference: str) -> Side:
         (side("/venv/python", "batch 4"), "batch 4, Python 3.12.1 with MLX 0.30.0"),
     ],
 )
-def test_a_reference_is_described_by_what_differs(one: Side, words: str) -> None:
+def test_a_reference_is_described_by_what_differs(one: CodeVariant, words: str) -> None:
     described = one.described(Hello(1, "0.1.0", "3.12.1", "0.30.0"))
     assert described.words == words
     assert (described.mlx, described.commit) == ("0.30.0", "abc")
@@ -184,5 +184,5 @@ def test_what_distorts_metal_is_kept_from_both_sides(
 ) -> None:
     monkeypatch.setenv("MTL_HUD_ENABLED", "1")
     with ready() as prepared:
-        assert all("MTL_HUD_ENABLED" not in one.env for one in prepared.sides)
-        assert all(one.env["PATH"] == os.environ["PATH"] for one in prepared.sides)
+        assert all("MTL_HUD_ENABLED" not in one.env for one in prepared.variants)
+        assert all(one.env["PATH"] == os.environ["PATH"] for one in prepared.variants)

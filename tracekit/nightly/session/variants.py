@@ -1,4 +1,4 @@
-"""The two sides of a capture: whose code runs which work, in which interpreter, from where."""
+"""The two variants of a capture: whose code runs which work, in which interpreter, from where."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ _SHORT = 7  # letters of a commit, as git shows them
 
 
 @dataclass(frozen=True)
-class Side:
-    """What is measured on one side.
+class CodeVariant:
+    """What is measured on one variant.
 
     Attributes:
         role: Whether it is the candidate or the reference.
@@ -66,7 +66,7 @@ class Side:
         )
 
 
-def candidate_of(capture: Capture, plan: NightPlan) -> Side:
+def candidate_of(capture: Capture, plan: NightPlan) -> CodeVariant:
     """Return the candidate: this interpreter, and the files as they are.
 
     Where the reference is a revision, the same folders of the repository go before all modules.
@@ -81,7 +81,7 @@ def candidate_of(capture: Capture, plan: NightPlan) -> Side:
     reference = capture.reference
     if reference is not None and reference.revision:
         env = _with_modules(env, repository(home).top, reference.pythonpath)
-    return Side(
+    return CodeVariant(
         role="candidate",
         workload=capture.workload,
         workloads=capture.workloads and capture.workloads.resolve(),
@@ -97,10 +97,10 @@ def candidate_of(capture: Capture, plan: NightPlan) -> Side:
 def reference_of(
     capture: Capture,
     plan: NightPlan,
-    candidate: Side,
+    candidate: CodeVariant,
     supervisor: Supervisor,
     deadline: float | None = None,
-) -> Generator[Side | None]:
+) -> Generator[CodeVariant | None]:
     """Return the reference, None where a capture has none; its revision is kept while it is used.
 
     Raises:
@@ -124,8 +124,8 @@ def reference_of(
 
 
 def _at(
-    capture: Capture, asked: Reference, candidate: Side, worktree: Worktree, folder: Path
-) -> Side:
+    capture: Capture, asked: Reference, candidate: CodeVariant, worktree: Worktree, folder: Path
+) -> CodeVariant:
     """Return the reference in the work tree of its revision."""
     found = worktree.repository
     own = _interpreter(asked.python, folder) if asked.python else candidate.python
@@ -136,24 +136,26 @@ def _at(
     env = candidate.env if own == candidate.python else _of_own(candidate.env)
     short = worktree.commit[:_SHORT]
     named = "" if worktree.commit.startswith(asked.revision) else f"{asked.revision} "
-    side = _reference(capture, asked, candidate, own)
-    return Side(
+    variant = _reference(capture, asked, candidate, own)
+    return CodeVariant(
         role="reference",
-        workload=side.workload,
+        workload=variant.workload,
         workloads=workloads,
-        parameters=side.parameters,
+        parameters=variant.parameters,
         python=own,
         env=_with_modules(_without(env, found.top), folder, asked.pythonpath),
         cwd=folder / home if home and (folder / home).is_dir() else folder,
         commit=worktree.commit,
         difference=(
             f"revision {named}({short})" if named else f"revision {short}",
-            *side.difference,
+            *variant.difference,
         ),
     )
 
 
-def _reference(capture: Capture, asked: Reference, candidate: Side, python: Path) -> Side:
+def _reference(
+    capture: Capture, asked: Reference, candidate: CodeVariant, python: Path
+) -> CodeVariant:
     here = python == candidate.python and not asked.revision
     name = asked.workload or capture.workload
     parameters = dict(capture.parameters) | asked.parameters
@@ -161,7 +163,7 @@ def _reference(capture: Capture, asked: Reference, candidate: Side, python: Path
         parameters = _parameters(name, capture, asked, strict=here)
     work = [_work_words(name, {})] if name != capture.workload else []
     work += [f"{key} {value}" for key, value in asked.parameters.items()]
-    return Side(
+    return CodeVariant(
         role="reference",
         workload=name,
         workloads=candidate.workloads,

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tracekit.workload.turns import resident_command
-from tracekit.workload.turns.protocol import Answer, TurnRequest, answer_of, line_of
+from tracekit.workload.interleaved import resident_command
+from tracekit.workload.interleaved.protocol import Answer, ChildRequest, answer_of, line_of
 
 NAPS = '''
 import sys
 import time
 
-from tracekit.workload import IDLE, Told
+from tracekit.workload import IDLE, StepReport
 from tracekit.workload import Step, workload
 
 names = set()
@@ -42,7 +42,7 @@ def naps(seconds: float = 0.001, trick: str = "") -> Step:
 
     def tell():
         idle = counted["steps"] % 2 == 0
-        return Told(variant=IDLE) if idle else Told(tokens=counted["steps"])
+        return StepReport(variant=IDLE) if idle else StepReport(tokens=counted["steps"])
 
     def begin():
         counted["begun"] += 1
@@ -83,7 +83,7 @@ class Line:
             **options,
         )
 
-    def send(self, request: TurnRequest | bytes) -> None:
+    def send(self, request: ChildRequest | bytes) -> None:
         """Ask, and do not wait."""
         assert self.process.stdin is not None
         line = request if isinstance(request, bytes) else line_of(request)
@@ -95,7 +95,7 @@ class Line:
         assert self.process.stdout is not None
         return answer_of(self.process.stdout.readline())
 
-    def ask(self, request: TurnRequest | bytes) -> Answer:
+    def ask(self, request: ChildRequest | bytes) -> Answer:
         """Ask, and wait for the answer."""
         self.send(request)
         return self.hear()

@@ -1,4 +1,4 @@
-"""What is asked of a child that waits for its turn, and what it answers.
+"""What the child of interleaved runs is asked, and what it answers.
 
 Each is a line of JSON with one member, whose name says what it is. The child says `hello` before
 it is asked anything, then answers in order. It ends after `finished` and after `failed`, and soon
@@ -6,6 +6,7 @@ after its standard input is closed. Times are nanoseconds of the system-wide mon
 limits are seconds. History of the protocol:
 
     1   first
+    2   turn is steps, canary is calibration
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import msgspec
 from tracekit.base import InputError
 from tracekit.workload.workload import Measured
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Prepare:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """Step for a while; answered by `turn`.
+class RunSteps:
+    """Step for a while; answered by `steps`.
 
     Attributes:
         seconds: How long, at least.
@@ -54,8 +55,8 @@ class Finish:
 
 
 @dataclass(frozen=True)
-class Canary:
-    """Do fixed work that tells the machine's pace; answered by `canary`.
+class Calibrate:
+    """Do fixed work that shows the machine's pace; answered by `calibration`.
 
     Attributes:
         device: Where: the device of MLX, or the CPU.
@@ -71,13 +72,13 @@ class Canary:
 
 
 @dataclass(frozen=True)
-class TurnRequest:
+class ChildRequest:
     """One line to the child; one of these is given."""
 
     prepare: Prepare | None = None
-    turn: Turn | None = None
+    steps: RunSteps | None = None
     finish: Finish | None = None
-    canary: Canary | None = None
+    calibration: Calibrate | None = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Turned:
-    """What a turn was.
+class StepTimes:
+    """What a run of steps was.
 
     Attributes:
         times: How long each step took, in ns; of those that did something.
@@ -153,8 +154,8 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Paced:
-    """How long the canary's work took: the median of so many times, in ns."""
+class Calibrated:
+    """How long the calibration work took: the median of so many times, in ns."""
 
     nanoseconds: int
     times: int
@@ -175,25 +176,25 @@ class Answer:
 
     hello: Hello | None = None
     ready: Ready | None = None
-    turn: Turned | None = None
+    steps: StepTimes | None = None
     finished: Finished | None = None
-    canary: Paced | None = None
+    calibration: Calibrated | None = None
     failed: Failed | None = None
 
 
-def line_of(message: TurnRequest | Answer) -> bytes:
+def line_of(message: ChildRequest | Answer) -> bytes:
     """Return the message as a line; what is not given is left out."""
-    given = {name: one for name, one in vars(message).items() if one is not None}
+    given = {name: part for name, part in vars(message).items() if part is not None}
     return msgspec.json.encode(given, enc_hook=str) + b"\n"
 
 
-def request_of(line: bytes) -> TurnRequest:
+def request_of(line: bytes) -> ChildRequest:
     """Read a line to the child; raise InputError where it asks nothing that is known."""
     try:
-        request = msgspec.json.decode(line, type=TurnRequest, dec_hook=_build)
+        request = msgspec.json.decode(line, type=ChildRequest, dec_hook=_build)
     except msgspec.MsgspecError as error:
         raise InputError(f"What was asked is no request: {error}.") from error
-    if sum(one is not None for one in vars(request).values()) != 1:
+    if sum(part is not None for part in vars(request).values()) != 1:
         raise InputError("What was asked is not one request of a known kind.")
     return request
 
