@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO
 
 from tracekit.base import TracekitError
@@ -25,34 +25,22 @@ NAME = "vmmap"
 _COLUMNS = ("VIRTUAL", "RESIDENT", "DIRTY", "SWAPPED", "VOLATILE", "NONVOL", "EMPTY")
 _SIZE = r"[\d.]+[BKMGTP]"
 _ROW = re.compile(rf"(\S.*?)\s+((?:{_SIZE}\s+)+)(\d+)(?:\s|$)")
-_FOOTPRINT = re.compile(rf"Physical footprint(?P<peak> \(peak\))?:\s+(?P<size>{_SIZE})")
+_FOOTPRINT = re.compile(rf"Physical footprint:\s+({_SIZE})", re.MULTILINE)
 _UNITS = {"B": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
-
-
-@dataclass(frozen=True)
-class Region:
-    """All regions of one kind, in bytes; None for a column that is not there."""
-
-    virtual: int | None
-    resident: int | None
-    dirty: int | None
-    swapped: int | None
-    count: int
+_OF_GPU = "IOAccelerator"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What was read; `remarks` tell what could not be understood."""
+    """What a process has in memory, in bytes; None where vmmap does not say.
+
+    `accelerator` is what the regions of the GPU have resident; `remarks` say what could not be
+    understood.
+    """
 
     footprint: int | None = None
-    peak: int | None = None
-    regions: Mapping[str, Region] = field(default_factory=dict[str, Region])
+    accelerator: int | None = None
     remarks: tuple[str, ...] = ()
-
-    @property
-    def accelerator(self) -> Mapping[str, Region]:
-        """The regions of the GPU, by name."""
-        return {name: one for name, one in self.regions.items() if name.startswith("IOAccelerator")}
 
 
 def vmmap_command(pid: int) -> tuple[str, ...]:
@@ -62,38 +50,34 @@ def vmmap_command(pid: int) -> tuple[str, ...]:
 
 def read_vmmap(text: str) -> Summary:
     """Read a summary; without its table of regions it has none, and a remark says so."""
-    lines = text.splitlines()
-    sizes: dict[bool, int] = {}
-    for found in filter(None, map(_FOOTPRINT.match, lines)):
-        sizes[found["peak"] is not None] = _bytes(found["size"])
-    regions, remarks = _regions(lines)
-    return Summary(sizes.get(False), sizes.get(True), regions, remarks)
+    footprint = _FOOTPRINT.search(text)
+    resident, remarks = _resident(text.splitlines())
+    of_gpu = [size for name, size in resident if name.startswith(_OF_GPU)]
+    return Summary(
+        _bytes(footprint[1]) if footprint else None, sum(of_gpu) if of_gpu else None, remarks
+    )
 
 
-def _regions(lines: list[str]) -> tuple[dict[str, Region], tuple[str, ...]]:
-    head = next((at for at, one in enumerate(lines) if one.startswith("REGION TYPE")), None)
+def _resident(lines: list[str]) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
+    """Return the resident size of each kind of regions, and what could not be understood."""
+    head = next((at for at, line in enumerate(lines) if line.startswith("REGION TYPE")), None)
     if head is None:
-        return {}, (f"{NAME}: there is no table of regions.",)
+        return [], (f"{NAME}: there is no table of regions.",)
     words = f"{lines[head - 1] if head else ''} {lines[head]}".split()
-    columns = [one for one in words if one in _COLUMNS]
-    if "VIRTUAL" not in columns:
+    columns = [word for word in words if word in _COLUMNS]
+    if "RESIDENT" not in columns:
         names = " ".join(words)
-        return {}, (f"{NAME}: the table of regions has no column VIRTUAL, but: {names}.",)
-    regions: dict[str, Region] = {}
+        return [], (f"{NAME}: the table of regions has no column RESIDENT, but: {names}.",)
+    place = columns.index("RESIDENT")
+    found: list[tuple[str, int]] = []
     for line in lines[head + 1 :]:
         if not line.strip() or line.startswith("TOTAL"):
             break
         row = _ROW.match(line)
-        if row is not None:
-            regions[row[1]] = _region(columns, row[2].split(), int(row[3]))
-    remarks = () if regions else (f"{NAME}: no row of the table of regions can be read.",)
-    return regions, remarks
-
-
-def _region(columns: list[str], sizes: list[str], count: int) -> Region:
-    known = {name: _bytes(one) for name, one in zip(columns, sizes, strict=False)}
-    virtual, resident, dirty, swapped = (known.get(name) for name in _COLUMNS[:4])
-    return Region(virtual, resident, dirty, swapped, count)
+        sizes = row[2].split() if row else []
+        if row is not None and place < len(sizes):
+            found.append((row[1], _bytes(sizes[place])))
+    return found, () if found else (f"{NAME}: no row of the table of regions can be read.",)
 
 
 def _bytes(text: str) -> int:

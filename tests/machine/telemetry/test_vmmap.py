@@ -1,4 +1,4 @@
-from tracekit.machine.sampler import Region, read_vmmap, vmmap_command
+from tracekit.machine.sampler import Summary, read_vmmap, vmmap_command
 
 SUMMARY = """\
 Process:         python3.12 [4711]
@@ -27,51 +27,26 @@ DefaultMallocZone_0x10bd4c000      94.4M      19.3M      19.3M         0K      6
 """  # noqa: E501  as vmmap prints it
 
 
-def test_a_summary_is_read_by_kinds_of_regions() -> None:
-    found = read_vmmap(SUMMARY)
-    assert found.remarks == ()
-    assert list(found.regions) == [
-        "IOAccelerator",
-        "IOAccelerator (graphics)",
-        "MALLOC_LARGE",
-        "Stack",
-    ]
-    assert found.regions["IOAccelerator"] == Region(65536, 65536, 65536, 0, 2)
-    assert found.regions["MALLOC_LARGE"].count == 106
-
-
-def test_sizes_are_in_binary_units() -> None:
-    graphics = read_vmmap(SUMMARY).regions["IOAccelerator (graphics)"]
-    assert graphics.virtual == round(4.8 * 2**30)
-    assert graphics.dirty == round(4.2 * 2**30)
-    assert graphics.swapped == 16 * 2**10
-    assert graphics.count == 1144
-
-
-def test_the_gpus_regions_are_told_apart() -> None:
-    assert set(read_vmmap(SUMMARY).accelerator) == {"IOAccelerator", "IOAccelerator (graphics)"}
-
-
-def test_the_footprint_and_its_peak_are_read() -> None:
-    found = read_vmmap(SUMMARY)
-    assert (found.footprint, found.peak) == (5 * 2**30, 9 * 2**30)
+def test_the_footprint_and_what_the_gpus_regions_have_resident_are_read() -> None:
+    graphics = round(4.5 * 2**30)
+    assert read_vmmap(SUMMARY) == Summary(5 * 2**30, graphics + 64 * 2**10)
 
 
 def test_columns_are_found_by_their_names() -> None:
     text = (
-        "             VIRTUAL    DIRTY   REGION\n"
+        "             RESIDENT    DIRTY   REGION\n"
         "REGION TYPE     SIZE     SIZE    COUNT\n"
         "IOAccelerator     2M       1M        3\n"
     )
-    assert read_vmmap(text).regions == {"IOAccelerator": Region(2 << 20, None, 1 << 20, None, 3)}
+    assert read_vmmap(text) == Summary(accelerator=2 << 20)
 
 
 def test_a_table_without_the_known_columns_says_what_it_has() -> None:
     text = "REGION TYPE    PAGES   COUNT\nIOAccelerator  128     3\n"
     found = read_vmmap(text)
-    assert found.regions == {}
+    assert found.accelerator is None
     assert found.remarks == (
-        "vmmap: the table of regions has no column VIRTUAL, but: REGION TYPE PAGES COUNT.",
+        "vmmap: the table of regions has no column RESIDENT, but: REGION TYPE PAGES COUNT.",
     )
 
 
@@ -82,7 +57,7 @@ def test_rows_in_pages_are_not_taken_for_bytes() -> None:
 
 def test_no_table_is_a_remark() -> None:
     found = read_vmmap("vmmap: no such process\n")
-    assert (found.footprint, found.regions) == (None, {})
+    assert (found.footprint, found.accelerator) == (None, None)
     assert found.remarks == ("vmmap: there is no table of regions.",)
 
 

@@ -143,8 +143,9 @@ def levels(summary: sampler.Summary) -> Mapping[str, Level]:
     footprint = Level(summary.footprint)
     if summary.footprint is None:
         footprint = Level(None, why or "vmmap names no physical footprint")
-    known = [one.resident for one in summary.accelerator.values() if one.resident is not None]
-    accelerator = Level(sum(known)) if known else Level(None, why or "vmmap names no such regions")
+    accelerator = Level(summary.accelerator)
+    if summary.accelerator is None:
+        accelerator = Level(None, why or "vmmap names no such regions")
     return {"footprint": footprint, "accelerator": accelerator}
 
 
