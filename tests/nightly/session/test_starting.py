@@ -56,7 +56,7 @@ def test_its_own_words_are_quoted(variant: CodeVariant, bounds: Bounds, tmp_path
     log.write_text("words of another night\n")
     with (
         started("the candidate", variant, log, bounds) as child,
-        pytest.raises(ToolError) as caught,
+        pytest.raises(ToolError) as error,
     ):
         child.ask(ChildRequest(steps=RunSteps(1.0)), 10)
     assert error.value.message == (
