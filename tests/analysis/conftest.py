@@ -88,7 +88,7 @@ def row_of_steps() -> Make:
 
     def make(times: Sequence[int], variants: Sequence[str] = ("",)) -> pd.DataFrame:
         lengths, number = np.array(times, dtype=np.int64), len(times)
-        told = [variants[place % len(variants)] for place in range(number)]
+        names = [variants[place % len(variants)] for place in range(number)]
         return pd.DataFrame(
             {
                 "start": np.cumsum(lengths) - lengths,
@@ -96,7 +96,7 @@ def row_of_steps() -> Make:
                 "index": pd.array(range(number), dtype="Int64"),
                 "phase": pd.array(["steady"] * number, dtype="string"),
                 "tokens": pd.array([1] * number, dtype="Int64"),
-                "variant": pd.array(told, dtype="string"),
+                "variant": pd.array(names, dtype="string"),
             }
         )
 

@@ -48,7 +48,7 @@ def test_a_target_without_rows_allocated_nothing() -> None:
     assert allocations(resources((15, "Birth", False)), WINDOW).empty
 
 
-def test_words_that_are_not_known_are_no_nought() -> None:
+def test_words_that_are_not_known_are_no_zero() -> None:
     with pytest.raises(Unavailable, match="is not known: Birth, no name"):
         allocations(resources((5, "Birth", True), (15, None, True)), WINDOW)
 

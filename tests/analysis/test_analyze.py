@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from tracekit.analysis.analyze import analyze, counted_once, judge, measure, told_results
+from tracekit.analysis.analyze import analyze, counted_once, judge, measure, results_of
 from tracekit.analysis.inject import metric
 from tracekit.analysis.metrics import METRICS
 from tracekit.analysis.result import Better, Measurement, Result, Status
@@ -29,7 +29,7 @@ def test_every_metric_and_every_rule_is_in_the_result(intervals: Make) -> None:
     assert [one.rule for one in result.checks] == list(RULES)
 
 
-def test_a_missing_table_is_a_reason_not_a_nought(intervals: Make) -> None:
+def test_a_missing_table_is_a_reason_not_a_zero(intervals: Make) -> None:
     result = analyze({"gpu_intervals": intervals([(0, 5)])}, OURS)
     rate = result.metric("tokens_per_second")
     assert rate is not None
@@ -125,11 +125,11 @@ def test_what_the_workload_measured_is_in_the_result() -> None:
             "reason": [None, "no step of sdpa was made"],
         }
     )
-    assert told_results({"results": frame}) == (
+    assert results_of({"results": frame}) == (
         Measurement("ttft_p50", 2.5e6, "ns", Better.LOWER, ""),
         Measurement("speedup", None, "", Better.HIGHER, "no step of sdpa was made"),
     )
-    assert told_results({}) == ()
+    assert results_of({}) == ()
 
 
 def test_a_saving_is_spread_over_the_tokens_of_the_steady_steps(intervals: Make) -> None:

@@ -60,9 +60,9 @@ def test_used_tables_are_read_for_their_remarks(tmp_path: Path) -> None:
     export(tmp_path, "metal-gpu-intervals", "start:start-time", "", "</node></trace-query-result>")
     tables = Tables(tmp_path, frozenset())
     found = remarks_table(tables, {"gpu_states", "gpu_intervals", "steps"})
-    told = set(zip(found["flaw"], found["table"], strict=True))
-    assert {("damaged", ""), ("unknown", "gpu_states"), ("lacking", "gpu_states")} <= told
-    assert ("unreadable", "gpu_intervals") in told
+    listed = set(zip(found["flaw"], found["table"], strict=True))
+    assert {("damaged", ""), ("unknown", "gpu_states"), ("lacking", "gpu_states")} <= listed
+    assert ("unreadable", "gpu_intervals") in listed
     lacking = found[(found["flaw"] == "lacking") & (found["table"] == "gpu_states")]
     assert lacking["columns"].tolist() == ["label, num-events, gpu"]
 
@@ -126,13 +126,15 @@ def test_a_result_tells_of_damage_and_of_columns_that_are_not_there(tmp_path: Pa
     rows = STATE.format(1, 10) + STATE.format(2, 20) + "<row><start-time id='9'>3"
     export(tmp_path, "device-thermal-state-intervals", HEAT, rows)
     result = analyze(Tables(tmp_path, frozenset({4711})), Provenance())
-    told = {one.rule: one for one in result.findings}
-    assert set(told) == {"capture-truncated", "schema-drift"}
-    assert told["capture-truncated"].severity is Severity.ERROR
-    assert "is damaged after row 2" in told["capture-truncated"].message
-    assert told["schema-drift"].severity is Severity.WARNING
-    assert "lacks end, is-induced, track-label, narrative, so that" in told["schema-drift"].message
-    assert "induced" in told["schema-drift"].message.partition("so that")[2]
+    listed = {one.rule: one for one in result.findings}
+    assert set(listed) == {"capture-truncated", "schema-drift"}
+    assert listed["capture-truncated"].severity is Severity.ERROR
+    assert "is damaged after row 2" in listed["capture-truncated"].message
+    assert listed["schema-drift"].severity is Severity.WARNING
+    assert (
+        "lacks end, is-induced, track-label, narrative, so that" in listed["schema-drift"].message
+    )
+    assert "induced" in listed["schema-drift"].message.partition("so that")[2]
 
 
 def test_a_whole_export_of_known_columns_is_passed(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_equal_work_has_an_equal_name(label: str, name: str) -> None:
     assert families(pd.Series([label]))[1] == (name,)
 
 
-def test_families_are_counted_from_nought_and_nulls_have_one() -> None:
+def test_families_are_counted_from_zero_and_nulls_have_one() -> None:
     labels = pd.Series(["a  0x1", None, "b", "a  0x2"], index=[4, 3, 2, 1], dtype="string")
     codes, texts = families(labels)
     assert texts == ("a", "unlabelled", "b")

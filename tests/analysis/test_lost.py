@@ -40,8 +40,8 @@ NONE_FOUND = {
 }
 # Findings that say what explains them, as far as was recorded, or tell of the same by other
 # tables: their sentences change, and each stays true.
-RETOLD = {"step-spikes", "irregular-cadence", "pipeline-churn"}
-# Idle time that is told by another name where nothing of that kind happened.
+CHANGED = {"step-spikes", "irregular-cadence", "pipeline-churn"}
+# Idle time that has another name where nothing of that kind happened.
 RENAMED = {("bubbles", "spans"), ("bubbles", "driver_events"), ("bubbles", "compiler_activity")}
 MARKED = "These shares are not sure, as time of one cause may count for another"
 IDLE_SHARES = [one for one in METRICS if one.startswith("idle_") and one != "idle_ratio"]
@@ -95,7 +95,7 @@ def sentences(findings: list[Finding]) -> set[str]:
 
 
 def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
-    (old, told), (new, said) = before, after
+    (old, was), (new, said) = before, after
     place = (old.rule, table)
     assert new.status is not Status.ABSTAINED or new.reason, old.rule
     if new.status is Status.ABSTAINED or place == ("capture-empty", "gpu_intervals"):
@@ -104,9 +104,9 @@ def check_rule(before: Judged, after: Judged, table: str, how: str) -> None:
         return
     assert new.status is old.status, place
     marked = any(MARKED in one.message for one in said)
-    if not marked and old.rule not in RETOLD and place not in RENAMED:
-        assert sentences(said) <= sentences(told), place
-        assert {one.saving for one in said} <= {None, *(one.saving for one in told)}, place
+    if not marked and old.rule not in CHANGED and place not in RENAMED:
+        assert sentences(said) <= sentences(was), place
+        assert {one.saving for one in said} <= {None, *(one.saving for one in was)}, place
 
 
 @pytest.mark.parametrize("how", ["absent", "empty"])

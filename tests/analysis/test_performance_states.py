@@ -80,8 +80,8 @@ def test_an_unknown_state_outside_of_the_window_does_not_matter() -> None:
 
 
 def test_the_highest_clock_is_that_of_the_whole_run() -> None:
-    told = readings("gpu_clock", (-50, 2e9), (10, 1e9), (30, 1e9), (50, 1.5e9), (70, 0.5e9))
-    read = clock(told, WINDOW, active=0.25)
+    clocks = readings("gpu_clock", (-50, 2e9), (10, 1e9), (30, 1e9), (50, 1.5e9), (70, 0.5e9))
+    read = clock(clocks, WINDOW, active=0.25)
     assert read.best == 2e9
     assert read.times.tolist() == [10, 30, 50, 70]
     assert read.ratio == 0.5
@@ -90,17 +90,17 @@ def test_the_highest_clock_is_that_of_the_whole_run() -> None:
 
 
 def test_readings_come_in_the_order_of_time() -> None:
-    told = readings("gpu_clock", (70, 4.0), (10, 1.0), (50, 3.0), (30, 2.0))
-    assert clock(told, WINDOW, active=0.25).hertz.tolist() == [1, 2, 3, 4]
+    clocks = readings("gpu_clock", (70, 4.0), (10, 1.0), (50, 3.0), (30, 2.0))
+    assert clock(clocks, WINDOW, active=0.25).hertz.tolist() == [1, 2, 3, 4]
 
 
 def test_a_reading_counts_by_the_activity_of_its_own_moment_and_monitor() -> None:
-    told = readings("gpu_clock", *[(at, 1e9) for at in (10, 20, 30, 40, 50)])
+    clocks = readings("gpu_clock", *[(at, 1e9) for at in (10, 20, 30, 40, 50)])
     idle = readings("gpu_active", (10, 0.1))
-    assert clock(pd.concat([told, idle]), WINDOW, active=0.25).times.tolist() == [20, 30, 40, 50]
+    assert clock(pd.concat([clocks, idle]), WINDOW, active=0.25).times.tolist() == [20, 30, 40, 50]
     other = readings("gpu_active", (10, 0.1), source="ioreg")
-    assert clock(pd.concat([told, other]), WINDOW, active=0.25).times.size == 5
-    assert clock(pd.concat([told, idle]), WINDOW, active=0.05).times.size == 5
+    assert clock(pd.concat([clocks, other]), WINDOW, active=0.25).times.size == 5
+    assert clock(pd.concat([clocks, idle]), WINDOW, active=0.05).times.size == 5
 
 
 def test_too_few_readings_and_other_gauges_are_no_clock() -> None:

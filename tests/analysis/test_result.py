@@ -77,7 +77,7 @@ def test_a_run_that_was_not_analyzed_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"metrics": 3}'])
-def test_a_damaged_result_is_told_in_a_sentence(text: str, tmp_path: Path) -> None:
+def test_a_damaged_result_is_reported_in_a_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(InputError, match="cannot be read") as error:
         load(tmp_path / "result.json")

@@ -41,8 +41,8 @@ STEPS = pd.DataFrame(
 )
 
 
-def levels(**told: list[tuple[int, float]]) -> pd.DataFrame:
-    rows = [(at, name, value) for name, values in told.items() for at, value in values]
+def levels(**series: list[tuple[int, float]]) -> pd.DataFrame:
+    rows = [(at, name, value) for name, values in series.items() for at, value in values]
     return pd.DataFrame(rows, columns=["time", "name", "value"])
 
 
@@ -82,7 +82,7 @@ def test_statistics_are_those_of_numpy() -> None:
     assert serving.percentile(values, 95) == np.quantile(values, 0.95)
 
 
-def test_a_level_holds_until_it_is_told_again() -> None:
+def test_a_level_holds_until_it_is_reported_again() -> None:
     moments = np.array([0, 1 * MS, 10 * MS, 11 * MS, 30 * MS, 99 * MS])
     assert serving.level_at(GAUGES, "active_sequences", moments).tolist() == [0, 2, 2, 4, 4, 3]
 

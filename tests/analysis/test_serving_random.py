@@ -13,14 +13,14 @@ from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
 
 Ticks = list[tuple[int, int, int, bool]]
-Told = list[tuple[int, int]]
+Levels = list[tuple[int, int]]
 
 TICKS = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 30), st.integers(0, 9), st.booleans()),
     min_size=1,
     max_size=30,
 )
-TOLD = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 10)), min_size=1, max_size=30)
+LEVELS = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 10)), min_size=1, max_size=30)
 
 
 def steps_of(ticks: Ticks) -> pd.DataFrame:
@@ -34,62 +34,62 @@ def steps_of(ticks: Ticks) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names).astype({"duration": "Int64", "tokens": "Int64"})
 
 
-def gauges_of(told: Told, slots: int) -> pd.DataFrame:
-    rows = [(at, "active_sequences", float(value)) for at, value in told]
+def gauges_of(levels: Levels, slots: int) -> pd.DataFrame:
+    rows = [(at, "active_sequences", float(value)) for at, value in levels]
     rows += [(0, "limit_active_sequences", float(slots))]
     return pd.DataFrame(rows, columns=["time", "name", "value"])
 
 
-def level(told: Told, at: int) -> int:
+def level(levels: Levels, at: int) -> int:
     held = 0
-    for moment, value in sorted(told, key=lambda one: one[0]):
+    for moment, value in sorted(levels, key=lambda one: one[0]):
         if moment <= at:
             held = value
     return held
 
 
-def last_of_each_moment(told: Told) -> Told:
-    return list(dict(told).items())
+def last_of_each_moment(levels: Levels) -> Levels:
+    return list(dict(levels).items())
 
 
 @settings(deadline=None)
-@given(TOLD, st.lists(st.integers(-5, 450), min_size=1))
-def test_a_level_is_what_was_told_last(told: Told, moments: list[int]) -> None:
-    told = last_of_each_moment(told)
+@given(LEVELS, st.lists(st.integers(-5, 450), min_size=1))
+def test_a_level_is_what_was_reported_last(levels: Levels, moments: list[int]) -> None:
+    levels = last_of_each_moment(levels)
     found = serving.level_at(
-        gauges_of(told, 1), "active_sequences", pd.Series(moments).to_numpy("int64")
+        gauges_of(levels, 1), "active_sequences", pd.Series(moments).to_numpy("int64")
     )
-    assert found.tolist() == [level(told, at) for at in moments]
+    assert found.tolist() == [level(levels, at) for at in moments]
 
 
 @settings(deadline=None)
-@given(TOLD, st.integers(0, 300), st.integers(1, 200))
+@given(LEVELS, st.integers(0, 300), st.integers(1, 200))
 def test_a_mean_over_time_is_the_mean_of_every_nanosecond(
-    told: Told, begin: int, length: int
+    levels: Levels, begin: int, length: int
 ) -> None:
-    told = last_of_each_moment(told)
+    levels = last_of_each_moment(levels)
     window = Window(begin, begin + length)
-    found = serving.time_weighted(gauges_of(told, 1), "active_sequences", window)
-    each = [level(told, at) for at in range(begin, begin + length)]
+    found = serving.time_weighted(gauges_of(levels, 1), "active_sequences", window)
+    each = [level(levels, at) for at in range(begin, begin + length)]
     assert found == pytest.approx(sum(each) / length)
 
 
 @settings(max_examples=150, deadline=None)
-@given(TICKS, TOLD, st.integers(1, 10))
-def test_parts_are_those_of_a_loop_over_ticks(ticks: Ticks, told: Told, slots: int) -> None:
-    told, steps = last_of_each_moment(told), steps_of(ticks)
+@given(TICKS, LEVELS, st.integers(1, 10))
+def test_parts_are_those_of_a_loop_over_ticks(ticks: Ticks, levels: Levels, slots: int) -> None:
+    levels, steps = last_of_each_moment(levels), steps_of(ticks)
     rows = [
         (start, start + length, tokens, variant)
         for start, length, _, tokens, variant in steps.itertuples(index=False)
     ]
     worked = [(start, end, tokens) for start, end, tokens, variant in rows if variant == ""]
-    busy = [(start, end) for start, end, _ in worked if level(told, end) >= 0.8 * slots]
+    busy = [(start, end) for start, end, _ in worked if level(levels, end) >= 0.8 * slots]
     if not busy:
         with pytest.raises(Unavailable):
-            serving.parts(steps, gauges_of(told, slots))
+            serving.parts(steps, gauges_of(levels, slots))
         return
     first, last = busy[0][0], busy[-1][1]
-    found = serving.parts(steps, gauges_of(told, slots))
+    found = serving.parts(steps, gauges_of(levels, slots))
     bounds = [rows[0][0], first, last, max(end for _, end, _, _ in rows)]
     for (begin, end), part in zip(pairwise(bounds), found.values(), strict=True):
         inside = [tokens for start, _, tokens in worked if begin <= start < end]

@@ -80,7 +80,7 @@ def analyze(
     return Result(
         provenance,
         metrics=tuple(measure(metric, known) for metric in METRICS.values()),
-        results=told_results(known),
+        results=results_of(known),
         findings=tuple(per_token(one, tokens) for one in sorted(counted_once(findings), key=_rank)),
         checks=tuple(check for check, _ in judged),
     )
@@ -92,10 +92,10 @@ def used_tables() -> frozenset[str]:
     return frozenset(name for function in functions for name in recorded_tables(function))
 
 
-def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
-    """Return what the workload measured itself, in its own order; nothing where it told nothing."""
+def results_of(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
+    """Return what the workload measured itself, in its own order; nothing where it has none."""
     try:
-        told = tables["results"]
+        frame = tables["results"]
     except (KeyError, TracekitError):
         return ()
     return tuple(
@@ -106,7 +106,7 @@ def told_results(tables: Mapping[str, pd.DataFrame]) -> tuple[Measurement, ...]:
             Better(_text(row["better"]) or "neither"),
             _text(row["reason"]),
         )
-        for row in told.to_dict("records")
+        for row in frame.to_dict("records")
     )
 
 

@@ -7,8 +7,8 @@ tables of the recording speak of them.
 
 A metric, a rule or a panel asks for either kind by name. What is made of the provenance is there
 from the start; what is made of other tables is made when somebody asks, once. So are `remarks`,
-which tells what readers of the exports had to say, and `settings`, which tells how instruments
-were set.
+which has what readers of the exports had to say, and `settings`, which has how instruments were
+set.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -89,8 +89,8 @@ def _steps(frame: pd.DataFrame | None, tables: _Recorded) -> str:
     if not _bare(frame) or phases is None:
         return ""
     marked = (phases["name"] == "steady") & (phases["clock"] == "host")
-    told = "the table steps has no rows, although the workload came to its steady phase."
-    return told if marked.any() else ""
+    lost = "the table steps has no rows, although the workload came to its steady phase."
+    return lost if marked.any() else ""
 
 
 def _requests(frame: pd.DataFrame | None, tables: _Recorded) -> str:

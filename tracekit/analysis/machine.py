@@ -43,16 +43,16 @@ _HELP = {
 
 
 def readings(gauges: pd.DataFrame) -> pd.DataFrame:
-    """Return what monitors told: neither the workload's own gauges nor anybody's reference work."""
-    told_by_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
-    return gauges[~told_by_run.fillna(value=False).astype(bool)]
+    """Return what monitors reported: neither the workload's own gauges nor any reference work."""
+    of_the_run = gauges["source"].eq("workload") | gauges["name"].eq(REFERENCE)
+    return gauges[~of_the_run.fillna(value=False).astype(bool)]
 
 
 def monitored(gauges: pd.DataFrame | None, name: str) -> pd.DataFrame:
-    """Return what a monitor told of one name; the workload's own gauges are no monitor's.
+    """Return what a monitor reported of one name; the workload's own gauges are no monitor's.
 
     Raises:
-        Unavailable: No monitor told it.
+        Unavailable: No monitor reported it.
     """
     who = "no monitor was read"
     if gauges is not None:
@@ -154,13 +154,16 @@ def clock(gauges: pd.DataFrame | None, window: Window, active: float) -> Clock:
     Where a monitor does not tell how active the GPU was, all its readings count.
 
     Raises:
-        Unavailable: No monitor told the clock, or too few readings lie in the window.
+        Unavailable: No monitor reported the clock, or too few readings lie in the window.
     """
     read = monitored(gauges, "gpu_clock")
     assert gauges is not None
-    told = gauges[gauges["name"] == "gpu_active"]
+    active_at = gauges[gauges["name"] == "gpu_active"]
     busy_at = read.merge(
-        told[["time", "source", "value"]], on=["time", "source"], how="left", suffixes=("", "_on")
+        active_at[["time", "source", "value"]],
+        on=["time", "source"],
+        how="left",
+        suffixes=("", "_on"),
     )
     awake = busy_at[busy_at["value_on"].fillna(1.0).astype(float) >= active]
     awake = awake[awake["value"].astype(float) > 0].sort_values("time", kind="stable")

@@ -146,8 +146,8 @@ def numbers(result: Result) -> dict[str, str]:
     Shares of idle time that count the warm-up too stand only where that of the steady window,
     which findings speak of, is not known.
     """
-    told = [one for one in (*result.metrics, *result.results) if one.value is not None]
-    known = {one.name: quantity(one.value, one.unit) for one in told if one.value is not None}
+    every = (*result.metrics, *result.results)
+    known = {one.name: quantity(one.value, one.unit) for one in every if one.value is not None}
     known |= {one.name: unavailable(one.reason) for one in result.results if one.value is None}
     if "idle_ratio" in known:
         known = {name: value for name, value in known.items() if name not in _OF_THE_SPAN}
@@ -156,7 +156,7 @@ def numbers(result: Result) -> dict[str, str]:
 
 
 def worth(finding: Finding) -> str:
-    """Say what mending it could save, and which other finding counts that too."""
+    """Say what fixing it could save, and which other finding counts that too."""
     if not finding.saving:
         return ""
     each = finding.saving_per_token

@@ -78,19 +78,19 @@ class Spikes:
 
 
 def beats(
-    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None = None
+    steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None = None
 ) -> tuple[Beats, ...]:
     """Return the rhythm of the steady steps, each variant apart.
 
     Args:
         steps: The table of that name.
         requests: The same.
-        told: The table `spans`.
+        annotations: The table `spans`.
 
     Raises:
         Unavailable: There are too few steps, or a server made them, whose steps differ by nature.
     """
-    if of_a_server(steps, requests, told):
+    if of_a_server(steps, requests, annotations):
         raise Unavailable(
             "the steps are a server's, which differ with the requests that arrive; "
             "the metric tick_spikes counts those that took too long."
@@ -99,7 +99,7 @@ def beats(
     starts = spans(steady)[0]
     follows = _followed(steps, steady)
     steady, starts, ends = steady[follows], starts[follows], np.roll(starts, -1)[follows]
-    ends = _until_reference(starts, ends, told)
+    ends = _until_reference(starts, ends, annotations)
     variant = steady["variant"].fillna("") if "variant" in steady else pd.Series("", steady.index)
     names = np.asarray(variant.astype(str), dtype=object)
     found = tuple(
@@ -114,9 +114,9 @@ def _followed(steps: pd.DataFrame, steady: pd.DataFrame) -> NDArray[np.bool_]:
     return np.diff(places, append=-1) == 1
 
 
-def _until_reference(starts: Times, ends: Times, told: pd.DataFrame | None) -> Times:
+def _until_reference(starts: Times, ends: Times, annotations: pd.DataFrame | None) -> Times:
     """End beats where reference work begins in them: it is done just before the next step."""
-    begun = np.append(np.sort(reference_work(told)[0]), np.iinfo(np.int64).max)
+    begun = np.append(np.sort(reference_work(annotations)[0]), np.iinfo(np.int64).max)
     return np.minimum(ends, begun[begun.searchsorted(starts)])
 
 
@@ -164,7 +164,7 @@ def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
     """Return the table `happenings`: start, duration, `what` in words, and its `rank`.
 
     Rows of one kind do not overlap. The most telling kind has rank 0: a compile says more than
-    a span that the workload told of, and that more than an idle device.
+    a span of the workload, and that more than an idle device.
     """
     kinds = (
         _compiles(compiler_activity, spans),
@@ -172,7 +172,7 @@ def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
         _memory(driver_events),
         _states(thermal_states, "thermal state"),
         _states(gpu_performance_states, "performance state"),
-        _told(spans),
+        _annotated(spans),
         _device(gpu_intervals),
     )
     frames = [
@@ -187,10 +187,10 @@ def happenings(  # noqa: PLR0917  a derived table's sources are its parameters
     return pd.concat(frames, ignore_index=True)
 
 
-def _compiles(activity: pd.DataFrame | None, told: pd.DataFrame | None) -> Iterator[_Piece]:
+def _compiles(activity: pd.DataFrame | None, annotations: pd.DataFrame | None) -> Iterator[_Piece]:
     rows = [] if activity is None else [activity[activity["target"]]]
-    if told is not None:
-        rows.append(told[told["name"] == COMPILE])
+    if annotations is not None:
+        rows.append(annotations[annotations["name"] == COMPILE])
     if rows:
         yield COMPILED, *_joined(pd.concat([one[["start", "duration"]] for one in rows]))
 
@@ -212,11 +212,11 @@ def _states(states: pd.DataFrame | None, what: str) -> Iterator[_Piece]:
             yield f"the {what} was {state}", *_joined(rows)
 
 
-def _told(told: pd.DataFrame | None) -> Iterator[_Piece]:
-    if told is not None:
-        for name, rows in told[~told["name"].isin([COMPILE, IDLE, REFERENCE])].groupby(
-            "name", sort=True
-        ):
+def _annotated(annotations: pd.DataFrame | None) -> Iterator[_Piece]:
+    if annotations is not None:
+        for name, rows in annotations[
+            ~annotations["name"].isin([COMPILE, IDLE, REFERENCE])
+        ].groupby("name", sort=True):
             yield f"the workload was in its span “{name}”", *_joined(rows)
 
 

@@ -79,16 +79,16 @@ def on_host(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def reference_work(told: pd.DataFrame | None) -> tuple[Times, Times]:
+def reference_work(annotations: pd.DataFrame | None) -> tuple[Times, Times]:
     """Return when reference work began and ended, by the table `spans`."""
-    if told is None:
+    if annotations is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return spans(told[told["name"] == REFERENCE])
+    return spans(annotations[annotations["name"] == REFERENCE])
 
 
-def reference_time(told: pd.DataFrame | None, window: Window) -> int:
+def reference_time(annotations: pd.DataFrame | None, window: Window) -> int:
     """Return the nanoseconds of a window in which reference work was done."""
-    return busy(*clip(*reference_work(told), window.start, window.end))
+    return busy(*clip(*reference_work(annotations), window.start, window.end))
 
 
 _UNSEEN = 0.05
@@ -140,18 +140,18 @@ def require_seen(steady: pd.DataFrame, own: pd.DataFrame) -> None:
 
 
 def of_a_server(
-    steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None
+    steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
 ) -> bool:
     """Tell whether a server made the steps: it has requests, prefills prompts, waits for load.
 
     Args:
         steps: The table of that name.
         requests: The same.
-        told: The table `spans`.
+        annotations: The table `spans`.
     """
     if requests is not None and not requests.empty:
         return True
-    if told is not None and (told["name"] == _PREFILL).any():
+    if annotations is not None and (annotations["name"] == _PREFILL).any():
         return True
     return "variant" in steps and bool((steps["variant"] == IDLE).any())
 

@@ -92,21 +92,21 @@ def percentile(values: Values, percent: float) -> float:
 
 
 def limit(gauges: pd.DataFrame, name: str) -> float | None:
-    """Return the limit that the workload told, such as "ttft"; None if it told none."""
-    told = gauges[gauges["name"] == f"limit_{name}"]
-    return None if told.empty else float(told["value"].iloc[-1])
+    """Return the limit that the workload reports, such as "ttft"; None if it reports none."""
+    reported = gauges[gauges["name"] == f"limit_{name}"]
+    return None if reported.empty else float(reported["value"].iloc[-1])
 
 
 def readings_named(gauges: pd.DataFrame, name: str) -> tuple[Times, Values]:
-    """Return when a level was told, ascending, and what it was; it holds until the next time."""
-    told = gauges[gauges["name"] == name].sort_values("time", kind="stable")
-    if told.empty:
-        raise Unavailable(f"the workload told no {name}.")
-    return told["time"].to_numpy(dtype=np.int64), told["value"].to_numpy(dtype=np.float64)
+    """Return when a level was reported, ascending, and the levels; each holds until the next."""
+    reported = gauges[gauges["name"] == name].sort_values("time", kind="stable")
+    if reported.empty:
+        raise Unavailable(f"the workload reported no {name}.")
+    return reported["time"].to_numpy(dtype=np.int64), reported["value"].to_numpy(dtype=np.float64)
 
 
 def level_at(gauges: pd.DataFrame, name: str, moments: Times) -> Values:
-    """Return a level at each moment: as it was told last; zero before it was told at all."""
+    """Return a level at each moment, as it was reported last; zero before the first report."""
     times, values = readings_named(gauges, name)
     place = np.searchsorted(times, moments, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], 0.0)

@@ -246,8 +246,8 @@ def between_steps(waits: Waits, steps: pd.DataFrame) -> NDArray[np.bool_]:
     return np.searchsorted(marks, waits.ends + _NEAR, side="right") > before
 
 
-def told_readbacks(spans: pd.DataFrame | None, window: Window) -> Waits | None:
-    """Return the readbacks in the window that the workload told of; None where it told of none.
+def annotated_readbacks(spans: pd.DataFrame | None, window: Window) -> Waits | None:
+    """Return the readbacks in the window that the workload annotates; None where it has none.
 
     A span begins when the program begins to wait, long before the device is through. What the
     device then lacks is work at the span's end, so that a wait is taken to be there.

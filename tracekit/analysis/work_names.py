@@ -1,4 +1,4 @@
-"""What the names of work tell: families of labels, chores, why a kernel was made again.
+"""What the names of work say: families of labels, chores, why a kernel was made again.
 
 A trace names work by the labels that the program gave its command buffers and encoders. Stock
 builds of MLX give none ("Compute Command 3"), builds with MLX_METAL_DEBUG those of primitives;

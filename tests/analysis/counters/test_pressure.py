@@ -31,7 +31,7 @@ def loads(found: Pressure) -> list[str | None]:
     return [None if one is None else one.counter for one in parts]
 
 
-def test_each_part_is_told_by_its_highest_counter(means: Make) -> None:
+def test_each_part_is_reported_by_its_highest_counter(means: Make) -> None:
     table = means(
         {
             "ALU Limiter": 49.0,

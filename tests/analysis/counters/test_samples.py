@@ -129,9 +129,9 @@ def test_what_is_missing_is_said_with_how_to_get_it(
     known = {"gpu_intervals": intervals([(0, 20 * MS)])}
     if table is not None:
         known["gpu_counters"] = table
-    with pytest.raises(Unavailable, match=reason) as told:
+    with pytest.raises(Unavailable, match=reason) as raised:
         given(**known)["counter_means"]
-    assert "--counters on" in str(told.value)
+    assert "--counters on" in str(raised.value)
 
 
 @pytest.mark.parametrize(("count", "value"), [(9, 50.0), (20, 1e9)])
@@ -162,7 +162,7 @@ def test_extremes_are_windows_with_their_value(intervals: Make) -> None:
     assert len(extremes(known, ALU)) == 8
 
 
-def test_extremes_of_a_bandwidth_are_told_as_the_trace_counts_it(intervals: Make) -> None:
+def test_extremes_of_a_bandwidth_are_reported_as_the_trace_counts_it(intervals: Make) -> None:
     reads, work = "GPU Read Bandwidth", intervals([(0, 20 * MS)])
     for percentage, note in ((True, f"{reads} 30.0 %"), (False, f"{reads} 30 GB/s")):
         table = samples({reads: 30.0}, percentage=percentage)

@@ -74,9 +74,9 @@ def test_at_most_one_thing_bounds_a_run(known: Make) -> None:
     counts = dict.fromkeys(BOUNDS, 0)
     for arithmetic, memory, other in product(LEVELS, repeat=3):
         values = {"ALU Limiter": arithmetic, "LLC Limiter": memory, "MMU Limiter": other}
-        told = found_by(known(values))
-        assert len(told) <= 1, values
-        for one in told:
+        fired = found_by(known(values))
+        assert len(fired) <= 1, values
+        for one in fired:
             counts[one] += 1
             own = dict(zip(BOUNDS, (memory, arithmetic, other), strict=True))
             assert own[one] >= 70

@@ -201,8 +201,8 @@ def test_a_tail_with_nothing_behind_it_is_the_hosts(work: Make, gaps_of: Make) -
 
 
 def test_time_without_load_is_no_gap(work: Make, named: Make, gaps_of: Make) -> None:
-    told = named(("idle", 3, 4), ("admit", 7, 2))
-    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), spans=told)
+    annotations = named(("idle", 3, 4), ("admit", 7, 2))
+    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), spans=annotations)
     assert pieces(frame) == [(1, 3, "host-late"), (7, 9, "host-late"), (9, 10, "host-late")]
     assert [during for _, during in doing(frame)] == ["", "admit", ""]
 
@@ -213,8 +213,8 @@ def test_the_shortest_gaps_are_left_out(work: Make, gaps_of: Make) -> None:
 
 
 def test_the_innermost_span_says_what_the_host_did(work: Make, named: Make, gaps_of: Make) -> None:
-    told = named(("tick", 0, 11), ("readback", 3, 2))
-    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), spans=told)
+    annotations = named(("tick", 0, 11), ("readback", 3, 2))
+    frame = gaps_of(work([(0, 1, 0, 1), (10, 1, 0, 2)]), (0, 11), spans=annotations)
     assert [during for _, during in doing(frame)] == ["tick", "readback", "tick"]
     assert [cause for *_, cause in pieces(frame)] == ["host-late", "readback", "host-late"]
 

@@ -53,7 +53,7 @@ def inside(pairs: Rows) -> Callable[[int], bool]:
 
 def cause_at(at: int, own: list[tuple[int, int, int | None]], around: dict[str, Rows]) -> str:
     """Judge one moment of idle time by the words of tracekit/analysis/idle/pieces.py."""
-    busy, absent = inside([one[:2] for one in own]), inside(around["told"])
+    busy, absent = inside([one[:2] for one in own]), inside(around["annotated"])
     until = next((t for t in range(at, END) if busy(t) or absent(t)), END)
     since = next((t + 1 for t in range(at, -1, -1) if busy(t) or absent(t)), 0)
     after = min((one for one in enumerate(own) if one[1][0] >= until), key=first, default=None)
@@ -88,15 +88,19 @@ def first(one: tuple[int, tuple[int, int, int | None]]) -> tuple[int, int]:
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(own=work, others=rows, driver=rows, compiler=rows, told=rows)
+@given(own=work, others=rows, driver=rows, compiler=rows, annotated=rows)
 def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
-    own: list[tuple[int, int, int | None]], others: Rows, driver: Rows, compiler: Rows, told: Rows
+    own: list[tuple[int, int, int | None]],
+    others: Rows,
+    driver: Rows,
+    compiler: Rows,
+    annotated: Rows,
 ) -> None:
     intervals = device(own, others)
     targets = pd.DataFrame({"pid": [1], "name": ["x"]})
     phases = pd.DataFrame({"name": ["steady"], "start": [0], "duration": [END * UNIT]})
-    spans = table(told).assign(name="idle")
-    busy, absent = inside([one[:2] for one in own]), inside(told)
+    spans = table(annotated).assign(name="idle")
+    busy, absent = inside([one[:2] for one in own]), inside(annotated)
     present = [at for at in range(END) if not absent(at)]
     if not present:
         return
@@ -122,7 +126,7 @@ def test_every_moment_of_idle_time_has_the_one_cause_that_holds_then(
     ends = starts + gaps["duration"].to_numpy()
     assert (ends > starts).all()
     assert (starts[1:] >= ends[:-1]).all()
-    around = {"others": others, "driver": driver, "compiler": compiler, "told": told}
+    around = {"others": others, "driver": driver, "compiler": compiler, "annotated": annotated}
     expected = {at: cause_at(at, own, around) for at in idle}
     found = {
         at: str(cause)

@@ -9,7 +9,7 @@ from tracekit.analysis.idle.gaps import (
     idle_time,
     loaded_time,
     longest_gaps,
-    most_told,
+    most_annotated,
 )
 from tracekit.analysis.idle.pieces import CAUSES, Cause
 from tracekit.analysis.rule import Evidence
@@ -40,8 +40,8 @@ def test_time_after_a_wait_is_that_of_drained_gaps() -> None:
 
 
 def test_the_span_that_covers_most_is_named_what_was_seen_is_not() -> None:
-    assert most_told(GAPS) == ("admit", 110)
-    assert most_told(GAPS[GAPS["during"].isin(["", "driver"])]) == ("", 0)
+    assert most_annotated(GAPS) == ("admit", 110)
+    assert most_annotated(GAPS[GAPS["during"].isin(["", "driver"])]) == ("", 0)
 
 
 def test_the_longest_gaps_are_shown_whole_with_their_causes() -> None:

@@ -22,17 +22,17 @@ def around(
     driver: pd.DataFrame | None = None,
     compiler: pd.DataFrame | None = None,
     awake: pd.DataFrame | None = None,
-    told: pd.DataFrame | None = None,
+    annotations: pd.DataFrame | None = None,
 ) -> Surroundings:
     none = pd.DataFrame({"start": [], "duration": []}).astype("Int64")
     others = none if others is None else others
-    return surroundings(IntervalSet.empty(), others, driver, compiler, awake, told, None)
+    return surroundings(IntervalSet.empty(), others, driver, compiler, awake, annotations, None)
 
 
 def test_what_has_no_table_was_nowhere_seen() -> None:
     seen, moments = around(), at(0, 5)
     assert seen.bounds.tolist() == []
-    assert seen.told == {}
+    assert seen.annotated == {}
     for flags in (
         seen.others.contains(moments),
         seen.driving(moments, at(0, 0)),
@@ -107,8 +107,8 @@ def test_a_row_of_unknown_depth_is_a_buffer_and_rows_come_in_any_order(rows: Mak
 def test_pipelines_are_made_by_the_compilers_rows_or_the_workloads_word(
     rows: Make, named: Make
 ) -> None:
-    told = named(("compile", 5, 1), ("readback", 7, 1))
-    seen = around(compiler=rows((1, 1, 0)), told=told)
+    annotations = named(("compile", 5, 1), ("readback", 7, 1))
+    seen = around(compiler=rows((1, 1, 0)), annotations=annotations)
     assert seen.compiling(at(1, 3, 5, 7)).tolist() == [True, False, True, False]
     assert seen.reading_back(at(1, 3, 5, 7)).tolist() == [False, False, False, True]
 
@@ -134,23 +134,23 @@ def test_nothing_wakes_a_device_that_no_table_saw() -> None:
 
 
 def test_spans_are_gathered_by_name_and_those_without_work_left_out(named: Make) -> None:
-    told = named(
+    annotations = named(
         ("sample", 0, 2), ("sample", 1, 3), ("admit", 9, 1), ("idle", 20, 5), ("reference", 30, 5)
     )
-    seen = around(told=told)
-    assert list(seen.told) == ["admit", "sample"]
-    assert seen.told["sample"].bounds.tolist() == at(0, 4).tolist()
+    seen = around(annotations=annotations)
+    assert list(seen.annotated) == ["admit", "sample"]
+    assert seen.annotated["sample"].bounds.tolist() == at(0, 4).tolist()
 
 
 def test_a_span_without_a_name_says_nothing(named: Make) -> None:
-    told = named(("sample", 0, 1), ("x", 5, 1))
-    told.loc[1, "name"] = pd.NA
-    assert list(around(told=told).told) == ["sample"]
+    annotations = named(("sample", 0, 1), ("x", 5, 1))
+    annotations.loc[1, "name"] = pd.NA
+    assert list(around(annotations=annotations).annotated) == ["sample"]
 
 
 def test_without_load_is_where_the_workload_waited_or_timed_its_reference(named: Make) -> None:
-    told = named(("idle", 0, 2), ("sample", 2, 2), ("reference", 4, 1), ("idle", 5, 1))
-    assert without_load(told).bounds.tolist() == at(0, 4, 2, 6).tolist()
+    annotations = named(("idle", 0, 2), ("sample", 2, 2), ("reference", 4, 1), ("idle", 5, 1))
+    assert without_load(annotations).bounds.tolist() == at(0, 4, 2, 6).tolist()
 
 
 def test_there_is_always_load_where_nobody_says_otherwise(named: Make) -> None:

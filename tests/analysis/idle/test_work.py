@@ -17,7 +17,7 @@ def ms(times: np.ndarray) -> list[float | None]:
     return [None if one == NEVER else one / MS for one in times.tolist()]
 
 
-def told(
+def life_of(
     intervals: pd.DataFrame,
     commits: pd.DataFrame | None = None,
     submissions: pd.DataFrame | None = None,
@@ -40,14 +40,14 @@ def committed() -> Make:
 
 
 def test_an_interval_alone_tells_its_submission_by_its_latency(work: Make) -> None:
-    life = told(work([(5, 2, 3, 1)]))
+    life = life_of(work([(5, 2, 3, 1)]))
     assert ms(life.submitted) == [2]
     assert (ms(life.start), ms(life.end)) == ([5], [7])
     assert (ms(life.begun), ms(life.completed)) == ([None], [None])
 
 
 def test_pieces_are_ordered_by_start_whatever_the_tables_order(work: Make, completed: Make) -> None:
-    life = told(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
+    life = life_of(work([(20, 1, 2, 2), (5, 2, 3, 1)]), completions=completed((30, 2), (9, 1)))
     assert ms(life.start) == [5, 20]
     assert ms(life.submitted) == [2, 18]
     assert ms(life.completed) == [9, 30]
@@ -56,7 +56,7 @@ def test_pieces_are_ordered_by_start_whatever_the_tables_order(work: Make, compl
 def test_the_latency_counts_before_the_commit_and_that_before_the_submission(
     work: Make, rows: Make, committed: Make
 ) -> None:
-    life = told(
+    life = life_of(
         work([(10, 1, 1, 1), (20, 1, None, 2), (30, 1, None, 3), (40, 1, None, 4)]),
         commits=committed((5, 1), (15, 2), (None, 3)),
         submissions=rows((1, 2, 1), (11, 1, 2), (21, 3, 3)),
@@ -67,19 +67,19 @@ def test_the_latency_counts_before_the_commit_and_that_before_the_submission(
 def test_a_buffer_in_several_submissions_is_handed_over_with_the_last(
     work: Make, rows: Make
 ) -> None:
-    life = told(work([(10, 1, None, 1)]), submissions=rows((1, 1, 1), (4, 2, 1)))
+    life = life_of(work([(10, 1, None, 1)]), submissions=rows((1, 1, 1), (4, 2, 1)))
     assert ms(life.submitted) == [6]
     assert ms(life.begun) == [1]
 
 
 def test_nothing_begins_before_it_is_handed_over(work: Make, committed: Make) -> None:
     """Commits are stamped a little late: work may have begun by then."""
-    life = told(work([(10, 4, None, 1)]), commits=committed((11, 1)))
+    life = life_of(work([(10, 4, None, 1)]), commits=committed((11, 1)))
     assert ms(life.submitted) == [10]
 
 
 def test_writing_begins_with_the_first_encoder_else_with_the_buffer(work: Make, rows: Make) -> None:
-    life = told(
+    life = life_of(
         work([(10, 1, 1, 1), (20, 1, 1, 2), (30, 1, 1, 3)]),
         submissions=rows((2, 3, 1), (12, 3, 2)),
         encoders=rows((4, 1, 1), (3, 1, 1)),
@@ -90,7 +90,7 @@ def test_writing_begins_with_the_first_encoder_else_with_the_buffer(work: Make, 
 def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_report(
     work: Make, completed: Make
 ) -> None:
-    life = told(
+    life = life_of(
         work([(10, 1, 0, 1), (14, 1, 0, 2), (16, 1, 0, 1)]),
         completions=completed((18, 1), (19, 1), (20, 2)),
     )
@@ -101,16 +101,16 @@ def test_all_pieces_of_a_buffer_open_with_its_first_and_complete_with_its_last_r
 def test_work_of_no_known_buffer_opens_with_itself(work: Make) -> None:
     intervals = work([(10, 1, 0, 1), (14, 1, 0, 1)])
     intervals["command_buffer"] = pd.array([None, None], dtype="UInt64")
-    assert ms(told(intervals).opened) == [10, 14]
+    assert ms(life_of(intervals).opened) == [10, 14]
 
 
 def test_queued_is_from_handing_over_to_beginning(work: Make) -> None:
-    queued = told(work([(5, 1, 3, 1), (6, 1, 2, 2), (20, 1, None, 3)])).queued
+    queued = life_of(work([(5, 1, 3, 1), (6, 1, 2, 2), (20, 1, None, 3)])).queued
     assert (ms(queued.starts), ms(queued.ends)) == ([2], [6])
 
 
 def test_unreported_is_from_the_end_to_the_report(work: Make, completed: Make) -> None:
-    life = told(
+    life = life_of(
         work([(5, 1, 0, 1), (10, 2, 0, 2), (20, 1, 0, 3)]), completions=completed((8, 1), (13, 2))
     )
     assert ms(life.unreported.starts) == [6, 12]
@@ -122,14 +122,14 @@ def test_on_a_cpu_work_begins_when_it_is_handed_over_and_its_end_is_known(
 ) -> None:
     calls = rows((4, 7, 0), (18, 3, 0))
     intervals = work([(20, 1, None, 0), (5, 2, None, 0), (3, 1, None, 0)], clock="host")
-    life = told(intervals, submissions=calls)
+    life = life_of(intervals, submissions=calls)
     assert ms(life.start) == ms(life.submitted) == ms(life.opened) == [3, 5, 20]
     assert ms(life.end) == ms(life.completed) == [4, 7, 21]
     assert ms(life.begun) == [None, 4, 18]
 
 
 def test_a_call_and_its_work_may_begin_at_the_same_moment(work: Make, rows: Make) -> None:
-    life = told(work([(4, 1, None, 0)], clock="host"), submissions=rows((4, 2, 0)))
+    life = life_of(work([(4, 1, None, 0)], clock="host"), submissions=rows((4, 2, 0)))
     assert ms(life.begun) == [4]
 
 
@@ -138,7 +138,7 @@ def test_on_a_cpu_without_calls_nobody_knows_when_writing_began(
     work: Make, rows: Make, empty: bool
 ) -> None:
     calls = rows((0, 1, 0)).iloc[:0] if empty else None
-    assert ms(told(work([(5, 2, None, 0)], clock="host"), submissions=calls).begun) == [None]
+    assert ms(life_of(work([(5, 2, None, 0)], clock="host"), submissions=calls).begun) == [None]
 
 
 def test_written_is_when_the_targets_encoders_were(rows: Make) -> None:

@@ -35,7 +35,7 @@ def test_percentages_are_shares(name: str, value: float, intervals: Make) -> Non
     assert found.unit == "ratio"
 
 
-def test_bandwidth_is_told_in_the_unit_in_which_the_chip_counts(intervals: Make) -> None:
+def test_bandwidth_is_reported_in_the_unit_in_which_the_chip_counts(intervals: Make) -> None:
     work = intervals([(0, 20 * MS)])
     m3 = samples({"GPU Read Bandwidth": 305.8}, percentage=False)
     known = given(gpu_counters=m3, gpu_intervals=work)

@@ -56,7 +56,7 @@ def test_pipelines_of_the_steady_window_are_counted(
     assert steady_compiles.measure(work, targets, phases(100, 300), *counted) == count
 
 
-def test_a_compiler_under_its_own_name_is_no_nought(
+def test_a_compiler_under_its_own_name_is_no_zero(
     work: pd.DataFrame, targets: pd.DataFrame, phases: Make
 ) -> None:
     with pytest.raises(Unavailable, match="worked 2 times under its own name"):
@@ -84,7 +84,7 @@ def test_the_share_of_others_is_of_busy_time(
     assert other_process_share.measure(frame, targets, phases(100, 300)) == 50 / 120
 
 
-def test_without_others_the_share_is_nought(intervals: Make, targets: pd.DataFrame) -> None:
+def test_without_others_the_share_is_zero(intervals: Make, targets: pd.DataFrame) -> None:
     assert other_process_share.measure(intervals([(0, 10)]), targets, None) == 0
 
 

@@ -69,7 +69,7 @@ GPU_METRICS = ("gpu_busy", "gpu_span", "gpu_idle_ratio", "gpu_interval_count", "
 
 
 @pytest.mark.parametrize("name", GPU_METRICS)
-def test_an_empty_table_is_not_a_nought(name: str, intervals: Make, targets: pd.DataFrame) -> None:
+def test_an_empty_table_is_not_a_zero(name: str, intervals: Make, targets: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="no rows, of any process"):
         value(name, intervals([]), targets)
 

@@ -63,12 +63,12 @@ def test_reference_work_is_neither_idle_nor_busy(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:
     frame = intervals([(100, 40), (150, 40)], clock="host")
-    told = pd.DataFrame(
+    annotations = pd.DataFrame(
         {"start": [140, 195], "duration": [10, 20], "name": ["reference", "reference"]}
     )
     asked = (frame, targets, phases(100, 100))
     assert METRICS["host_idle_ratio"].measure(*asked, None) == pytest.approx(0.2)
-    assert METRICS["host_idle_ratio"].measure(*asked, told) == pytest.approx(1 - 80 / 85)
-    assert METRICS["reference_share"].measure(*asked, told) == pytest.approx(0.15)
+    assert METRICS["host_idle_ratio"].measure(*asked, annotations) == pytest.approx(1 - 80 / 85)
+    assert METRICS["reference_share"].measure(*asked, annotations) == pytest.approx(0.15)
     with pytest.raises(Unavailable, match="did no reference work"):
         METRICS["reference_share"].measure(*asked, None)

@@ -19,7 +19,7 @@ def value(name: str, tables: dict[str, pd.DataFrame]) -> float:
     return inject(METRICS[name].measure, given)
 
 
-def told(*names: str) -> pd.DataFrame:
+def named(*names: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "name": pd.array(list(names), dtype="string"),
@@ -35,7 +35,7 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
     own = [(0, 10 * MS), (70 * MS, 10 * MS)]
     frame = intervals(own, [(60 * MS, 5 * MS)], latencies=[0, 20 * MS]).assign(channel="Compute")
     frame["command_buffer"] = pd.array([1, 2, None], dtype="UInt64")
-    driver = told("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
+    driver = named("driver").assign(start=52 * MS, duration=2 * MS, target=True, depth=0)
     return {
         "gpu_intervals": frame,
         "phases": phases(0, 80 * MS),
@@ -45,12 +45,12 @@ def tables(intervals: Make, phases: Make) -> dict[str, pd.DataFrame]:
         "driver_intervals": driver,
         "driver_events": driver.iloc[:0].assign(event=""),
         "compiler_activity": driver.iloc[:0],
-        "gpu_performance_states": told("state").assign(start=0, duration=200 * MS),
+        "gpu_performance_states": named("state").assign(start=0, duration=200 * MS),
     }
 
 
 def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> None:
-    tables |= {"spans": told("readback", "compile").assign(start=[20 * MS, 35 * MS])}
+    tables |= {"spans": named("readback", "compile").assign(start=[20 * MS, 35 * MS])}
     names = [name for name in METRICS if name.startswith("idle_") and name != "idle_ratio"]
     shares = {name: value(name, tables) for name in names}
     assert sum(shares.values()) == pytest.approx(value("idle_ratio", tables))
@@ -67,7 +67,7 @@ def test_the_shares_sum_to_the_idle_ratio(tables: dict[str, pd.DataFrame]) -> No
 
 
 def test_time_without_load_is_no_part_of_the_window(tables: dict[str, pd.DataFrame]) -> None:
-    tables["spans"] = told("idle")
+    tables["spans"] = named("idle")
     assert value("idle_ratio", tables) == 50 / 70
 
 
@@ -86,8 +86,8 @@ _DRIVEN = (*_READBACKS, *_QUEUED, "idle_driver", "idle_other_process")
         ("gpu_performance_states", _QUEUED, "no performance state of the GPU"),
     ],
 )
-@pytest.mark.parametrize("spans", [None, told("admit")], ids=["no spans", "other spans"])
-def test_what_no_table_shows_is_not_nought(
+@pytest.mark.parametrize("spans", [None, named("admit")], ids=["no spans", "other spans"])
+def test_what_no_table_shows_is_not_zero(
     tables: dict[str, pd.DataFrame],
     table: str,
     names: tuple[str, ...],
@@ -105,7 +105,7 @@ def test_what_no_table_shows_is_not_nought(
 
 
 @pytest.mark.parametrize("table", ["completions", "driver_intervals", "gpu_performance_states"])
-def test_what_a_table_without_rows_does_not_show_is_not_nought(
+def test_what_a_table_without_rows_does_not_show_is_not_zero(
     tables: dict[str, pd.DataFrame], table: str
 ) -> None:
     tables[table] = tables[table].iloc[:0]
@@ -139,7 +139,7 @@ def test_on_a_cpu_only_the_hosts_causes_are_known(intervals: Make, phases: Make)
             value(name, tables)
 
 
-def test_without_gaps_every_share_is_nought(intervals: Make) -> None:
+def test_without_gaps_every_share_is_zero(intervals: Make) -> None:
     tables = {"gpu_intervals": intervals([(0, MS)], latencies=[None])}
     assert value("idle_ratio", tables) == 0
     assert value("idle_host_late", tables) == 0

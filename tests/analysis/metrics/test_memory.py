@@ -39,7 +39,7 @@ def test_growth_is_from_the_note_before_the_steady_phase_for_each_step() -> None
     assert METRICS["memory_growth"].measure(profile(NOTES), STEPS) == 200
 
 
-def test_what_the_steady_phase_gave_back_is_growth_below_nought() -> None:
+def test_what_the_steady_phase_gave_back_is_growth_below_zero() -> None:
     notes = [*NOTES[:-2], ("steady", "mlx_active", 1000, "")]
     assert METRICS["memory_growth"].measure(profile(notes), STEPS) == -100
 

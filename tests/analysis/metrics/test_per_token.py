@@ -40,7 +40,7 @@ def test_encoders_are_those_that_begin_in_the_window(
     assert encoders_per_token.measure(begun, frame, targets, phases(100, 200), steps) == 1.5
 
 
-def test_encoders_that_all_lie_outside_are_no_nought(
+def test_encoders_that_all_lie_outside_are_no_zero(
     intervals: Make, targets: pd.DataFrame, phases: Make, row_of_steps: Make
 ) -> None:
     frame, steps = intervals([(0, 500)]), row_of_steps([100])

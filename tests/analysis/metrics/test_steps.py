@@ -61,15 +61,15 @@ def test_a_run_that_never_became_steady_has_no_rate(name: str) -> None:
 
 
 def test_reference_work_between_steps_is_no_time_of_theirs() -> None:
-    told = pd.DataFrame(
+    annotations = pd.DataFrame(
         {
             "start": [900_000_000, 1_100_000_000, 1_160_000_000],
             "duration": [90_000_000, 50_000_000, 10_000_000],
             "name": ["reference", "reference", "admit"],
         }
     )
-    assert METRICS["step_rate"].measure(STEADY, told) == pytest.approx(2 / 0.45)
-    assert METRICS["tokens_per_second"].measure(STEADY, told) == pytest.approx(32 / 0.45)
+    assert METRICS["step_rate"].measure(STEADY, annotations) == pytest.approx(2 / 0.45)
+    assert METRICS["tokens_per_second"].measure(STEADY, annotations) == pytest.approx(32 / 0.45)
 
 
 def test_a_workload_without_tokens_has_no_tokens_per_second() -> None:

@@ -106,12 +106,12 @@ def test_steps_that_take_turns_are_no_spikes(row_of_steps: Make) -> None:
 
 def test_reference_work_before_a_step_is_no_part_of_the_beat(row_of_steps: Make) -> None:
     steps = row_of_steps([10 * MS] * 20)
-    told = pd.DataFrame(
+    annotations = pd.DataFrame(
         {
             "start": [8 * MS, 27 * MS, 48 * MS],
             "duration": [2 * MS, 3 * MS, 1 * MS],
             "name": ["reference", "reference", "admit"],
         }
     )
-    [one] = beats(steps, None, told)
+    [one] = beats(steps, None, annotations)
     assert one.times.tolist()[:5] == [8 * MS, 10 * MS, 7 * MS, 10 * MS, 10 * MS]

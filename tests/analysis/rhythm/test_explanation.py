@@ -112,8 +112,8 @@ def test_nothing_recorded_is_no_row() -> None:
 
 
 def test_one_slow_step_is_spoken_of_as_one(row_of_steps: Make) -> None:
-    told = happenings(None, rows([(105, 18)]), None, None, None, None)
-    assert explain(*slow_at(row_of_steps, 10), told).sentence == (
+    found = happenings(None, rows([(105, 18)]), None, None, None, None)
+    assert explain(*slow_at(row_of_steps, 10), found).sentence == (
         "What explains it: shaders were compiled."
     )
 

@@ -26,7 +26,9 @@ def known(intervals: Make) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(("clock", "device"), [("gpu", "GPU"), ("host", "CPU backend")])
-def test_the_distance_is_told_in_tokens_per_second(clock: str, device: str, known: Make) -> None:
+def test_the_distance_is_reported_in_tokens_per_second(
+    clock: str, device: str, known: Make
+) -> None:
     run = known(500_000, clock)
     [finding] = findings(RULE, run)
     assert finding.message == (

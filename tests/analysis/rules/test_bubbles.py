@@ -136,7 +136,7 @@ def test_time_without_load_is_neither_a_gap_nor_part_of_the_window(
 
 
 @pytest.mark.parametrize(
-    ("told", "said", "saving"),
+    ("annotated", "said", "saving"),
     [
         pytest.param([("admit", 40, 40)], "All of that time lies within", 40, id="all"),
         pytest.param([("admit", 55, 30)], "62.5 % of that time lies within", 40, id="most"),
@@ -153,17 +153,17 @@ def test_what_the_workload_did_in_most_gaps_is_named(
     targets: pd.DataFrame,
     phases: Make,
     *,
-    told: list[tuple[str, int, int]],
+    annotated: list[tuple[str, int, int]],
     said: str,
     saving: int,
 ) -> None:
     frame = intervals([(0, 40 * MS), (80 * MS, 20 * MS)])
-    did = host_spans([(name, start * MS, length * MS) for name, start, length in told])
+    did = host_spans([(name, start * MS, length * MS) for name, start, length in annotated])
     [finding] = judge(frame, targets, phases(0, 100 * MS), did)
     unsure, _, tail = finding.message.partition("was recorded.")
     assert "These shares are not sure" in unsure
     assert tail.startswith(f" {said}" if said else "")
-    assert tail.endswith(f"spans named “{told[-1][0]}”." if said else "")
+    assert tail.endswith(f"spans named “{annotated[-1][0]}”." if said else "")
     assert bool(tail) == bool(said)
     assert finding.saving == saving * MS
 
@@ -187,7 +187,7 @@ def test_the_causes_are_listed_the_most_first_and_advised_on(
     assert evidence.note == "start latency 60.0 %, host late 25.0 %"
 
 
-def test_what_cannot_be_told_is_unattributed(intervals: Make, targets: pd.DataFrame) -> None:
+def test_what_cannot_be_known_is_unattributed(intervals: Make, targets: pd.DataFrame) -> None:
     frame = intervals([(0, 5 * MS), (15 * MS, 5 * MS)], latencies=[None, None])
     [finding] = judge(frame, targets, None)
     assert "By cause: unattributed 100.0 %." in finding.message

@@ -45,15 +45,15 @@ def test_a_whole_recording_is_passed(intervals: Make, phases: Make) -> None:
 
 
 def test_damaged_exports_are_named_once(intervals: Make) -> None:
-    told = remarks(("damaged", "a.xml: cut after row 7."), ("damaged", "a.xml: cut after row 7."))
-    [finding] = judge(capture(), told, intervals([(0, 5)]), None, None)
+    said = remarks(("damaged", "a.xml: cut after row 7."), ("damaged", "a.xml: cut after row 7."))
+    [finding] = judge(capture(), said, intervals([(0, 5)]), None, None)
     assert finding.severity is Severity.ERROR
     assert finding.message.count("a.xml: cut after row 7.") == 1
 
 
 def test_drift_is_no_damage(intervals: Make) -> None:
-    told = remarks(("lacking", "columns that the export lacks: label"))
-    assert not list(judge(capture(), told, intervals([(0, 5)]), None, None))
+    said = remarks(("lacking", "columns that the export lacks: label"))
+    assert not list(judge(capture(), said, intervals([(0, 5)]), None, None))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_drift_is_no_damage(intervals: Make) -> None:
         ({"export": Stage("interrupted", "", "stopped")}, "`export` did not .* stopped"),
     ],
 )
-def test_a_stage_that_did_not_end_is_told(stages: dict[str, Stage], message: str) -> None:
+def test_a_stage_that_did_not_end_is_reported(stages: dict[str, Stage], message: str) -> None:
     [finding] = judge(capture(stages=stages), remarks(), None, None, None)
     assert finding.severity is Severity.ERROR
     assert pd.Series([finding.message]).str.contains(message).all()
@@ -118,7 +118,7 @@ def test_steps_that_only_waited_for_load_need_no_work(intervals: Make, phases: M
     assert len(list(judge(capture(), None, frame, phases(SECOND, 9 * SECOND), worked))) == 1
 
 
-def test_a_workload_that_never_became_steady_is_told(intervals: Make, phases: Make) -> None:
+def test_a_workload_that_never_became_steady_is_reported(intervals: Make, phases: Make) -> None:
     early = phases(SECOND, SECOND).iloc[:1]
     [finding] = judge(capture(), None, intervals([(0, 5)]), early, None)
     assert "did not come to its steady phase" in finding.message

@@ -27,7 +27,7 @@ def judge(
     )
 
 
-def told(
+def annotated(
     frame: pd.DataFrame, targets: pd.DataFrame, steps: pd.DataFrame, spans: pd.DataFrame | None
 ) -> list[Finding]:
     rule = RULES["frequent-readback"]
@@ -89,17 +89,17 @@ def test_the_workload_may_tell_of_its_readbacks(
         }
     )
     steps = row_of_steps([4_000 * US] * 10)
-    [finding] = told(frame, targets, steps, spans)
+    [finding] = annotated(frame, targets, steps, spans)
     assert "3.9 times in a steady step" in finding.message
     assert finding.saving == 30 * 500 * US
-    assert not told(frame, targets, row_of_steps([1_000 * US] * 40), spans)
+    assert not annotated(frame, targets, row_of_steps([1_000 * US] * 40), spans)
 
 
-def test_it_abstains_where_nobody_tells(
+def test_it_abstains_where_nobody_reports(
     intervals: Make, targets: pd.DataFrame, row_of_steps: Make, turns: tuple[pd.DataFrame, ...]
 ) -> None:
     frame = intervals([(0, 5)], clock="host")
-    with pytest.raises(Unavailable, match="told of no spans `readback`"):
-        told(frame, targets, row_of_steps([10]), None)
+    with pytest.raises(Unavailable, match="has no spans `readback`"):
+        annotated(frame, targets, row_of_steps([10]), None)
     with pytest.raises(Unavailable, match="no step in its steady phase"):
         judge(turns, targets, row_of_steps([10]).assign(phase="warm-up"))

@@ -32,7 +32,7 @@ def gauges(clocks: list[float], active: list[float] | None = None) -> pd.DataFra
     return frame.astype({"name": "string", "value": "Float64"}).assign(source="macmon")
 
 
-def test_time_below_the_best_state_is_told_of_the_time_awake(
+def test_time_below_the_best_state_is_reported_of_the_time_awake(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:
     frame = intervals([(SECOND, 9 * SECOND)])
@@ -63,22 +63,22 @@ def test_a_low_clock_saves_what_the_highest_would_have_won(
     intervals: Make, targets: pd.DataFrame, phases: Make
 ) -> None:
     frame = intervals([(0, SECOND), (2 * SECOND, 4 * SECOND)])
-    told = gauges([1.4e9, 1.4e9, 1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
-    [finding] = judge(frame, targets, phases(3 * SECOND, 4 * SECOND), None, told)
+    clocks = gauges([1.4e9, 1.4e9, 1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
+    [finding] = judge(frame, targets, phases(3 * SECOND, 4 * SECOND), None, clocks)
     assert finding.saving == 1.5 * SECOND  # half of the 3 s in which the target was on the device
     assert "50.0 % of the run's highest, 1.40 GHz" in finding.message
     assert finding.evidence[0] == Evidence("gauges", 3 * SECOND, 3 * SECOND, "700 MHz")
 
 
 def test_a_clock_that_falls_is_said_to(intervals: Make, targets: pd.DataFrame) -> None:
-    told = gauges([1.4e9, 1.4e9, 1.3e9, 1.2e9, 1.1e9, 1.0e9, 1.0e9, 1.0e9])
-    [finding] = judge(intervals([(0, 7 * SECOND)]), targets, None, None, told)
+    clocks = gauges([1.4e9, 1.4e9, 1.3e9, 1.2e9, 1.1e9, 1.0e9, 1.0e9, 1.0e9])
+    [finding] = judge(intervals([(0, 7 * SECOND)]), targets, None, None, clocks)
     assert "fell from 1.40 GHz to 1 GHz" in finding.message
 
 
 def test_a_steady_clock_is_passed(intervals: Make, targets: pd.DataFrame) -> None:
-    told = gauges([1.39e9, 1.4e9, 1.38e9, 1.4e9, 1.4e9])
-    assert not list(judge(intervals([(0, 4 * SECOND)]), targets, None, None, told))
+    clocks = gauges([1.39e9, 1.4e9, 1.38e9, 1.4e9, 1.4e9])
+    assert not list(judge(intervals([(0, 4 * SECOND)]), targets, None, None, clocks))
 
 
 def test_a_single_low_reading_is_chance(intervals: Make, targets: pd.DataFrame) -> None:
@@ -105,8 +105,8 @@ def test_a_state_of_unknown_rank_leaves_the_clock_to_judge(
     strange = states((0, 4 * SECOND, "Turbo"))
     with pytest.raises(Unavailable, match=r"rank is not known: Turbo .* no monitor was read"):
         list(judge(frame, targets, None, strange, None))
-    told = gauges([1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
-    assert len(list(judge(frame, targets, None, strange, told))) == 1
+    clocks = gauges([1.4e9, 0.7e9, 0.7e9, 0.7e9, 0.7e9])
+    assert len(list(judge(frame, targets, None, strange, clocks))) == 1
 
 
 def test_too_few_readings_say_nothing(intervals: Make, targets: pd.DataFrame) -> None:

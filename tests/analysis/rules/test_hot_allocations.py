@@ -48,7 +48,7 @@ def steps(count: int) -> pd.DataFrame:
     return pd.DataFrame({"start": range(count), "phase": ["steady"] * count})
 
 
-def test_allocations_of_each_step_are_told(work: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_allocations_of_each_step_are_reported(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     [finding] = judge(work, targets, None, resources(4), None, steps(2))
     assert "allocated 4 resources of Metal" in finding.message
     assert "10 KiB in all: 2 a step." in finding.message
@@ -83,7 +83,7 @@ def test_words_that_are_not_known_are_named(work: pd.DataFrame, targets: pd.Data
         list(judge(work, targets, None, resources(9, event="Birth"), None, steps(1)))
 
 
-def test_wiring_is_told_by_its_time(work: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_wiring_is_reported_by_its_time(work: pd.DataFrame, targets: pd.DataFrame) -> None:
     wired = events((SECOND + 10 * MS, 10 * MS), (SECOND + 15 * MS, 15 * MS), (0, 500 * MS))
     [finding] = judge(work, targets, None, None, wired, None)
     assert "2.0 % of" in finding.message

@@ -54,7 +54,7 @@ def test_a_limiter_counts_stalls_so_it_is_no_excuse(known: Make) -> None:
     assert findings(RULE, known({"Kernel Occupancy": 20.0, "ALU Limiter": 95.0}))
 
 
-def test_kernels_are_told_apart_where_the_trace_names_them(intervals: Make) -> None:
+def test_kernels_are_distinguished_where_the_trace_names_them(intervals: Make) -> None:
     work = intervals([(number * MS, MS) for number in range(40)])
     work["label"] = pd.array(["paged_decode", "Gather"] * 20, dtype="string")
     low = samples({"Kernel Occupancy": 10.0}, every=2 * MS)
@@ -75,9 +75,9 @@ def test_work_that_overlaps_names_no_kernel(intervals: Make) -> None:
 
 
 def test_without_the_counter_it_abstains_and_says_how_to_get_it(known: Make) -> None:
-    with pytest.raises(Unavailable, match="only: ALU Limiter") as told:
+    with pytest.raises(Unavailable, match="only: ALU Limiter") as raised:
         findings(RULE, known({"ALU Limiter": 1.0}))
-    assert "--counters on" in str(told.value)
+    assert "--counters on" in str(raised.value)
 
 
 def test_an_occupancy_that_is_no_percentage_is_not_judged(intervals: Make) -> None:

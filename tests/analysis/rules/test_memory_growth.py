@@ -61,7 +61,9 @@ def held(*sizes: int, source: str = "workload") -> pd.DataFrame:
 GROWING = allocated(100, 120, 140, 160, 180, 200, 220, 240)
 
 
-def test_growth_is_told_by_second_step_and_token(work: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_growth_is_reported_by_second_step_and_token(
+    work: pd.DataFrame, targets: pd.DataFrame
+) -> None:
     [finding] = judge(work, targets, None, GROWING, None, steps(2), None, machine(480 * MIB))
     assert "from 100 MiB to 240 MiB" in finding.message
     assert "20 MiB a second, 10 MiB a step, 5 MiB a token." in finding.message
@@ -97,12 +99,12 @@ def test_what_does_not_grow_or_hardly_is_passed(
 
 
 def test_a_cache_that_grows_as_it_says_is_passed(work: pd.DataFrame, targets: pd.DataFrame) -> None:
-    told = held(10, 30, 50, 70, 90, 110, 130, 150)
-    assert not list(judge(work, targets, None, GROWING, None, None, told, machine()))
+    kept = held(10, 30, 50, 70, 90, 110, 130, 150)
+    assert not list(judge(work, targets, None, GROWING, None, None, kept, machine()))
     less = held(10, 10, 10, 10, 10, 10, 10, 60)
     [finding] = judge(work, targets, None, GROWING, None, None, less, machine())
     assert "says that it keeps 50 MiB" in finding.message
-    foreign = told.assign(source="macmon")
+    foreign = kept.assign(source="macmon")
     assert len(list(judge(work, targets, None, GROWING, None, None, foreign, machine()))) == 1
 
 

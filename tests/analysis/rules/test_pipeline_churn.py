@@ -138,17 +138,19 @@ def test_what_the_workload_says_it_compiled_is_the_cost(
 ) -> None:
     frame, marks = steady
     rows = [(90, 5, "compile"), (110, 4, "compile"), (150, 6, "compile"), (160, 9, "sleep")]
-    told = pd.DataFrame(
+    annotations = pd.DataFrame(
         {
             "start": [start * MS for start, _, _ in rows],
             "duration": pd.array([length * MS for _, length, _ in rows], dtype="Int64"),
             "name": pd.array([name for _, _, name in rows], dtype="string"),
         }
     )
-    [finding] = judge(frame, targets, marks, None, made([120 * MS]), told)
+    [finding] = judge(frame, targets, marks, None, made([120 * MS]), annotations)
     assert finding.saving == 10 * MS
     assert finding.message.endswith("It spent 10 ms compiling.")
-    [finding] = judge(frame, targets, marks, None, made([120 * MS]), told[told["name"] == "sleep"])
+    [finding] = judge(
+        frame, targets, marks, None, made([120 * MS]), annotations[annotations["name"] == "sleep"]
+    )
     assert finding.saving is None
     assert "compiling" not in finding.message
 

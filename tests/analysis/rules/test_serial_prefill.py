@@ -11,11 +11,11 @@ from tracekit.analysis.rules import RULES
 
 Make = Callable[..., pd.DataFrame]
 MS = 1_000_000
-Told = list[tuple[str, int, int]]
-DECODES: Told = [("decode", at, 5) for at in (20, 25, 60, 65, 70, 75, 80, 85, 90, 95)]
+Spans = list[tuple[str, int, int]]
+DECODES: Spans = [("decode", at, 5) for at in (20, 25, 60, 65, 70, 75, 80, 85, 90, 95)]
 
 
-def host_spans(rows: Told) -> pd.DataFrame:
+def host_spans(rows: Spans) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "name": pd.array([name for name, _, _ in rows], dtype="string"),
@@ -40,15 +40,18 @@ def requests(rows: list[tuple[int, int | None, int | None]]) -> pd.DataFrame:
 
 
 def judge(
-    told: Told, asked: list[tuple[int, int | None, int | None]], phases: Make, **limits: float
+    annotations: Spans,
+    asked: list[tuple[int, int | None, int | None]],
+    phases: Make,
+    **limits: float,
 ) -> list[Finding]:
     rule = RULES["serial-prefill"].judge
-    return list(rule(host_spans(told), requests(asked), phases(0, 100 * MS), **limits))
+    return list(rule(host_spans(annotations), requests(asked), phases(0, 100 * MS), **limits))
 
 
 def test_a_prompt_that_stops_the_others_is_found(phases: Make) -> None:
-    told = [("prefill", 5, 15), *DECODES, ("prefill", 30, 30)]
-    [finding] = judge(told, [(0, 20, 100), (10, None, None)], phases)
+    annotations = [("prefill", 5, 15), *DECODES, ("prefill", 30, 30)]
+    [finding] = judge(annotations, [(0, 20, 100), (10, None, None)], phases)
     assert "37.5 % of the time in which requests were decoding (30 ms of 80 ms)" in (
         finding.message
     )
@@ -63,15 +66,15 @@ def test_a_prompt_alone_stops_nobody(phases: Make) -> None:
 
 
 def test_prefill_beside_decode_stops_nobody(phases: Make) -> None:
-    told = [*DECODES, ("prefill", 60, 30)]
-    assert not judge(told, [(0, 20, 100)], phases)
+    annotations = [*DECODES, ("prefill", 60, 30)]
+    assert not judge(annotations, [(0, 20, 100)], phases)
 
 
 def test_short_pieces_are_passed(phases: Make) -> None:
-    told = [*DECODES, ("prefill", 30, 9), ("prefill", 45, 9)]
-    assert not judge(told, [(0, 20, 100)], phases)
-    assert judge(told, [(0, 20, 100)], phases, stall=1.0)
-    assert not judge(told, [(0, 20, 100)], phases, stall=1.0, limit=0.5)
+    annotations = [*DECODES, ("prefill", 30, 9), ("prefill", 45, 9)]
+    assert not judge(annotations, [(0, 20, 100)], phases)
+    assert judge(annotations, [(0, 20, 100)], phases, stall=1.0)
+    assert not judge(annotations, [(0, 20, 100)], phases, stall=1.0, limit=0.5)
 
 
 def test_without_requests_or_spans_nothing_is_claimed(phases: Make) -> None:

@@ -41,7 +41,7 @@ def gauges(*levels: float) -> pd.DataFrame:
     )
 
 
-def test_a_serious_state_is_told_with_its_share(
+def test_a_serious_state_is_reported_with_its_share(
     ten_seconds: pd.DataFrame, targets: pd.DataFrame, phases: Make
 ) -> None:
     known = states((0, 6, "Nominal"), (6, 2, "Serious"), (8, 4, "Critical"))
@@ -92,7 +92,7 @@ def test_an_unknown_state_is_not_guessed(ten_seconds: pd.DataFrame, targets: pd.
         list(judge(ten_seconds, targets, None, states((20, 1, "Fair")), None))
 
 
-def test_a_monitors_heavy_pressure_is_told(
+def test_a_monitors_heavy_pressure_is_reported(
     ten_seconds: pd.DataFrame, targets: pd.DataFrame
 ) -> None:
     [finding] = judge(ten_seconds, targets, None, None, gauges(0, 2, 3, 4))
@@ -109,7 +109,7 @@ def test_a_monitor_tells_of_warming_up(ten_seconds: pd.DataFrame, targets: pd.Da
     assert not list(judge(ten_seconds, targets, None, None, gauges(2, 2, 2)))
 
 
-def test_it_abstains_where_nobody_told(ten_seconds: pd.DataFrame, targets: pd.DataFrame) -> None:
+def test_it_abstains_where_nobody_reports(ten_seconds: pd.DataFrame, targets: pd.DataFrame) -> None:
     with pytest.raises(Unavailable, match="no thermal states were recorded, and no monitor"):
         list(judge(ten_seconds, targets, None, None, None))
     late = gauges(0).assign(time=20 * SECOND)

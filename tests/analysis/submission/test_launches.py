@@ -7,7 +7,7 @@ import pytest
 
 from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import Window
-from tracekit.analysis.submission import each, launches, per_step, spared, told_readbacks
+from tracekit.analysis.submission import annotated_readbacks, each, launches, per_step, spared
 
 Make = Callable[..., pd.DataFrame]
 WINDOW = Window(0, 1_000)
@@ -65,20 +65,20 @@ def test_rates_are_said_as_far_as_they_are_known(row_of_steps: Make) -> None:
     assert each(20, None) == ""
 
 
-def test_readbacks_that_the_workload_told_of() -> None:
+def test_readbacks_that_the_workload_annotates() -> None:
     spans = pd.DataFrame(
         {"start": [50, 10, 30, 1_200], "duration": [5, 5, 5, 5], "name": ["readback"] * 4}
     )
-    waits = told_readbacks(spans, WINDOW)
+    waits = annotated_readbacks(spans, WINDOW)
     assert waits is not None
     assert waits.starts.tolist() == [14, 34, 54]
-    assert told_readbacks(spans.assign(name="decode"), WINDOW) is None
-    assert told_readbacks(None, WINDOW) is None
+    assert annotated_readbacks(spans.assign(name="decode"), WINDOW) is None
+    assert annotated_readbacks(None, WINDOW) is None
 
 
 def test_waits_per_step_are_those_of_the_worst_variant(row_of_steps: Make) -> None:
     spans = pd.DataFrame({"start": [10, 30, 50, 110], "duration": 5, "name": "readback"})
-    waits = told_readbacks(spans, WINDOW)
+    waits = annotated_readbacks(spans, WINDOW)
     assert waits is not None
     assert per_step(waits, row_of_steps([100, 100])) == 2
     assert per_step(waits, row_of_steps([100, 100], ("paged", "sdpa"))) == 3

@@ -45,7 +45,7 @@ _ON_A_GPU: tuple[Cause, ...] = (
 )
 _NO_COMPILES = (
     "neither compiler activity (graphics-compiler-activity-intervals) was exported nor did the "
-    f"workload tell spans “{COMPILE}”"
+    f"workload report spans “{COMPILE}”"
 )
 
 
@@ -73,7 +73,7 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
     if gaps.empty:
         return _table({})
     missing: dict[str, str] = {}
-    if compiler_activity is None and not _told(spans, COMPILE):
+    if compiler_activity is None and not _annotated(spans, COMPILE):
         missing["compiles"] = _NO_COMPILES
     if driver_intervals is None or not driver_intervals["target"].any():
         missing["driver intervals"] = (
@@ -101,12 +101,12 @@ def causes_table(  # noqa: PLR0917  a derived table's sources are its parameters
 
 
 def _on_a_cpu(spans: pd.DataFrame | None) -> dict[Cause, str]:
-    """Return the reasons where a CPU did the work: only the workload can tell what else it did."""
+    """Return the reasons where a CPU did the work: only the workload knows what else it did."""
     reasons = dict.fromkeys(_ON_A_GPU, ON_THE_CPU)
-    if not _told(spans, COMPILE):
+    if not _annotated(spans, COMPILE):
         reasons[Cause.COMPILE] = f"{_NO_COMPILES}."
-    if not _told(spans, READBACK):
-        reasons[Cause.READBACK] = f"the workload did not tell spans “{READBACK}”."
+    if not _annotated(spans, READBACK):
+        reasons[Cause.READBACK] = f"the workload did not report spans “{READBACK}”."
     return reasons
 
 
@@ -128,7 +128,7 @@ def why_unknown(causes: pd.DataFrame, cause: Cause) -> str:
 def unsure(causes: pd.DataFrame) -> str:
     """Say what was not recorded, so that its time counts for other causes; "" where all was.
 
-    Of work on a CPU nothing is said: its causes are those that the workload tells.
+    Of work on a CPU nothing is said: its causes are those that the workload reports.
     """
     reasons = dict.fromkeys(causes["reason"].dropna())
     if not reasons or ON_THE_CPU in reasons:
@@ -137,7 +137,7 @@ def unsure(causes: pd.DataFrame) -> str:
     return f"These shares are not sure, as time of one cause may count for another: {listed}."
 
 
-def _told(spans: pd.DataFrame | None, name: str) -> bool:
+def _annotated(spans: pd.DataFrame | None, name: str) -> bool:
     return spans is not None and bool((spans["name"] == name).any())
 
 
@@ -193,7 +193,7 @@ def gaps_table(  # noqa: PLR0917  a derived table's sources are its parameters
     pieces of a gap are disjoint and cover it. Columns: `start`, `duration` (ns), `gap` (the
     number of the gap), `cause` (see `Cause`), `drained` (whether the queue ran empty because
     the host waited for all its work: yes, no, unknown), `during` (what the host did meanwhile:
-    encoding, driver, compiler, waiting, or the name of a span that the workload told; "" where
+    encoding, driver, compiler, waiting, or the name of a span of the workload; "" where
     nothing is known).
 
     Raises:
@@ -259,11 +259,11 @@ def drained_time(gaps: pd.DataFrame) -> int:
     return idle_time(gaps[gaps["drained"] == Drained.YES])
 
 
-def most_told(gaps: pd.DataFrame) -> tuple[str, int]:
+def most_annotated(gaps: pd.DataFrame) -> tuple[str, int]:
     """Return the name of the workload's spans that cover most idle time, and how much: "", 0."""
     sums = gaps.groupby("during", observed=True)["duration"].sum()
-    told = sums.drop(["", *DOING], errors="ignore")
-    return (str(told.idxmax()), int(told.max())) if len(told) else ("", 0)
+    named = sums.drop(["", *DOING], errors="ignore")
+    return (str(named.idxmax()), int(named.max())) if len(named) else ("", 0)
 
 
 def longest_gaps(gaps: pd.DataFrame) -> tuple[Evidence, ...]:

@@ -63,7 +63,7 @@ CAUSES: dict[Cause, str] = {
 Codes = NDArray[np.int16]
 
 DOING = ("encoding", "driver", "compiler", "waiting")
-"""What the host is seen doing in a gap, beside the names of spans that the workload told."""
+"""What the host is seen doing in a gap, beside the names of the workload's spans."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ def ways(gaps: IntervalSet, work: Work) -> Way:
         [_code(Drained.NO), _code(Drained.YES)],
         _code(Drained.UNKNOWN),
     )
-    nothing_told = bool((work.submitted == NEVER).all())
+    never_said = bool((work.submitted == NEVER).all())
     last = ahead == work.start.size
     opened = np.append(work.opened, FOREVER)[ahead]
-    dark = np.where(last, nothing_told, submitted == NEVER)
+    dark = np.where(last, never_said, submitted == NEVER)
     return Way(submitted, drained, dark, opened < gaps.starts)
 
 
@@ -187,7 +187,7 @@ def _causes_empty(at: Times, around: Surroundings, dark: Flags, waits: Flags) ->
 
 def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[str]]:
     """Return what the host did at each moment: the workload's word first, the innermost span."""
-    names = ["", *DOING, *around.told]
+    names = ["", *DOING, *around.annotated]
     seen = [
         around.compiler.contains(at),
         around.written.contains(at),
@@ -197,7 +197,7 @@ def _during(at: Times, around: Surroundings, waits: Flags) -> tuple[Codes, list[
     kinds = ["compiler", "encoding", "driver", "waiting"]
     doing = np.select(seen, [np.int16(names.index(one)) for one in kinds], np.int16(0))
     latest = np.full(at.size, NEVER)
-    for place, own in enumerate(around.told.values(), start=1 + len(DOING)):
+    for place, own in enumerate(around.annotated.values(), start=1 + len(DOING)):
         begun = own.interval_start(at)
         inner = (begun > latest) & ~seen[0]
         doing, latest = np.where(inner, np.int16(place), doing), np.maximum(latest, begun)

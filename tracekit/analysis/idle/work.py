@@ -157,7 +157,7 @@ class Surroundings:
     """When each of those was at work.
 
     `prepared` is when the driver began and when it ended each command buffer, ordered by start;
-    `told` is what the workload says it did, by name.
+    `annotated` is what the workload says it did, by name.
     """
 
     written: IntervalSet
@@ -166,14 +166,14 @@ class Surroundings:
     compiler: IntervalSet
     others: IntervalSet
     awake: IntervalSet
-    told: Mapping[str, IntervalSet]
+    annotated: Mapping[str, IntervalSet]
 
     @property
     def bounds(self) -> Times:
         """All moments at which any of it begins or ends."""
         seen = (self.written, self.driver, self.compiler, self.others, self.awake)
         ends = self.prepared[1]
-        return np.concatenate((ends, *(one.bounds for one in (*seen, *self.told.values()))))
+        return np.concatenate((ends, *(one.bounds for one in (*seen, *self.annotated.values()))))
 
     def driving(self, at: Times, submitted: Times) -> Flags:
         """Say when the driver was on the way to work that was handed over at the moments given.
@@ -187,18 +187,18 @@ class Surroundings:
 
     def compiling(self, at: Times) -> Flags:
         """Say when a pipeline was made, by the compiler's rows or the workload's word."""
-        return self.compiler.contains(at) | self._told(COMPILE, at)
+        return self.compiler.contains(at) | self._annotated(COMPILE, at)
 
     def reading_back(self, at: Times) -> Flags:
         """Say when the workload read results back, by its own word."""
-        return self._told(READBACK, at)
+        return self._annotated(READBACK, at)
 
     def asleep(self, at: Times, until: Times) -> Flags:
         """Say when the device was in no performance state, and came into one by `until`."""
         return ~self.awake.contains(at) & (self.awake.next_start(at) <= until)
 
-    def _told(self, name: str, at: Times) -> Flags:
-        return self.told.get(name, IntervalSet.empty()).contains(at)
+    def _annotated(self, name: str, at: Times) -> Flags:
+        return self.annotated.get(name, IntervalSet.empty()).contains(at)
 
 
 def surroundings(  # noqa: PLR0917  one table for each of them
@@ -207,7 +207,7 @@ def surroundings(  # noqa: PLR0917  one table for each of them
     driver_intervals: pd.DataFrame | None,
     compiler_activity: pd.DataFrame | None,
     gpu_performance_states: pd.DataFrame | None,
-    told: pd.DataFrame | None,
+    annotations: pd.DataFrame | None,
     driver_events: pd.DataFrame | None,
 ) -> Surroundings:
     """Gather them from their tables; what has no table was nowhere seen."""
@@ -218,7 +218,7 @@ def surroundings(  # noqa: PLR0917  one table for each of them
         compiler=covered(compiler_activity),
         others=IntervalSet.of(*spans(others)),
         awake=covered(gpu_performance_states),
-        told=_by_name(told),
+        annotated=_by_name(annotations),
     )
 
 
@@ -243,13 +243,15 @@ def _prepared(driver_intervals: pd.DataFrame | None) -> tuple[Times, Times]:
     return spans(own[own["depth"].fillna(0) == 0])
 
 
-def without_load(told: pd.DataFrame | None) -> IntervalSet:
+def without_load(annotations: pd.DataFrame | None) -> IntervalSet:
     """Return when the workload says that it had nothing to do, or reference work was timed."""
-    return IntervalSet.empty() if told is None else covered(told[told["name"].isin(NO_WORK)])
+    if annotations is None:
+        return IntervalSet.empty()
+    return covered(annotations[annotations["name"].isin(NO_WORK)])
 
 
-def _by_name(told: pd.DataFrame | None) -> dict[str, IntervalSet]:
-    if told is None:
+def _by_name(annotations: pd.DataFrame | None) -> dict[str, IntervalSet]:
+    if annotations is None:
         return {}
-    worked = told[~told["name"].fillna(IDLE).isin(NO_WORK)]
+    worked = annotations[~annotations["name"].fillna(IDLE).isin(NO_WORK)]
     return {str(name): covered(own) for name, own in worked.groupby("name", sort=True)}

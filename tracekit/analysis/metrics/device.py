@@ -144,7 +144,7 @@ def steady_compiles(
     """Pipelines that came to be in the steady window; a workload that is warm has none.
 
     How often the shader compiler began to work for the target there, or how many pipelines the
-    workload first used there by its own count: the greater, as both tell of the same.
+    workload first used there by its own count: the greater, as both count the same.
     """
     known = counted(gpu_intervals, targets, specializations)
     if compiler_activity is None and known is None:

@@ -46,7 +46,7 @@ def reference_share(
 ) -> float:
     """Share of the steady window in which reference work was timed, between steps.
 
-    It tells the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
+    It shows the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
     share contains it.
     """
     own = of_target(on_host(gpu_intervals), targets)

@@ -39,9 +39,8 @@ def tokens_per_second(steps: pd.DataFrame, spans: pd.DataFrame | None) -> float:
     steady = steady_steps(steps)
     names = variants(steady)
     if len(names) > 1:
-        told = ", ".join(names)
         raise Unavailable(
-            f"steps are of several variants ({told}), which are compared, not summed."
+            f"steps are of several variants ({', '.join(names)}), which are compared, not summed."
         )
     return steady_tokens(steps) / _seconds(steps, spans)
 
@@ -65,7 +64,7 @@ def memory_bandwidth(steps: pd.DataFrame, step_models: pd.DataFrame) -> float:
 
 
 def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
-    """Return what a step does; raise Unavailable where nobody told, or steps are unlike."""
+    """Return what a step does; raise Unavailable where that is not known, or steps are unlike."""
     if step_models.empty:
         raise Unavailable("the workload does not say what a step does.")
     if len(step_models) > 1:
@@ -74,18 +73,18 @@ def step_model(step_models: pd.DataFrame) -> "pd.Series[Any]":
 
 
 def bytes_moved(model: "pd.Series[Any]") -> int:
-    """Return the bytes that memory must move for a step; raise Unavailable where none are told."""
+    """Return the bytes that memory must move for a step, or raise Unavailable."""
     moved = int(model["bytes_unique"]) + int(model["bytes_written"])
     if moved == 0:
         raise Unavailable("the workload does not say how many bytes a step moves.")
     return moved
 
 
-def _seconds(steps: pd.DataFrame, told: pd.DataFrame | None) -> float:
+def _seconds(steps: pd.DataFrame, annotations: pd.DataFrame | None) -> float:
     """Return how long the steady phase took, waits for load included."""
     starts, ends = bounds(steps[steps["phase"] == "steady"])
     window = Window(int(starts.min()), int(ends.max()))
-    length = window.length - reference_time(told, window)
+    length = window.length - reference_time(annotations, window)
     if length <= 0:
         raise Unavailable("the steady steps have no length.")
     return length / 1e9
@@ -204,11 +203,13 @@ RHYTHM_METRICS = (
 )
 
 
-def _alike(steps: pd.DataFrame, requests: pd.DataFrame | None, told: pd.DataFrame | None) -> Beats:
+def _alike(
+    steps: pd.DataFrame, requests: pd.DataFrame | None, annotations: pd.DataFrame | None
+) -> Beats:
     names = variants(steady_steps(steps))
     if len(names) > 1:
         raise Unavailable(f"steps are of several variants ({', '.join(names)}), of unlike work.")
-    return beats(steps, requests, told)[0]
+    return beats(steps, requests, annotations)[0]
 
 
 def _window(

@@ -31,7 +31,7 @@ def below_ceiling(
         Tokens of the steady steps per second, against the same tokens over the time in which the
         device ran for the target. Time in which a server says by spans `idle` that it had no
         request is left out. It fires below `limit` of that ceiling (default 80 %). It names no
-        saving: the time is the idle time that bubbles and its kin count.
+        saving: bubbles and the rules on its causes count the same idle time.
 
     Why it matters:
         It is the distance between a benchmark of one kernel and the same kernel in a loop: what

@@ -12,7 +12,7 @@ from tracekit.analysis.idle.gaps import (
     idle_time,
     loaded_time,
     longest_gaps,
-    most_told,
+    most_annotated,
     unsure,
 )
 from tracekit.analysis.idle.pieces import CAUSES, Cause
@@ -45,12 +45,12 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
         nor is the time in which a server says by spans `idle` that it had no request to serve.
         It fires when the rest covers more than `limit` of the window without that time (default
         5 %). Each gap is cut into pieces by cause: work was queued and the driver prepared it,
-        another process ran, the device was powered down, or none of it (start latency); nothing
+        another process ran, the device was powered down, or none of these (start latency); nothing
         was queued because a pipeline was compiled, the driver worked, the host waited until work
         that had run was reported complete, or did something else (host late). What the recording
         cannot tell is unattributed; where a table is missing that would show one of these causes,
-        it says so. What compiling took is left to pipeline-churn to save, what
-        others took to gpu-contended.
+        it says so. Time of compilations counts as a saving of pipeline-churn, time of other
+        processes as one of gpu-contended.
 
     Why it matters:
         In a steady decode loop the device should never wait for the host. Idle time is the
@@ -111,25 +111,25 @@ def _listed(shares: dict[Cause, int], idle: int) -> str:
     """Name the causes from a thousandth of the time on, the most first; the unattributed last."""
     unknown = shares.get(Cause.UNATTRIBUTED, 0)
     known = [one for one in shares if one is not Cause.UNATTRIBUTED]
-    told = [one for one in known if shares[one] >= _LEAST * idle]
-    ranked = sorted(told, key=lambda one: (-shares[one], list(CAUSES).index(one)))
+    shown = [one for one in known if shares[one] >= _LEAST * idle]
+    ranked = sorted(shown, key=lambda one: (-shares[one], list(CAUSES).index(one)))
     named = ", ".join(f"{CAUSES[one]} {percent(shares[one] / idle)}" for one in ranked)
     rest = f"unattributed {percent(unknown / idle)}" if unknown else "nothing is unattributed"
     return f"{named}; {rest}" if named else rest
 
 
 def _meanwhile(gaps: pd.DataFrame, idle: int) -> str:
-    """Say what holds of most of the idle time: a wait drained the queue, a span was told."""
+    """Say what holds of most of the idle time: a wait drained the queue, a span covers it."""
     waited = drained_time(gaps)
     said = (
         f" The host had waited for all of its work before {_part(waited / idle)} of that time."
         if waited >= _MOST * idle
         else ""
     )
-    name, told = most_told(gaps)
-    if told < _MOST * idle:
+    name, covered = most_annotated(gaps)
+    if covered < _MOST * idle:
         return said
-    lies = f"{_part(told / idle).capitalize()} of that time lies within spans named “{name}”."
+    lies = f"{_part(covered / idle).capitalize()} of that time lies within spans named “{name}”."
     return f"{said} {lies}"
 
 

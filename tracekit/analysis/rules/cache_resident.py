@@ -35,7 +35,7 @@ def cache_resident(
         GPU ran for them. It fires, as an error, when this exceeds what the chip's memory
         delivers by more than `margin` (5 %); and as a note when a step's bytes fit into
         `smallest_cache` (8 MB, the least last-level cache of these chips) and arrive at more
-        than `fast` of the memory's bandwidth (50 %), which does not tell cache from memory.
+        than `fast` of the memory's bandwidth (50 %), so that they may come from either.
 
     Why it matters:
         Every step of a benchmark reads the same data. Where they stay in a cache, tokens per

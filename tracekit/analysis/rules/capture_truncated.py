@@ -54,7 +54,7 @@ def capture_truncated(
         Record again with room for the whole steady phase, or export again to the end.
 
     When it abstains:
-        When there are neither exports whose readers could tell of damage nor device intervals, and
+        When there are neither exports whose readers could find damage nor device intervals, and
         when a workload marked its steps and no device interval of the target is there beside them.
     """
     if remarks is None and gpu_intervals is None:
@@ -87,9 +87,9 @@ def _unfinished(row: "pd.Series[str]") -> Iterator[Finding]:
 def _damaged(remarks: pd.DataFrame) -> Iterator[Finding]:
     texts = remarks.loc[remarks["flaw"] == Flaw.DAMAGED.value, "text"].drop_duplicates()
     if not texts.empty:
-        told = " ".join(f"{text.rstrip('.')}." for text in texts)
+        said = " ".join(f"{text.rstrip('.')}." for text in texts)
         what = "The recording, or an export of it, is cut or damaged, and rows are missing"
-        yield _finding(f"{what}: {told}", _EXPORT_AGAIN)
+        yield _finding(f"{what}: {said}", _EXPORT_AGAIN)
 
 
 def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window | None:

@@ -65,13 +65,13 @@ def compute_bound(  # noqa: PLR0917  a rule's tables are its parameters
         rule="compute-bound",
         severity=Severity.NOTE if natural else Severity.WARNING,
         message=f"{arithmetic.words} while {memory.words}: arithmetic bounds the work."
-        + _told(found),
+        + _expected(found),
         advice=_BY_NATURE if natural else _ADVICE,
         evidence=extremes(counter_samples, arithmetic.counter),
     )
 
 
-def _told(roof: Roof | None) -> str:
+def _expected(roof: Roof | None) -> str:
     """Say what the workload's own account lets expect."""
     if roof is None or roof.intensity is None:
         return ""

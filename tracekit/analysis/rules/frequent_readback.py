@@ -12,10 +12,10 @@ from tracekit.analysis.scope import steady_steps, window_of_target
 from tracekit.analysis.submission import (
     IdleGaps,
     Waits,
+    annotated_readbacks,
     between_steps,
     flights,
     per_step,
-    told_readbacks,
 )
 from tracekit.base import duration, percent
 
@@ -47,8 +47,8 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         to encode the next. Where a trace does not show them, spans of the workload named
         `readback`. It fires when there are more than `most` (1.5) in a steady step on average
         and the device is idle for more than `limit` (3 %) of the window after those that do
-        not lie between two steps. Late starts (over 100 µs) within that time are left to
-        late-start to save; bubbles counts the same idle time.
+        not lie between two steps. Late starts (over 100 µs) within that time count for
+        late-start; bubbles counts the same idle time.
 
     Why it matters:
         Each wait drains the queue: the device idles while the host is woken, decides, encodes
@@ -66,7 +66,7 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
     if submissions is not None and completions is not None:
         waits = flights(submissions, completions, encoders, targets).waits(window)
     else:
-        waits = _told(spans, window)
+        waits = _annotated(spans, window)
     often = per_step(waits, steady)
     if often <= most:
         return
@@ -77,14 +77,14 @@ def frequent_readback(  # noqa: PLR0917  it asks for these tables
         yield _finding(often, lost, window, (idle.starts[held], idle.ends[held]))
 
 
-def _told(spans: pd.DataFrame | None, window: Window) -> Waits:
-    told = told_readbacks(spans, window)
-    if told is None:
+def _annotated(spans: pd.DataFrame | None, window: Window) -> Waits:
+    waits = annotated_readbacks(spans, window)
+    if waits is None:
         raise Unavailable(
             "which waits the program made is not known: the recording has no submissions and "
-            "completions of command buffers, and the workload told of no spans `readback`."
+            "completions of command buffers, and the workload has no spans `readback`."
         )
-    return told
+    return waits
 
 
 def _finding(often: float, lost: int, window: Window, held: tuple[Times, Times]) -> Finding:

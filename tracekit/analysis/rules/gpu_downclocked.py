@@ -38,8 +38,8 @@ def gpu_downclocked(
         below high), in the part of the steady window in which the GPU was awake; and readings of
         a monitor below `near` (90 %) of the highest clock of the whole run, of those in which the
         GPU was `active` for 25 % or more. It fires when either makes up more than `limit` of it
-        (default 10 %); a single low reading is chance. Where a monitor told the clock, the saving
-        is the target's device time less what it would have been at the highest clock.
+        (default 10 %); a single low reading is chance. Where a monitor reports the clock, the
+        saving is the target's device time less what it would have been at the highest clock.
 
     Why it matters:
         What a GPU computes in a second follows its clock. It goes down with heat, on battery and
@@ -62,13 +62,13 @@ def gpu_downclocked(
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1
     if not slow_states and not slow_clock:
         return
-    told = [_by_states(states, window) if states is not None and slow_states else ""]
-    told += [_by_clock(read, near, window) if read is not None else ""]
+    parts = [_by_states(states, window) if states is not None and slow_states else ""]
+    parts += [_by_clock(read, near, window) if read is not None else ""]
     work = busy(*clip(*spans(own), window.start, window.end))
     yield Finding(
         rule="gpu-downclocked",
         severity=Severity.WARNING,
-        message=" ".join(filter(None, told)),
+        message=" ".join(filter(None, parts)),
         advice=_ADVICE,
         evidence=_evidence(states if slow_states else None, read, near),
         saving=None if read is None else round(work * (1 - read.ratio)),

@@ -58,8 +58,8 @@ def hot_allocations(  # noqa: PLR0917  a rule's tables are its parameters
         Preallocate, pool, and keep shapes the same.
 
     When it abstains:
-        When the target is not known or has no device intervals, when allocations or driver
-        events were not recorded and the other of both shows nothing, or when the names of the
+        When the target is not known or has no device intervals, when one of allocations and
+        driver events was not recorded and the other shows nothing, or when the names of the
         events are not known.
     """
     window = window_of_target(gpu_intervals, targets, phases)

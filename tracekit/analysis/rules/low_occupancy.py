@@ -61,8 +61,8 @@ def low_occupancy(  # noqa: PLR0917  a rule's tables are its parameters
 
     When it abstains:
         When the recording has no occupancy counter or none of its samples lies in the target's
-        work, and when other processes used the GPU in most of them: counters are device-wide.
-        So it does where a CPU did the work.
+        work, when other processes used the GPU in most of them, as counters are device-wide, and
+        where a CPU did the work.
     """
     occupancy = mean_of(counter_means, Kind.OCCUPANCY, "compute")
     if pd.isna(occupancy["share"]):
@@ -119,8 +119,8 @@ def _kernels(
     values = samples["value"].to_numpy(dtype=np.float64)[known]
     means = pd.Series(values).groupby(work.codes[place[known]]).agg(["mean", "count"])
     means = means[means["count"] >= FEWEST].sort_values("mean", kind="stable")[:_SHOWN]
-    told = [
+    shown = [
         f"“{work.names[code]}” {percent(mean / 100)}"
         for code, mean in zip(means.index.tolist(), means["mean"].tolist(), strict=True)
     ]
-    return f" By kernel: {', '.join(told)}." if told else ""
+    return f" By kernel: {', '.join(shown)}." if shown else ""

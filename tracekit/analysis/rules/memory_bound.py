@@ -64,13 +64,14 @@ def memory_bound(  # noqa: PLR0917  a rule's tables are its parameters
     yield Finding(
         rule="memory-bound",
         severity=Severity.NOTE if good else Severity.WARNING,
-        message=f"{memory.words} while {arithmetic.words}: memory bounds the work.{_told(found)}",
+        message=f"{memory.words} while {arithmetic.words}: memory bounds the work."
+        + _reached(found),
         advice=_AT_THE_ROOF if good else _ADVICE,
         evidence=extremes(counter_samples, memory.counter.split(" + ")[0]),
     )
 
 
-def _told(roof: Roof | None) -> str:
+def _reached(roof: Roof | None) -> str:
     """Say what the workload's own account of bytes reached."""
     if roof is None or roof.reached.share is None:
         return ""

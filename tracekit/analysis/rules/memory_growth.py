@@ -42,7 +42,7 @@ def memory_growth(  # noqa: PLR0917  a rule's tables are its parameters
         target has allocated, or of its resident memory where that was not recorded. It fires
         when they rise from part to part up to the end, by more than `share` of the first (default
         5 %) and more than `least` bytes (32 MiB); what goes up and down, and what is allocated
-        once, does not count. It is silent where the workload itself told, by a gauge
+        once, does not count. It is silent where the workload itself reports, by a gauge
         `bytes_held`, that it keeps as much.
 
     Why it matters:

@@ -62,7 +62,7 @@ def pipeline_churn(  # noqa: PLR0917  a rule's tables are its parameters
 
     When it abstains:
         When compiler activity was not exported and the workload does not count its pipelines;
-        on a CPU, where nothing else can tell, when the workload names none.
+        on a CPU, when the workload names none.
     """
     made = counted(gpu_intervals, targets, specializations)
     new = _new_shaders(shaders, phases)
@@ -89,7 +89,7 @@ def _waited(gaps: pd.DataFrame | None, causes: pd.DataFrame | None) -> int | Non
 
 
 def _as_one(first: Finding, found: Sequence[Finding], cost: int | None) -> Finding:
-    """Return one finding of all that tells of the same compilations, with what they cost."""
+    """Return one finding of all that are about the same compilations, with what they cost."""
     return replace(
         first,
         message=" ".join(one.message for one in found),
@@ -131,7 +131,7 @@ def _compiled(activity: pd.DataFrame | None, window: Window, limit: int) -> Iter
 
 
 def _first_used(
-    made: pd.DataFrame | None, told: pd.DataFrame | None, window: Window, limit: int
+    made: pd.DataFrame | None, annotations: pd.DataFrame | None, window: Window, limit: int
 ) -> Iterator[Finding]:
     if made is None:
         return
@@ -140,7 +140,7 @@ def _first_used(
         return
     before = list(made.loc[made["time"] < window.start, "name"].astype(str))
     names = list(late["name"].astype(str))
-    cost = _compiling(told, window)
+    cost = _compiling(annotations, window)
     spent = f" It spent {duration(cost)} compiling." if cost else ""
     yield Finding(
         rule="pipeline-churn",
@@ -208,8 +208,10 @@ def _moments(table: str, rows: pd.DataFrame) -> tuple[Evidence, ...]:
     return tuple(Evidence(table, int(time), int(time)) for time in times)
 
 
-def _compiling(told: pd.DataFrame | None, window: Window) -> int:
+def _compiling(annotations: pd.DataFrame | None, window: Window) -> int:
     """Return how long the workload says it compiled in the window, in ns."""
-    if told is None:
+    if annotations is None:
         return 0
-    return busy(*clip(*ranges(told[told["name"] == COMPILE]), window.start, window.end))
+    return busy(
+        *clip(*ranges(annotations[annotations["name"] == COMPILE]), window.start, window.end)
+    )

@@ -58,7 +58,7 @@ def roofline_distance(  # noqa: PLR0917  a rule's tables are its parameters
     """
     if steps is not None and of_a_server(steps, requests, spans):
         raise Unavailable(
-            "the steps are a server's: some prefill prompts, and what a step moves is told only "
+            "the steps are a server's: some prefill prompts, and what a step moves is known only "
             "of those that decode."
         )
     found = roof(steps, step_models, gpu_intervals, targets, machine)

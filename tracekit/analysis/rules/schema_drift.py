@@ -36,15 +36,15 @@ def schema_drift(remarks: pd.DataFrame | None) -> Iterator[Finding]:
     """
     if remarks is None:
         raise Unavailable("the tables were not read from exports.")
-    told = {flaw: remarks[remarks["flaw"] == flaw.value] for flaw in Flaw}
-    changed = told[Flaw.CHANGED]
+    found = {flaw: remarks[remarks["flaw"] == flaw.value] for flaw in Flaw}
+    changed = found[Flaw.CHANGED]
     nulled = changed["table"].fillna("") != ""
     lost = [
-        *map(_nulls, told[Flaw.LACKING].itertuples(index=False)),
+        *map(_nulls, found[Flaw.LACKING].itertuples(index=False)),
         *changed.loc[nulled, "text"],
-        *told[Flaw.UNREADABLE]["text"],
+        *found[Flaw.UNREADABLE]["text"],
     ]
-    new = [*told[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
+    new = [*found[Flaw.UNKNOWN]["text"], *changed.loc[~nulled, "text"]]
     if lost:
         message = f"Exports lack what tables are made of: {_listed(lost)}"
         yield Finding("schema-drift", Severity.WARNING, message, _ADVICE)

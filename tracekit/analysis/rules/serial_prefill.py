@@ -52,12 +52,12 @@ def serial_prefill(
         Prefill in smaller pieces, in the same batch as the tokens being decoded.
 
     When it abstains:
-        When the workload serves no requests, or tells no spans `prefill` and `decode`.
+        When the workload serves no requests, or has no spans `prefill` and `decode`.
     """
     window = steady_window(phases, spans)
     prefill, decode = (spans[spans["name"] == name] for name in ("prefill", "decode"))
     if window is None or prefill.empty or decode.empty:
-        raise Unavailable("the workload tells of no spans named prefill and decode.")
+        raise Unavailable("the workload has no spans named prefill and decode.")
     starts, ends = _decoding(requests, window)
     answering = busy(starts, ends)
     if answering == 0:

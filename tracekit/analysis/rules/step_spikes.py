@@ -46,7 +46,7 @@ def step_spikes(
         around them. It fires when what they take beyond that median is more than `limit` (1 %)
         of all steady steps' time. Each is explained by what happened in it beyond its share in
         the other steps: compiles, other processes, memory, states of the machine, spans that
-        the workload told of, an idle device. Where more than `most` (15 %) of the steps stand
+        the workload reports, an idle device. Where more than `most` (15 %) of the steps stand
         out they are no spikes: irregular-cadence judges them. Each of several variants that are
         compared is judged by itself. Time in compiles is left to pipeline-churn to save; where a
         spike is idle time of the device, bubbles counts that too.

@@ -41,7 +41,7 @@ def thermal_pressure(
 
     Why it matters:
         A hot machine lowers the GPU's clock, and with it tokens per second, by as much as it has
-        to. What was measured then is the cooling. What it costs, gpu-downclocked says.
+        to. What was measured then is the cooling. gpu-downclocked says what it costs.
 
     What to do:
         Cool the machine, pause between runs, and compare only runs at equal heat.

@@ -21,7 +21,7 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     """Recording made the workload slower.
 
     What it looks for:
-        The median recorded step against the median step without a recorder, measured in turns.
+        The median recorded step against the median step without a recorder, measured alternately.
         It fires when recording cost more than `limit` (default 5 %), unless the 95 % interval of
         that ratio reaches down to zero.
 
@@ -37,8 +37,8 @@ def trace_overhead(capture: pd.DataFrame, *, limit: float = 0.05) -> Iterator[Fi
     """
     row = capture.iloc[0]
     if pd.isna(row["overhead"]):
-        told = "" if pd.isna(row["overhead_reason"]) else str(row["overhead_reason"]).rstrip(".")
-        why = f": {told[:1].lower()}{told[1:]}" if told else ""
+        why = "" if pd.isna(row["overhead_reason"]) else str(row["overhead_reason"]).rstrip(".")
+        why = why and f": {why[:1].lower()}{why[1:]}"
         raise Unavailable(f"what recording cost was not measured{why}.")
     ratio = float(row["overhead"])
     spread = None if pd.isna(row["spread"]) else float(row["spread"])
