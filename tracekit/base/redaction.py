@@ -7,7 +7,7 @@ it is asked for.
 Only fields that may hold such names are redacted: free text, paths, command lines, names of
 processes. States, identifiers and other fields that a program acts on stay as they are, whatever
 the user is called. In a text a name is left out wherever it stands as a word, unless it is a word
-of tracekit's own vocabulary (`done`, `run`, `metal`): then only where it can be nothing but a
+that tracekit's own sentences use (`done`, `run`, `metal`): then only where it can be nothing but a
 name, such as in a path or before an @.
 """
 
@@ -16,12 +16,10 @@ import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tracekit.base.capabilities import Capabilities
-from tracekit.base.files import shipped
 from tracekit.base.recording import Process, Provenance
 
 _PATTERNS = (
@@ -34,8 +32,25 @@ _PATTERNS = (
 _NOBODY = {"root", "user", "admin", "runner", "localhost", "mac", "test", "build", "nobody"}
 _SHORTEST_NAME = 3
 _PATH = re.compile(r"(?<![\w.])[~/][^\s\"':;,<>]*")
-# Where what tracekit says and what users choose from is written.
-_SPOKEN = ((".py", ""), (".html", ""), (".py", "workloads"), (".metal", "kernels"))
+# Words of results and pages that are also names of users and machines. A name that is not listed
+# here is left out everywhere, also where a sentence only uses it as a word.
+_SENTENCES = """
+abstained active all alone analyze apple auto bandwidth batch bench best blocks buffer bubbles
+bytes cache call capture channel chip chrome clock cold command compile compute context convert
+copy core cores count counter cpu csv data dense device disk dispatch done driver encoder end
+error event events evidence export exports fail failed finding findings flash float folder
+frame gauge gpu grade grid group head heads heat host hot idle import index input instruments
+interval job kernel kernels late latency level light limit line linux list llama log low mac
+macos main marks max mean median memory metal metric min mlx model name names night none note
+null number object off open other output page pages paged parity part pass passed path pattern
+peak phase phases pid pin plan power prefill prepare process program python query queue quick
+rate ratio read ready record recording report request result results rule rules run runs
+sample sampler sdpa serve server service share shader show size slow source span spans stack
+stage start state status steady step steps table tables target template test text thread tick
+time timeline token tokens tool trace track type unit unknown usage verify version wait warning
+window work worker workload xcode xctrace
+"""
+_WORDS = frozenset(_SENTENCES.split())
 
 
 @dataclass(frozen=True)
@@ -78,7 +93,7 @@ def own_redaction(private: Iterable[tuple[str, str]] = ()) -> Redaction:
     kept = {name: word for name, word in names if _is_private(name)}
     ordered = sorted(kept.items(), key=lambda one: (-len(one[0]), one[0]))
     own = frozenset((host, host.partition(".")[0], _user()))
-    ours = {name for name in own & kept.keys() if _is_a_word(name)}
+    ours = {name for name in own & kept.keys() if name.lower() in _WORDS}
     return Redaction(
         tuple(one for one in ordered if one[0] not in ours),
         tuple(one for one in ordered if one[0] in ours),
@@ -158,21 +173,6 @@ def _where_a_name(text: str, name: str, substitute: str) -> str:
         rf"|(?<![\w-]){one}(?=@|[\u2019']s (?:i?Mac|iP)|\.(?:local|lan|home)\b)",
         substitute,
         text,
-    )
-
-
-def _is_a_word(name: str) -> bool:
-    """Tell whether tracekit itself uses a name as a word, in what it says or lets choose from."""
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", _spoken()) is not None
-
-
-@cache
-def _spoken() -> str:
-    """Return all that tracekit could say, and more: its own files."""
-    return "\n".join(
-        file.read_text(encoding="utf-8", errors="replace")
-        for suffix, place in _SPOKEN
-        for file in (shipped(place) if place else Path(__file__).parents[1]).rglob(f"*{suffix}")
     )
 
 

@@ -126,7 +126,8 @@ def _run(arguments: Sequence[str]) -> None:
         try:
             _require_text(arguments)
             with _interruptible():
-                application(arguments)(arguments, prog_name="tracekit")
+                words = nightly.with_command(arguments)
+                application(words)(words, prog_name="tracekit")
         finally:
             sys.stdout.flush()
     except TracekitError as error:

@@ -1,13 +1,15 @@
 """`nightly`: a plan's captures measured, judged and kept; installed, looked at, removed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-import typer.core
+
+from tracekit.base import UsageError
 
 if TYPE_CHECKING:
     from tracekit.nightly import (
@@ -36,6 +38,7 @@ InstallDryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would
 StatusJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")]
 
 _REASON = 200  # characters
+_COMMANDS = ("install", "status", "uninstall")
 
 
 def install(
@@ -180,38 +183,29 @@ def _moment(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-_COMMANDED = "tracekit.nightly.commanded"
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=False,
+    help="Measure a plan's captures every night, or now.\n\n"
+    "`tracekit nightly [CONFIG]` is short for `tracekit nightly run [CONFIG]`.",
+)
 
 
-class RunOrCommand(typer.core.TyperGroup):
-    """A group that runs by itself, with an argument, unless the first word is a command."""
+def with_command(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with `run` after `nightly`, unless it names a command there.
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of a command line: a command's, or those of the group itself."""
-        commanded = bool(args) and args[0] in self.commands
-        ctx.meta[_COMMANDED] = commanded
-        ctx.allow_interspersed_args = not commanded
-        ctx.allow_extra_args = commanded
-        if not commanded and args and not Path(args[0]).exists():
-            self._mistyped(ctx, args[0])
-        return super().parse_args(ctx, args)
+    Raises:
+        UsageError: The first word is no file, and nearly a command.
+    """
+    name, *words = arguments or [""]
+    if name != "nightly" or (words and words[0] in {"run", *_COMMANDS, "--help", "-h"}):
+        return list(arguments)
+    near = get_close_matches(words[0], _COMMANDS, n=1) if words else []
+    if near and not Path(words[0]).exists():
+        message = f"There is no command or file {words[0]!r}."
+        raise UsageError(message, hint=f"Did you mean {near[0]}?")
+    return [name, "run", *words]
 
-    def _mistyped(self, ctx: Any, word: str) -> None:
-        """End with the command that was meant, where a first word looks like one."""
-        if near := get_close_matches(word, self.commands, n=1):
-            ctx.fail(f"There is no command or file {word!r}. Did you mean {near[0]}?")
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; a command takes no argument of the group."""
-        commanded = ctx.meta.get(_COMMANDED, False)
-        found = super().get_params(ctx)
-        return [one for one in found if not commanded or one.param_type_name != "argument"]
-
-
-app = typer.Typer(cls=RunOrCommand, rich_markup_mode=None, subcommand_metavar="| COMMAND [ARGS]...")
-app.command("install")(install)
-app.command("status")(status)
-app.command("uninstall")(uninstall)
 
 Config = Annotated[
     Path | None,
@@ -241,11 +235,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print night.json instead of 
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the trend page when it is done.")]
 
 
-@app.callback(invoke_without_command=True)
-def nightly(
-    context: typer.Context,
-    *,
+@app.command("run")
+def run(
     config: Config = None,
+    *,
     dry_run: DryRun = False,
     init: Init = False,
     capture: Named = None,
@@ -263,8 +256,6 @@ def nightly(
     Exit code 0: nothing is worse; 1: a regression; 2: the plan or the command line is wrong; 3:
     something failed, as parity; 4: inconclusive, with the reason; 130: stopped.
     """
-    if context.invoked_subcommand is not None:
-        return
     del bisect  # the command line's end sees to it, whatever ends it
     from tracekit.nightly import read_plan, write_starter
 
@@ -277,6 +268,11 @@ def nightly(
     else:
         night = _run(plan, capture or [], keep=not no_history)
         _show(plan, night, json=json, open_page=open_page)
+
+
+app.command("install")(install)
+app.command("status")(status)
+app.command("uninstall")(uninstall)
 
 
 def _run(plan: "NightPlan", names: list[str], *, keep: bool) -> "Night":

@@ -97,8 +97,8 @@ def test_what_a_summary_lacks_is_told() -> None:
     nothing = levels(
         sampler.read_vmmap(SUMMARY.replace("Physical", "Other").replace("IOAcc", "Acc"))
     )
-    assert nothing["footprint"].reason == "vmmap tells no physical footprint"
-    assert nothing["accelerator"].reason == "vmmap tells no such regions"
+    assert nothing["footprint"].reason == "vmmap names no physical footprint"
+    assert nothing["accelerator"].reason == "vmmap names no such regions"
 
 
 def test_a_worker_notes_its_memory_phase_by_phase(
