@@ -22,7 +22,7 @@ from tracekit.base.recording import Provenance
 from tracekit.cli.main import application
 from tracekit.pipeline import needed_tables
 from tracekit.tables.joins import asked
-from tracekit.tables.schema import Schema
+from tracekit.tables.schema import Column, Kind, Schema
 from tracekit.tables.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
@@ -134,7 +134,7 @@ def tables_page() -> str:
 
 def _table(schema: Schema) -> str:
     rows = [
-        f"| `{one.name}` | {one.kind} | {one.counted_in} | {one.source and f'`{one.source}`'} "
+        f"| `{one.name}` | {one.kind} | {_unit(one)} | {one.source and f'`{one.source}`'} "
         f"| {one.meaning}{one.since and f' (since {one.since})'} |\n"
         for one in schema.columns
     ]
@@ -148,6 +148,11 @@ def _table(schema: Schema) -> str:
         + more
         + versions
     )
+
+
+def _unit(column: Column) -> str:
+    times = {Kind.TIME, Kind.INSTANT, Kind.DURATION}
+    return "ns" if column.kind in times else column.unit
 
 
 def _origin(schema: Schema) -> str:

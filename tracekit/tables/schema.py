@@ -24,9 +24,6 @@ class Kind(StrEnum):
     CLOCK = "clock"  # string: whose clock the times are read from, "gpu" or "host"
 
 
-_NANOSECONDS = frozenset({Kind.TIME, Kind.INSTANT, Kind.DURATION})
-
-
 @dataclass(frozen=True)
 class Column:
     """One column: its name here, the export's mnemonic, and what it means.
@@ -55,11 +52,6 @@ class Column:
     unit: str = ""
     since: str = ""
     doubtful: bool = False
-
-    @property
-    def counted_in(self) -> str:
-        """The unit of its numbers: times are nanoseconds."""
-        return "ns" if self.kind in _NANOSECONDS else self.unit
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ nulls among them Int64 or UInt64. Booleans become bool, or boolean with nulls. D
 float64, with NaN for null. All else becomes string.
 """
 
+import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +26,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tracekit.base import InputError
-from tracekit.tables.engineering_types import ENGINEERING_TYPES
 
 LONG = 1 << 12
 """Bytes from which on a text is long; names, labels and messages of recordings are shorter."""
@@ -138,6 +139,37 @@ class Form(StrEnum):
     TEXT = "text"
 
 
+class TypeFacts(NamedTuple):
+    """All that is known of an engineering type, by a line of `engineering_types.csv`.
+
+    What is empty is not known.
+
+    Attributes:
+        tag: Its name in an export.
+        form: The form of its texts there.
+        bundle: Its name in a bundle, without "TypeID".
+        encoding: How a bundle stores its values; see `tracekit.tables.bundle.cells.encodings`.
+        evidence: How surely that is known.
+        all_ones: Whether all ones is a value of it instead of null: that was `seen`, or is
+            `presumed`.
+    """
+
+    tag: str
+    form: str
+    bundle: str
+    encoding: str
+    evidence: str
+    all_ones: str
+
+
+def _engineering_types() -> tuple[TypeFacts, ...]:
+    file = Path(__file__).with_name("engineering_types.csv")
+    head, *lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    assert tuple(head) == TypeFacts._fields
+    return tuple(map(TypeFacts._make, lines))
+
+
+ENGINEERING_TYPES = _engineering_types()
 FORMS: dict[str, Form] = {one.tag: Form(one.form) for one in ENGINEERING_TYPES if one.form}
 
 

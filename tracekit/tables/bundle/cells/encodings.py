@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tracekit.tables.bundle.container.requirements import Requirements
-from tracekit.tables.engineering_types import ENGINEERING_TYPES
+from tracekit.tables.values import ENGINEERING_TYPES
 
 ALL_32, ALL_64 = (1 << 32) - 1, (1 << 64) - 1
 BIAS = (1 << 63) - 1
