@@ -187,7 +187,8 @@ def _check(plan: Plan) -> None:
 
 
 def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Timeouts) -> None:
-    spec = _spec(plan, recording)
+    gputrace, repeats = recording.gputrace.resolve(), plan.repeats or STEPS
+    spec = Spec.of(plan, recording, repeats=repeats, seconds=None, lifeline=True, gputrace=gputrace)
     spec.save(recording.spec_file)
     argv = command(recording.spec_file.resolve())
     provenance = recording.provenance()
@@ -204,21 +205,6 @@ def _capture(plan: Plan, recording: Recording, progress: Progress, timeouts: Tim
     if late:
         raise ToolError(f"The capture was not done within {timeouts.whole:g} s and was ended.")
     _judge(report, recording)
-
-
-def _spec(plan: Plan, recording: Recording) -> Spec:
-    assert plan.workload is not None
-    return Spec(
-        file=plan.workload.file.resolve(),
-        name=plan.workload.name,
-        journal=recording.journal_file.resolve(),
-        report=recording.workload_file.resolve(),
-        parameters=dict(plan.parameters),
-        warmup=plan.warmup,
-        repeats=plan.repeats or STEPS,
-        lifeline=True,
-        gputrace=recording.gputrace.resolve(),
-    )
 
 
 def _keep(recording: Recording, report: WorkloadReport) -> None:

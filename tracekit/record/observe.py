@@ -28,7 +28,7 @@ START_UP = 30.0
 # The same for a worker that is ready when the recording begins: it has to wake up, and to end.
 WAKE_UP = 2.0
 # How long a worker that is ready waits for its recorder: for all its tries, and all their time.
-_PATIENCE = 3600.0
+_GO_TIMEOUT = 3600.0
 _NOT_ON_HOST = (
     "--method {method} was not followed: the host recorder starts its workload itself, and marks "
     "the warm-up apart."
@@ -52,11 +52,14 @@ def request_for(plan: Plan, recording: Recording, recorder: Recorder) -> Request
     if plan.workload is None:
         return request
     if recorder.name == "host":
-        spec = replace(_spec(plan, recording), measure_overhead=True, reference=True)
+        spec = Spec.of(plan, recording, measure_overhead=True, reference=True)
         return replace(request, target=_worker(spec, recording))
     if plan.method == "attach":
-        return _warmed(plan, recording, request)
-    target = _worker(_spec(plan, recording), recording)
+        go_file = (recording.folder / "worker.go").resolve()
+        spec = Spec.of(plan, recording, go_file=go_file, go_timeout=_GO_TIMEOUT, lifeline=True)
+        target = Warmed(_worker(spec, recording), go_file)
+        return replace(request, target=target, time_limit=plan.time_limit + WAKE_UP)
+    target = _worker(Spec.of(plan, recording), recording)
     return replace(request, target=target, time_limit=plan.time_limit + START_UP)
 
 
@@ -67,30 +70,9 @@ def unheeded(plan: Plan, recorder: Recorder) -> tuple[str, ...]:
     return ()
 
 
-def _warmed(plan: Plan, recording: Recording, request: Request) -> Request:
-    go_file = (recording.folder / "worker.go").resolve()
-    spec = replace(_spec(plan, recording), go_file=go_file, go_timeout=_PATIENCE, lifeline=True)
-    target = Warmed(_worker(spec, recording), go_file)
-    return replace(request, target=target, time_limit=plan.time_limit + WAKE_UP)
-
-
 def _worker(spec: Spec, recording: Recording) -> Launch:
     spec.save(recording.spec_file)
     return Launch(command(recording.spec_file.resolve()), journal=spec.journal)
-
-
-def _spec(plan: Plan, recording: Recording) -> Spec:
-    assert plan.workload is not None
-    return Spec(
-        file=plan.workload.file.resolve(),
-        name=plan.workload.name,
-        journal=recording.journal_file.resolve(),
-        report=recording.workload_file.resolve(),
-        parameters=dict(plan.parameters),
-        warmup=plan.warmup,
-        repeats=plan.repeats,
-        seconds=plan.time_limit,
-    )
 
 
 def observe(
@@ -98,12 +80,7 @@ def observe(
 ) -> Recorded:
     """Record, read a monitor of the machine meanwhile, and keep what a program printed.
 
-    Args:
-        recorder: Who records.
-        request: What to record.
-        recording: The run's folder.
-        progress: Told what goes on.
-        telemetry: The monitor, one of `tracekit.machine.monitors.MONITORS`.
+    `telemetry` is the monitor, one of `tracekit.machine.monitors.MONITORS`.
 
     Raises:
         TracekitError: As the recorder raises it; what a monitor meets never stops a recording.
@@ -130,35 +107,21 @@ def beside(
         time_limit: Seconds that the recording may last, start-up and saving not counted.
         machine: What decides which monitors can be read; this machine by default.
     """
-    writer = _Writer(file)
-    try:
-        with following(wanted, writer.write, time_limit, machine) as told:
-            yield told
-    finally:
-        writer.close()
+    journal: Journal | None = None
 
-
-class _Writer:
-    """Writes gauges to a journal."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._journal: Journal | None = None
-
-    def write(self, source: str, taken: Taken) -> None:
+    def write(source: str, taken: Taken) -> None:
+        nonlocal journal
         at = time.monotonic_ns()
-        for one in taken.readings:
-            self._open().write(
-                "gauge", name=one.name, value=one.value, at=at, unit=one.unit, source=source
-            )
+        for gauge in taken.readings:
+            if journal is None:  # it begins with the time of day
+                journal = Journal(file)
+                journal.write("anchor", **vars(ClockAnchor.now()))
+            name, value, unit = gauge.name, gauge.value, gauge.unit
+            journal.write("gauge", name=name, value=value, at=at, unit=unit, source=source)
 
-    def _open(self) -> Journal:
-        """Make the file when there is something to write; it begins with the time of day."""
-        if self._journal is None:
-            self._journal = Journal(self._file)
-            self._journal.write("anchor", **vars(ClockAnchor.now()))
-        return self._journal
-
-    def close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
+    try:
+        with following(wanted, write, time_limit, machine) as monitored:
+            yield monitored
+    finally:
+        if journal is not None:
+            journal.close()

@@ -44,8 +44,7 @@ def _with(tool: Xctrace, wanted: Choose, xml: Xml) -> XctraceRecorder:
     if xml != "none":
         return XctraceRecorder(tool, wanted, named=named_directly)
     named = partial(named_directly, unchecked=True)
-    never = Manner(verified=-1)  # no bundle is so small that it is exported to see whose it is
-    return XctraceRecorder(tool, wanted, never, named)
+    return XctraceRecorder(tool, wanted, Manner(largest_checked=None), named)
 
 
 def xctrace_here() -> Xctrace:

@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
 from tracekit.base.locks import Holder
-from tracekit.record.xctrace.claim import locked, told
+from tracekit.record.xctrace.claim import locked, not_returned
 
 HOLD = """
 import os, sys, time
@@ -110,5 +110,5 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 
 def test_what_was_not_given_back_is_told_in_words() -> None:
     holder = Holder(17, 1, "2026-11-20T10:15:03.000+00:00", "/runs/theirs")
-    assert told(holder).startswith("The recording into /runs/theirs, begun at 2026-11-20 ")
-    assert "by process 17, did not end in good order" in told(holder)
+    assert not_returned(holder).startswith("The recording into /runs/theirs, begun at 2026-11-20 ")
+    assert "by process 17, did not end in good order" in not_returned(holder)

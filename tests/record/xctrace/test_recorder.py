@@ -246,7 +246,7 @@ def test_rows_of_the_target_are_looked_for(
 
 
 def test_rows_of_a_large_bundle_are_left_to_the_export(record: Record) -> None:
-    assert record(QUICK, verified=0).target_rows is None
+    assert record(QUICK, largest_checked=None).target_rows is None
 
 
 def test_version_and_name(scenario: Scenario) -> None:

@@ -3,6 +3,7 @@
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, Ended, Order, Survey, Watch, record
+from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
 
 DEADLINES = Deadlines(
     start=20, slack=20, stopping=20, saving=20, exit=20, signals=(0.2, 0.2, 0.2, 10), poll=0.02,
@@ -59,9 +60,9 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def run(code: str, heard: Heard, deadlines: Deadlines = DEADLINES, limit: float = 60) -> Ended:
-    order = Order(python(code), limit, Path("a.trace"))
+    limits: dict[str, Any] = {"time_limit": limit, "bundle": Path("a.trace")}
     with Supervisor(Path("nowhere")) as supervisor:
-        return record(order, heard.watch(), deadlines, supervisor)
+        return record(python(code), heard.watch(), deadlines, supervisor, **limits)
 
 
 def saying(*lines: str) -> str:
@@ -135,14 +136,14 @@ def test_an_error_of_ours_leaves_nothing_running(tmp_path: Path) -> None:
     def fail(account: Account) -> None:
         raise ZeroDivisionError(account.state.name)
 
-    order = Order(python(code), 60, tmp_path / "a.trace")
+    watch, bundle = Watch(fail, lambda _: None, Survey), tmp_path / "a.trace"
     with Supervisor(tmp_path) as supervisor, pytest.raises(ZeroDivisionError):
-        record(order, Watch(fail, lambda _: None, Survey), DEADLINES, supervisor)
+        record(python(code), watch, DEADLINES, supervisor, time_limit=60, bundle=bundle)
     assert not psutil.pid_exists(int(pid.read_text()))
 
 
 def test_what_cannot_be_started_is_told() -> None:
-    order = Order(("/nowhere/xctrace", "record"), 1, Path("a.trace"))
+    argv, bundle = ("/nowhere/xctrace", "record"), Path("a.trace")
     missing = pytest.raises(ToolError, match="/nowhere/xctrace cannot be started: No such file")
     with Supervisor(Path("nowhere")) as supervisor, missing:
-        record(order, Heard().watch(), DEADLINES, supervisor)
+        record(argv, Heard().watch(), DEADLINES, supervisor, time_limit=1, bundle=bundle)

@@ -169,32 +169,21 @@ def watch(
 ) -> End:
     """Sample until the target ends, a limit is reached or Ctrl-C is pressed; return which."""
     try:
-        return _watch(sampler, listener, pace, progress, running=running)
+        begun = time.monotonic_ns()
+        due = time.monotonic()
+        while True:
+            if listener.listen():
+                progress(listener.phase)
+            if not listener.paused:
+                sampler.take()
+            if not running():
+                return End.EXITED
+            if time.monotonic_ns() >= last_moment(begun, listener, pace):
+                return End.LIMIT
+            due = max(due + pace.period, time.monotonic())
+            time.sleep(max(0.0, due - time.monotonic()))
     except KeyboardInterrupt:
         return End.INTERRUPTED
-
-
-def _watch(
-    sampler: Sampler,
-    listener: Listener,
-    pace: Pace,
-    progress: Progress,
-    *,
-    running: Callable[[], bool],
-) -> End:
-    begun = time.monotonic_ns()
-    due = time.monotonic()
-    while True:
-        if listener.listen():
-            progress(listener.phase)
-        if not listener.paused:
-            sampler.take()
-        if not running():
-            return End.EXITED
-        if time.monotonic_ns() >= last_moment(begun, listener, pace):
-            return End.LIMIT
-        due = max(due + pace.period, time.monotonic())
-        time.sleep(max(0.0, due - time.monotonic()))
 
 
 def last_moment(begun: int, listener: Listener, pace: Pace) -> int:

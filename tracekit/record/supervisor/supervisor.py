@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 import msgspec
@@ -59,12 +58,7 @@ class Supervisor:
         self._line = ours
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let the guardian go; what is still watched, it stops."""
         assert self._process is not None
         finished = not self._watched

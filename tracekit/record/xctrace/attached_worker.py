@@ -4,7 +4,6 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -72,12 +71,7 @@ class AttachedWorker:
         """Start nothing yet."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let the worker leave, and see to it that it does."""
         self._end()
 
@@ -93,7 +87,7 @@ class AttachedWorker:
             self._set_aside()
         child = self._child if self._child is not None else self._start()
         self._await(child)
-        return Subject(Attach(child.pid), self._hear, self._finished)
+        return Subject(Attach(child.pid), self._changed, self._finished)
 
     def report(self) -> WorkloadReport:
         """Return what the worker said, and how it ended where it could not say so itself."""
@@ -157,7 +151,7 @@ class AttachedWorker:
         why = report.error or end_in_words(child, self._errors)
         return ToolError(f"Nothing was recorded: {why}", report.hint)
 
-    def _hear(self, account: Account) -> None:
+    def _changed(self, account: Account) -> None:
         """Let the worker go once xctrace records; ask it to stop when xctrace does."""
         if account.state is State.STARTED:
             self._let_go = True

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from tracekit.base import Process, Recording
-from tracekit.record.recorder import Launch, Progress, Request, journal_of
+from tracekit.record.recorder import Launch, Progress, Request
 from tracekit.record.supervisor.guardian import size
 from tracekit.record.xctrace import staging
 from tracekit.record.xctrace.attached_worker import WorkerTimeouts
@@ -17,8 +17,7 @@ from tracekit.record.xctrace.claim import Claim, Premises
 from tracekit.record.xctrace.command_line import Subject
 from tracekit.record.xctrace.outcome import problem_of
 from tracekit.record.xctrace.progress import Account, State
-from tracekit.record.xctrace.recording_process import Deadlines, Ended, Order, Survey, Watch, record
-from tracekit.workload import WorkloadReport, fold
+from tracekit.record.xctrace.recording_process import Deadlines, Ended, Survey, Watch, record
 
 
 class Family:
@@ -55,7 +54,7 @@ class Family:
         return tuple(Process(one, self._names.get(one, "")) for one in sorted(found))
 
 
-_TOLD = {
+_STATES = {
     State.ANNOUNCED: "xctrace is starting",
     State.STARTED: "recording",
     State.STOPPING: "stopping",
@@ -64,7 +63,7 @@ _TOLD = {
 }
 _SENT = {
     signal.SIGINT: "asked xctrace to stop and to save what it has",
-    signal.SIGTERM: "told xctrace to end",
+    signal.SIGTERM: "sent SIGTERM to xctrace",
     signal.SIGKILL: "killed xctrace",
 }
 _MEGABYTE = 1_000_000
@@ -91,107 +90,75 @@ class Manner:
         pauses: Seconds before each new try.
         worker: How long to wait for a worker that is attached to.
         premises: Where notes are kept, and what must stay free.
-        verified: A bundle of up to so many bytes is looked into for rows of the target.
+        largest_checked: A bundle of up to so many bytes is exported to see whether its target has
+            rows; None for no bundle.
     """
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     pauses: Sequence[float] = (1, 1, 1)
     worker: WorkerTimeouts = field(default_factory=WorkerTimeouts)
     premises: Premises = field(default_factory=Premises)
-    verified: float = 1e9
+    largest_checked: float | None = 1e9
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a recording is made with."""
-
-    claim: Claim
-    manner: Manner
-    progress: Progress
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be recorded, where to, and with what."""
+class Job:
+    """What is to be recorded, where to, how, and with what of the machine."""
 
     request: Request
     recording: Recording
-    means: Means
+    manner: Manner
+    claim: Claim
+    progress: Progress
 
 
 def attempts(
-    task: Task, ready: Callable[[], Subject], line: Callable[[Subject], tuple[str, ...]]
+    job: Job, ready: Callable[[], Subject], line: Callable[[Subject], tuple[str, ...]]
 ) -> Attempt:
     """Record, and try again where it could not start for a reason that is known to pass.
 
     What a failed try left is kept, with its number in its name. Before each try, `ready` says
     whom to record and `line` with which command line.
     """
-    for number, pause in enumerate(task.means.manner.pauses, 1):
-        one = _attempt(task, ready(), line)
-        if not _may_pass(one.ended):
-            return one
-        task.means.progress(f"xctrace could not start; trying again in {pause:g} s")
-        _set_aside(task, number)
+    for number, pause in enumerate(job.manner.pauses, 1):
+        attempt = _attempt(job, ready(), line)
+        if not _may_pass(attempt.ended):
+            return attempt
+        job.progress(f"xctrace could not start; trying again in {pause:g} s")
+        _set_aside(job, number)
         time.sleep(pause)
-    return _attempt(task, ready(), line)
+    return _attempt(job, ready(), line)
 
 
-def worker_report(request: Request) -> WorkloadReport | None:
-    """Return what a worker of ours has said so far; None for any other target."""
-    journal = journal_of(request.target)
-    return fold(journal) if journal is not None and journal.exists() else None
-
-
-def _attempt(task: Task, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> Attempt:
-    means, claim, disk = task.means, task.means.claim, task.means.manner.premises.disk
-    order = Order(line(subject), task.request.time_limit, task.recording.bundle)
+def _attempt(job: Job, subject: Subject, line: Callable[[Subject], tuple[str, ...]]) -> Attempt:
+    claim, disk = job.claim, job.manner.premises.disk
+    argv, bundle = line(subject), job.recording.bundle
     family, before = Family(), staging.staging_files()
     if isinstance(subject.target, Launch) and subject.target.journal is not None:
         claim.supervisor.expect_worker(subject.target.journal)
-
-    teller = _Teller(means.progress)
+    shown, largest = "", 0
 
     def changed(account: Account) -> None:
-        teller.changed(account)
-        subject.heard(account)
+        nonlocal shown
+        if account.state in _STATES:
+            shown = _STATES[account.state]
+            job.progress(shown)
+        subject.changed(account)
 
     def survey() -> Survey:
+        nonlocal largest
         family.look()
-        written = size({order.bundle, *(staging.staging_files() - before)})
-        teller.grown(written)
+        written = size({bundle, *(staging.staging_files() - before)})
+        if shown and written >= largest + _MEGABYTE:
+            largest = written
+            job.progress(f"{shown} ({written / _MEGABYTE:,.0f} MB so far)")
         return Survey(written, disk.shortage(claim.places), disk.critical(claim.places))
 
-    watch = Watch(changed, teller.sent, survey, subject.finished)
-    ended = record(order, watch, means.manner.deadlines, claim.supervisor)
-    made = staging.staging_files() - before
-    left = claim.premises.put_away(made)
-    return Attempt(order.argv, subject, ended, family, left)
-
-
-class _Teller:
-    """Tells in words how far a recording has come, and how much it has written."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._state = ""
-        self._written = 0
-
-    def changed(self, account: Account) -> None:
-        """Tell a state that was reached."""
-        if account.state in _TOLD:
-            self._state = _TOLD[account.state]
-            self._progress(self._state)
-
-    def grown(self, written: int) -> None:
-        """Tell how much is written, whenever it is a megabyte more."""
-        if self._state and written >= self._written + _MEGABYTE:
-            self._written = written
-            self._progress(f"{self._state} ({written / _MEGABYTE:,.0f} MB so far)")
-
-    def sent(self, number: signal.Signals) -> None:
-        """Tell a signal that was sent."""
-        self._progress(_SENT[number])
+    watch = Watch(changed, lambda number: job.progress(_SENT[number]), survey, subject.finished)
+    limit, deadlines = job.request.time_limit, job.manner.deadlines
+    ended = record(argv, watch, deadlines, claim.supervisor, time_limit=limit, bundle=bundle)
+    left = claim.premises.remove_staging(staging.staging_files() - before)
+    return Attempt(argv, subject, ended, family, left)
 
 
 def _may_pass(ended: Ended) -> bool:
@@ -203,9 +170,9 @@ def _may_pass(ended: Ended) -> bool:
     return ended.returncode in _CRASHED and ended.account.state < State.STARTED
 
 
-def _set_aside(task: Task, number: int) -> None:
-    target = task.request.target
+def _set_aside(job: Job, number: int) -> None:
+    target = job.request.target
     journal = target.journal if isinstance(target, Launch) else None
-    for path in (task.recording.bundle, journal):
+    for path in (job.recording.bundle, journal):
         if path is not None and path.exists():
             path.rename(path.with_name(f"{path.stem}-try-{number}{path.suffix}"))

@@ -98,7 +98,7 @@ class Rival:
     arguments: tuple[str, ...] | None = None
 
     @property
-    def told(self) -> str:
+    def words(self) -> str:
         """Which program it is and since when, in words; nobody is named, for pages quote it."""
         since = f"{datetime.fromtimestamp(self.created).astimezone():%Y-%m-%d %H:%M:%S}"
         return f"{self.name}, process {self.pid}, runs since {since}"
@@ -124,13 +124,13 @@ def refuse_rivals(found: Iterable[Rival]) -> tuple[str, ...]:
             if "record" in one.arguments[1:]:
                 whose = f" under {one.user}" if one.user else ""
                 raise ToolError(
-                    f"Another recorder runs{whose}: {one.told}.",
+                    f"Another recorder runs{whose}: {one.words}.",
                     hint="Only one recorder can run at a time. Wait for it; "
                     f"`kill -INT {one.pid}` makes it stop and save.",
                 )
             continue
         warnings.append(
-            f"{one.told}; if it records too, only one of the two recordings has performance data."
+            f"{one.words}; if it records too, only one of the two recordings has performance data."
         )
     return tuple(warnings)
 
@@ -207,7 +207,7 @@ def _held(one: Holder | None) -> ToolError:
 _WAIT = "Only one recorder can run at a time; wait for it."
 
 
-def told(stale: Holder) -> str:
+def not_returned(stale: Holder) -> str:
     """Say that a holder did not give the lock back."""
     return (
         f"The recording into {stale.what}, begun at {stale.begun} by process "
@@ -237,7 +237,7 @@ class Premises:
         """The list of staging files that recordings of ours made and that are still there."""
         return self.notes / "staging.json"
 
-    def put_away(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
+    def remove_staging(self, made: frozenset[Path] = frozenset()) -> frozenset[Path]:
         """Remove staging files of ours that nobody needs; return those of `made` that stay."""
         remember(self.ledger, made)
         return made & set(sweep(self.ledger, self.staging_age))
@@ -265,8 +265,8 @@ def claimed(recording: Recording, premises: Premises) -> Generator[Claim]:
     with locked(recording.folder.absolute(), premises.notes) as lock:
         warnings = list(refuse_rivals(rivals()))
         if lock.stale is not None:
-            warnings.append(told(lock.stale))
-        premises.put_away()
+            warnings.append(not_returned(lock.stale))
+        premises.remove_staging()
         premises.disk.require(places)
         held = () if lock.handle is None else (lock.handle,)
         with Supervisor(recording.folder, held) as supervisor:

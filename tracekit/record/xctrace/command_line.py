@@ -17,27 +17,19 @@ from tracekit.record.xctrace.selection import Selection
 from tracekit.record.xctrace.tool import Xctrace
 
 
-def _unmoved(_: Account) -> None:
-    """Let a recording go on without heeding how far it is."""
-
-
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Subject:
     """Whom one recording is of.
 
     Attributes:
         target: What xctrace launches or attaches to.
-        heard: Called with the account of the recording whenever its state changes.
-        finished: Tells whether nothing of it is left to record, though xctrace may go on.
+        changed: Called with the account of the recording whenever its state changes.
+        finished: Says whether nothing of it is left to record, though xctrace may go on.
     """
 
     target: Launch | Attach
-    heard: Callable[[Account], None] = _unmoved
-    finished: Callable[[], bool] = _never
+    changed: Callable[[Account], None] = lambda _: None
+    finished: Callable[[], bool] = lambda: False
 
 
 def subject_of(target: Launch | Attach) -> Subject:

@@ -48,14 +48,14 @@ def target_has_rows(recording: Recording, pids: Iterable[int]) -> bool | None:
 
 
 def look_for_rows(
-    tool: Xctrace, recording: Recording, run: TocRun, pids: Iterable[int], largest: float
+    tool: Xctrace, recording: Recording, run: TocRun, pids: Iterable[int], largest: float | None
 ) -> bool | None:
     """Export the GPU intervals of a bundle of up to `largest` bytes, and look for `pids`.
 
-    None where it is not known: the table is not there, or cannot be exported, which the stage
-    `export` tries again and tells.
+    None where it is not known: the bundle is larger or is not to be exported at all, the table is
+    not there, or cannot be exported, which the stage `export` tries again and reports.
     """
-    if size([recording.bundle]) > largest:
+    if largest is None or size([recording.bundle]) > largest:
         return None
     try:
         for table in wanted(run, {GPU_INTERVALS}):

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from types import TracebackType
 from typing import IO, Self
 
 _CHUNK = 1 << 16
@@ -32,12 +31,7 @@ class OutputLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._selector.close()
         for pipe in self._pipes.values():
             pipe.close()

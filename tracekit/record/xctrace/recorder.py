@@ -14,18 +14,16 @@ from tracekit.base import (
     now,
     reported,
 )
-from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed
+from tracekit.record.recorder import Attach, Launch, Progress, Recorded, Request, Warmed, journal_of
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.record.xctrace import exporting
 from tracekit.record.xctrace.attached_worker import AttachedWorker
 from tracekit.record.xctrace.attempts import (
     Attempt,
     Family,
+    Job,
     Manner,
-    Means,
-    Task,
     attempts,
-    worker_report,
 )
 from tracekit.record.xctrace.claim import claimed
 from tracekit.record.xctrace.clock import align
@@ -36,7 +34,7 @@ from tracekit.record.xctrace.selection import Selection, select
 from tracekit.record.xctrace.staging import staging_warning
 from tracekit.record.xctrace.tool import Xctrace
 from tracekit.tables import TocRun, read_toc
-from tracekit.workload import WorkloadReport
+from tracekit.workload import WorkloadReport, fold
 
 # Which processes have GPU intervals in a bundle; None where that cannot be told without an export.
 Named = Callable[[Path, TocRun], frozenset[int] | None]
@@ -76,50 +74,53 @@ class XctraceRecorder:
             RecordingError: The folder holds a bundle already.
             InterruptedRunError: It was stopped before anything was recorded.
         """
-        _check(recording)
+        if recording.bundle.exists():
+            raise RecordingError(
+                f"{recording.bundle} exists already.", hint="Record into a new folder."
+            )
         selection = select(request, self._tool)
         with claimed(recording, self._manner.premises) as claim:
-            task = Task(request, recording, Means(claim, self._manner, progress))
-            recorded = self._record(task, selection)
+            job = Job(request, recording, self._manner, claim, progress)
+            recorded = self._record(job, selection)
         return replace(recorded, warnings=(*claim.warnings, *recorded.warnings))
 
-    def _record(self, task: Task, selection: Selection) -> Recorded:
+    def _record(self, job: Job, selection: Selection) -> Recorded:
         began = now()
-        request = task.request
-        attempt, report = self._attempt(task, selection)
+        attempt, report = self._attempt(job, selection)
         if report is not None:
             end_leftovers(reported(report.pid, report.start))
         try:
-            run = self._open(attempt, task)
+            run = self._open(attempt, job)
         except KeyboardInterrupt:
-            return _unchecked(request, attempt, report, began=began)
-        if isinstance(request.target, Launch) and run.target is not None:
+            return _unchecked(job.request, attempt, report, began=began)
+        if isinstance(job.request.target, Launch) and run.target is not None:
             end_leftovers(reported(run.target.pid))
-        recorded = _recorded(request, selection, attempt, run, report, began=began)
-        return self._verified(recorded, task, run)
+        recorded = _recorded(job.request, selection, attempt, run, report, began=began)
+        return self._with_rows(recorded, job, run)
 
-    def _verified(self, recorded: Recorded, task: Task, run: TocRun) -> Recorded:
+    def _with_rows(self, recorded: Recorded, job: Job, run: TocRun) -> Recorded:
         """Look whether the target has rows, unless somebody waits for the end."""
-        pids = [one.pid for one in recorded.targets]
+        pids = [process.pid for process in recorded.targets]
         if recorded.interrupted or not pids:
             return recorded
-        task.means.progress("looking for GPU work of the target")
-        tool = self._tool.guarded(task.means.claim.supervisor)
+        job.progress("looking for GPU work of the target")
+        tool = self._tool.guarded(job.claim.supervisor)
         try:
-            named = self._named(task.recording.bundle, run)
+            named = self._named(job.recording.bundle, run)
             if named is None:
-                found = look_for_rows(tool, task.recording, run, pids, self._manner.verified)
+                largest = self._manner.largest_checked
+                found = look_for_rows(tool, job.recording, run, pids, largest)
             else:
                 found = not named.isdisjoint(pids)
         except KeyboardInterrupt:
             return replace(recorded, interrupted=True)
         if found is not False:
             return replace(recorded, target_rows=found)
-        warnings = (*recorded.warnings, without_rows(task.recording, pids, named))
+        warnings = (*recorded.warnings, without_rows(job.recording, pids, named))
         return replace(recorded, target_rows=False, warnings=warnings)
 
-    def _attempt(self, task: Task, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
-        request, recording, means = task.request, task.recording, task.means
+    def _attempt(self, job: Job, selection: Selection) -> tuple[Attempt, WorkloadReport | None]:
+        request, recording = job.request, job.recording
 
         def line(subject: Subject) -> tuple[str, ...]:
             output = recording.target_output_file
@@ -131,9 +132,11 @@ class XctraceRecorder:
         target = request.target
         if not isinstance(target, Warmed):
             subject = subject_of(target)
-            return attempts(task, lambda: subject, line), worker_report(request)
-        with AttachedWorker(target, recording, means.progress, means.manner.worker) as worker:
-            attempt = attempts(task, worker.ready, line)
+            attempt = attempts(job, lambda: subject, line)
+            journal = journal_of(target)
+            return attempt, fold(journal) if journal is not None and journal.exists() else None
+        with AttachedWorker(target, recording, job.progress, job.manner.worker) as worker:
+            attempt = attempts(job, worker.ready, line)
         if worker.interrupted:
             attempt = replace(attempt, ended=replace(attempt.ended, interrupted=True))
         return attempt, worker.report()
@@ -159,17 +162,17 @@ class XctraceRecorder:
             warnings = exporting.export(
                 tool, recording, choose or self._choose, progress, seen or exporting.Seen()
             )
-        self._manner.premises.put_away()
+        self._manner.premises.remove_staging()
         return warnings
 
-    def _open(self, attempt: Attempt, task: Task) -> TocRun:
-        recording = task.recording
+    def _open(self, attempt: Attempt, job: Job) -> TocRun:
+        recording = job.recording
         why = f"There is no bundle at {recording.bundle}."
         if recording.bundle.exists():
-            task.means.progress("checking the bundle")
+            job.progress("checking the bundle")
             try:
                 hope = not attempt.ended.killed
-                tool = self._tool.guarded(task.means.claim.supervisor)
+                tool = self._tool.guarded(job.claim.supervisor)
                 tool.toc(recording.bundle, recording.toc_file, patiently=hope)
                 runs = read_toc(recording.toc_file).runs
             except TracekitError as error:
@@ -181,13 +184,6 @@ class XctraceRecorder:
         if attempt.ended.interrupted:
             raise InterruptedRunError("Stopped before anything was recorded.")
         raise nothing_came(attempt.ended, attempt.argv, why, about(attempt.subject, attempt.ended))
-
-
-def _check(recording: Recording) -> None:
-    if recording.bundle.exists():
-        raise RecordingError(
-            f"{recording.bundle} exists already.", hint="Record into a new folder."
-        )
 
 
 def _recorded(

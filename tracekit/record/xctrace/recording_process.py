@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import IO, Self
 
 from tracekit.base import Child, StopPolicy
@@ -49,12 +49,7 @@ class StopRequests:
                     signal.signal(number, self._count)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, before in self._before:
             signal.signal(number, before)
 
@@ -238,16 +233,15 @@ class Watch:
     finished: Callable[[], bool] = lambda: False
 
 
-@dataclass(frozen=True)
-class Order:
-    """One recording to make: its command line, its time limit in seconds, its bundle."""
-
-    argv: tuple[str, ...]
-    time_limit: float
-    bundle: Path
-
-
-def record(order: Order, watch: Watch, deadlines: Deadlines, supervisor: Supervisor) -> Ended:
+def record(
+    argv: tuple[str, ...],
+    watch: Watch,
+    deadlines: Deadlines,
+    supervisor: Supervisor,
+    *,
+    time_limit: float,
+    bundle: Path,
+) -> Ended:
     """Run a recording to its end, whatever end that is; no state lasts longer than it may.
 
     Ctrl-C, SIGTERM or SIGHUP asks it to stop and save; each further one sends the next stop
@@ -256,17 +250,15 @@ def record(order: Order, watch: Watch, deadlines: Deadlines, supervisor: Supervi
     Raises:
         ToolError: It cannot be started.
     """
-    log.info("record: %s", shlex.join(order.argv))
-    pipe, policy = subprocess.PIPE, deadlines.policy(order.bundle)
+    log.info("record: %s", shlex.join(argv))
+    pipe, policy = subprocess.PIPE, deadlines.policy(bundle)
     with StopRequests() as requests:
         try:
-            child = supervisor.start(
-                order.argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe
-            )
+            child = supervisor.start(argv, policy, env=tool_environment(), stdout=pipe, stderr=pipe)
         except OSError as error:
-            raise not_started(order.argv, error) from error
+            raise not_started(argv, error) from error
         try:
-            return _Vigil(child, order.time_limit, watch, deadlines, supervisor).keep(requests)
+            return _Vigil(child, time_limit, watch, deadlines, supervisor).keep(requests)
         finally:
             if child.exit_status is None:
                 child.kill()

@@ -9,8 +9,9 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from tracekit.base import InputError, UsageError, save
+from tracekit.base import InputError, Recording, UsageError, save
 from tracekit.workload.journal import ClockAnchor, Journal, fold
+from tracekit.workload.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,21 @@ class Spec:
             raise UsageError(f"--time-limit must be more than 0 s; it is {self.seconds:g} s.")
         if self.warmup < 0:
             raise UsageError(f"--warmup must be at least 0; it is {self.warmup}.")
+
+    @classmethod
+    def of(cls, plan: Plan, recording: Recording, **more: Any) -> Self:
+        """Return what a plan asks of a worker in a run's folder; `more` are other attributes."""
+        assert plan.workload is not None
+        given: dict[str, Any] = {"repeats": plan.repeats, "seconds": plan.time_limit} | more
+        return cls(
+            file=plan.workload.file.resolve(),
+            name=plan.workload.name,
+            journal=recording.journal_file.resolve(),
+            report=recording.workload_file.resolve(),
+            parameters=dict(plan.parameters),
+            warmup=plan.warmup,
+            **given,
+        )
 
     def save(self, path: Path) -> None:
         """Write it as JSON; raise RecordingError where that cannot be done."""
