@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import IntervalSet, spans, steady_window
+from tracekit.analysis.intervals import IntervalSet, spans
 from tracekit.analysis.machine import chip_of
 from tracekit.analysis.rule import Evidence
-from tracekit.analysis.scope import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import percent, quantity
 
 
@@ -177,8 +177,7 @@ def counter_samples(
         Unavailable: The work ran on a CPU, there are no samples, or they are others' as well.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     samples = _recorded(gpu_counters)
     inside = (samples["start"] >= window.start) & (samples["start"] < window.end)
     samples = samples[inside & np.isfinite(samples["value"])]

@@ -122,23 +122,26 @@ def overlap(starts: Times, ends: Times, other_starts: Times, other_ends: Times) 
     return busy(starts, ends) + busy(other_starts, other_ends) - together
 
 
+def marked_window(phases: pd.DataFrame | None) -> Window | None:
+    """Return the workload's own phase `steady`; None where it has none."""
+    if phases is None:
+        return None
+    return _window_of(phases[phases["name"] == "steady"], "the steady window")
+
+
 def steady_window(phases: pd.DataFrame | None, frame: pd.DataFrame) -> Window | None:
     """Return the window in which the workload ran steadily.
 
     By the workload's own marks where it made them: its phase `steady`. Else the span of the
     given rows, from the first start to the last end. None where there is neither.
     """
-    if phases is not None:
-        steady = phases[phases["name"] == "steady"]
-        starts, ends = spans(steady)
-        if starts.size:
-            return Window(int(starts.min()), int(ends.max()), "the steady window")
+    name = "the time from the target's first to its last interval"
+    return marked_window(phases) or _window_of(frame, name)
+
+
+def _window_of(frame: pd.DataFrame, name: str) -> Window | None:
     starts, ends = spans(frame)
-    if starts.size == 0:
-        return None
-    return Window(
-        int(starts.min()), int(ends.max()), "the time from the target's first to its last interval"
-    )
+    return Window(int(starts.min()), int(ends.max()), name) if starts.size else None
 
 
 NEVER = np.iinfo(np.int64).min

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable, metric
-from tracekit.analysis.intervals import busy, clip, steady_window
+from tracekit.analysis.intervals import busy, clip, marked_window
 from tracekit.analysis.intervals import spans as bounds
 from tracekit.analysis.machine import below_best, monitored
 from tracekit.analysis.metrics.steps import steady_steps
@@ -30,9 +30,7 @@ def host_idle_ratio(
     Time in which the worker timed its reference work is left out.
     """
     own = of_target(on_host(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    if window is None or window.length == 0:
-        raise Unavailable("there is no steady window.")
+    window = window_of_target(gpu_intervals, targets, phases)
     length = window.length - reference_time(spans, window)
     return 1 - busy(*clip(*bounds(own), window.start, window.end)) / length
 
@@ -49,10 +47,7 @@ def reference_share(
     It shows the machine's pace, by which `tracekit compare` corrects times. No step, rate or idle
     share contains it.
     """
-    own = of_target(on_host(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    if window is None or window.length == 0:
-        raise Unavailable("there is no steady window.")
+    window = window_of_target(on_host(gpu_intervals), targets, phases)
     spent = reference_time(spans, window)
     if spent == 0:
         raise Unavailable("the worker did no reference work of its own.")
@@ -78,10 +73,9 @@ def memory_peak(process_samples: pd.DataFrame) -> int:
 
 
 def _steady(samples: pd.DataFrame, phases: pd.DataFrame | None) -> pd.DataFrame:
-    if phases is None or not (phases["name"] == "steady").any():
+    window = marked_window(phases)
+    if window is None:
         return samples
-    window = steady_window(phases, phases)
-    assert window is not None
     return samples[(samples["time"] >= window.start) & (samples["time"] < window.end)]
 
 
@@ -158,7 +152,7 @@ def _steady_readings(
 ) -> "pd.Series[float]":
     """Return the readings of one name in the steady phase, or of all the run without phases."""
     own = monitored(gauges, name)
-    window = None if phases is None else steady_window(phases, phases.iloc[:0])
+    window = marked_window(phases)
     if window is not None:
         own = own[own["time"].between(window.start, window.end)]
     if own.empty:

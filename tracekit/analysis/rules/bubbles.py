@@ -16,9 +16,9 @@ from tracekit.analysis.idle.gaps import (
     unsure,
 )
 from tracekit.analysis.idle.pieces import CAUSES, Cause
-from tracekit.analysis.intervals import steady_window
+from tracekit.analysis.intervals import Window
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.scope import of_target, window_of_target
 from tracekit.base import duration, percent
 
 _MOST = 0.5  # of the idle time, for what the host did to be named
@@ -70,13 +70,14 @@ def bubbles(  # noqa: PLR0917  a rule's tables are its parameters
     if idle <= limit * load:
         return
     own = of_target(gpu_intervals, targets)
+    window = window_of_target(gpu_intervals, targets, phases)
     shares, doubt = by_cause(long), unsure(causes)
     yield Finding(
         rule="bubbles",
         severity=Severity.WARNING,
         message=(
             f"The {_device(own)} had nothing of the target to do for {percent(idle / load)} of "
-            f"{_window(phases, own, load)} ({duration(idle)} of {duration(load)}), in "
+            f"{_name(window, load)} ({duration(idle)} of {duration(load)}), in "
             f"{_counted(long)}. By cause: {_listed(shares, idle)}."
             f"{doubt and f' {doubt}'}{_meanwhile(long, idle)}"
         ),
@@ -90,10 +91,8 @@ def _device(own: pd.DataFrame) -> str:
     return "CPU backend" if (own["clock"] == "host").any() else "GPU"
 
 
-def _window(phases: pd.DataFrame | None, own: pd.DataFrame, load: int) -> str:
+def _name(window: Window, load: int) -> str:
     """Name the window, less the time without load."""
-    window = steady_window(phases, own)
-    assert window is not None
     without = window.length - load
     return f"{window.name} less {duration(without)} without load" if without else window.name
 

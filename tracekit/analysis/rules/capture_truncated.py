@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, spans, steady_window
+from tracekit.analysis.intervals import Window, marked_window, spans
 from tracekit.analysis.rule import Evidence, Finding, Severity
 from tracekit.base import duration, percent
 from tracekit.tables import Flaw
@@ -102,9 +102,7 @@ def _working(phases: pd.DataFrame | None, steps: pd.DataFrame | None) -> Window 
         if not steady.empty:
             starts, ends = spans(steady)
             return Window(int(starts.min()), int(ends.max()), "the steady window")
-    if phases is None:
-        return None
-    return steady_window(phases, phases.iloc[:0])
+    return marked_window(phases)
 
 
 def _uncovered(

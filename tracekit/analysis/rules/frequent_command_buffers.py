@@ -73,17 +73,14 @@ def frequent_command_buffers(  # noqa: PLR0917  it asks for these tables
         chosen &= ~_after(work, waits.starts)
     between = int(work.idle[chosen].sum())
     if between > limit * window.length:
-        yield _finding(work, chosen, window, steps, round(between * _spared(work, enough)))
+        share = spared(work.buffers, work.busy, enough)
+        yield _finding(work, chosen, window, steps, round(between * share))
 
 
 def _after(work: Launches, waits: Times) -> NDArray[np.bool_]:
     """Tell before which pieces of work the program had waited for the device."""
     held = np.searchsorted(waits, work.starts) - np.searchsorted(waits, work.starts - work.idle)
     return held > 0
-
-
-def _spared(work: Launches, enough: int) -> float:
-    return spared(work.buffers, work.busy, enough)
 
 
 def _finding(

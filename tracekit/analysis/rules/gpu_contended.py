@@ -6,18 +6,16 @@ import pandas as pd
 
 from tracekit.analysis.idle.gaps import by_cause, why_unknown
 from tracekit.analysis.idle.pieces import Cause
-from tracekit.analysis.inject import Unavailable
 from tracekit.analysis.intervals import (
     Window,
     busy,
     clip,
     overlap,
     spans,
-    steady_window,
     union,
 )
 from tracekit.analysis.rule import Finding, Severity, longest
-from tracekit.analysis.scope import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import duration, percent
 
 _ADVICE = (
@@ -54,10 +52,7 @@ def gpu_contended(
         When the target is not known or has no rows, and where a CPU did the work.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    assert window is not None
-    if window.length == 0:
-        raise Unavailable(f"{window.name} has no length.")
+    window = window_of_target(gpu_intervals, targets, phases)
     others = gpu_intervals[~gpu_intervals["target"]]
     starts, ends = clip(*spans(others), window.start, window.end)
     taken = busy(starts, ends)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Window, busy, clip, spans, steady_window
+from tracekit.analysis.intervals import Window, busy, clip, spans
 from tracekit.analysis.machine import Below, Clock, below_best, clock
 from tracekit.analysis.rule import Evidence, Finding, Severity, longest
-from tracekit.analysis.scope import of_target, on_gpu
+from tracekit.analysis.scope import of_target, on_gpu, window_of_target
 from tracekit.base import duration, percent, quantity
 
 _ADVICE = (
@@ -55,8 +55,7 @@ def gpu_downclocked(
         `gpu_device_performance_states` are not used: which of them is fast is not established.
     """
     own = of_target(on_gpu(gpu_intervals), targets)
-    window = steady_window(phases, own)
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     states, read = _known(gpu_performance_states, gauges, window, active)
     slow_states = states is not None and states.share > limit
     slow_clock = read is not None and read.share_below(near) > limit and read.count_below(near) > 1

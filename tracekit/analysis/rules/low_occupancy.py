@@ -16,9 +16,9 @@ from tracekit.analysis.counters import (
     mean_of,
 )
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import spans, steady_window
+from tracekit.analysis.intervals import spans
 from tracekit.analysis.rule import Finding, Severity
-from tracekit.analysis.scope import of_target
+from tracekit.analysis.scope import window_of_target
 from tracekit.analysis.work_names import named_work
 from tracekit.base import percent
 
@@ -105,8 +105,7 @@ def _kernels(
     phases: pd.DataFrame | None,
 ) -> str:
     """Say what the samples are by kernel, lowest first, where one kernel ran and has a name."""
-    window = steady_window(phases, of_target(gpu_intervals, targets))
-    assert window is not None
+    window = window_of_target(gpu_intervals, targets, phases)
     try:
         work = named_work(gpu_intervals, shader_runs, targets, window)
     except Unavailable:

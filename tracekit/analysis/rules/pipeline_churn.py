@@ -8,7 +8,7 @@ import pandas as pd
 from tracekit.analysis.idle.gaps import by_cause, why_unknown
 from tracekit.analysis.idle.pieces import Cause
 from tracekit.analysis.inject import Unavailable
-from tracekit.analysis.intervals import Times, Window, busy, clip, steady_window
+from tracekit.analysis.intervals import Times, Window, busy, clip, marked_window
 from tracekit.analysis.intervals import spans as ranges
 from tracekit.analysis.rule import Evidence, Finding, Severity, longest
 from tracekit.analysis.scope import window_of_target
@@ -175,10 +175,9 @@ def _new_shaders(shaders: pd.DataFrame | None, phases: pd.DataFrame | None) -> p
 
     None where the list has nothing from before that window: it may be written at any time.
     """
-    if shaders is None or phases is None or not (phases["name"] == "steady").any():
+    window = marked_window(phases)
+    if shaders is None or window is None:
         return pd.DataFrame({"name": [], "time": []})
-    window = steady_window(phases, phases)
-    assert window is not None
     own = shaders[shaders["target"]].dropna(subset=["name"])
     first = own.groupby("name", sort=False)["time"].min().reset_index()
     if not (first["time"] < window.start).any():
