@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class TracekitError(Exception):
-    """Something a user can act on: told in words, never in a traceback."""
+    """Something a user can act on: shown as a sentence, never as a traceback."""
 
     exit_code: ClassVar[int] = 3
 
@@ -88,6 +88,8 @@ _MOVED = {
 
 def moved(error: BaseException) -> str:
     """Return a hint for a file that imports a module from where it was before; else empty."""
+    if str(error).startswith("cannot import name 'Told' from 'tracekit"):
+        return "Told is called StepReport now."
     name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
     package, _, module = name.partition(".")
     room = _MOVED.get(module.partition(".")[0]) if package == "tracekit" else None

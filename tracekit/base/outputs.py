@@ -131,8 +131,8 @@ def _stamp(path: Path) -> bytes:
     if not path.is_file():
         return b""
     there = path.stat()
-    told = f"{os.path.realpath(path)}\0{there.st_size}\0{there.st_mtime_ns}\0{there.st_ino}"
-    return blake2b(told.encode(errors="surrogateescape"), digest_size=16).hexdigest().encode()
+    identity = f"{os.path.realpath(path)}\0{there.st_size}\0{there.st_mtime_ns}\0{there.st_ino}"
+    return blake2b(identity.encode(errors="surrogateescape"), digest_size=16).hexdigest().encode()
 
 
 def _noted(path: Path) -> bool:

@@ -148,7 +148,7 @@ class Recording:
 
     @property
     def spec_file(self) -> Path:
-        """What the worker was told to do."""
+        """What the worker was asked to do."""
         return self.folder / "worker.json"
 
     @property

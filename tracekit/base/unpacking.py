@@ -96,9 +96,9 @@ def _root(archive: Path, paths: Sequence[PurePosixPath]) -> PurePosixPath:
     }
     outer = [one for one in roots if not any(other in one.parents for other in roots)]
     if len(outer) != 1:
-        told = f"{len(outer)} bundles" if outer else "no bundle"
+        found = f"{len(outer)} bundles" if outer else "no bundle"
         raise InputError(
-            f"{archive} holds {told}.",
+            f"{archive} holds {found}.",
             hint="Pack one RECORDING.trace into a file, or unpack it and name the bundles.",
         )
     return outer[0]

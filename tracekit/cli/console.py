@@ -104,8 +104,8 @@ def show(result: "Result", recording: Recording, *, json: bool = False) -> None:
     _show_checks(result)
     for name, stage in result.provenance.unfinished.items():
         how = "was interrupted" if stage.state == "interrupted" else "was not completed"
-        told = f": {stage.message}" if stage.message else "."
-        show_warnings([f"The stage {name} {how}{told}"])
+        message = f": {stage.message}" if stage.message else "."
+        show_warnings([f"The stage {name} {how}{message}"])
     show_warnings(result.provenance.warnings)
     _show_paths(recording)
 
@@ -354,7 +354,7 @@ def night_code(outcome: "Outcome | None") -> int:
 
 
 def bisect_code(code: int) -> int:
-    """Return what `git bisect run` is to be told for an exit code of tracekit.
+    """Return the exit code for `git bisect run` that an exit code of tracekit means.
 
     Git takes 0 for good, 1 to 127 for bad, 125 for a commit to skip, and stops at all from 128 on
     (git-bisect(1)). So 0 and 1 stay; what failed (3) or is inconclusive (4) is skipped; whatever

@@ -193,8 +193,8 @@ def _require_convertible(folder: Path, to: str | None, *, chosen: object) -> Non
     from tracekit.interop import FORMATS
 
     if to is None:
-        told = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
-        raise UsageError(f"It is not said what {folder} is to become.", hint=f"--to {told}.")
+        formats = "; ".join(f"{name}: {form.meaning}" for name, form in FORMATS.items())
+        raise UsageError(f"Choose a format for {folder} with --to.", hint=f"--to {formats}.")
     if chosen:
         raise UsageError(
             "--schema, --table and --run choose a table of an export.",

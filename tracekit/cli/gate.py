@@ -93,8 +93,8 @@ _MEANT = (
 
 
 @dataclass(frozen=True)
-class _Told:
-    """Who is told, beside the terminal."""
+class _Listeners:
+    """Who gets the report, beside the terminal."""
 
     on_regression: tuple[str, ...]
     summary: Path | None
@@ -137,7 +137,7 @@ def gate(
         raise UsageError("--json and --markdown - print two documents.", hint="Name a file.")
     file = None if markdown == _STDOUT else markdown
     destinations = Destinations(junit, sarif, openmetrics, file)
-    told = _Told(
+    listeners = _Listeners(
         command_of(on_regression) if on_regression else (),
         _summary_file(summary),
         os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations,
@@ -152,7 +152,7 @@ def gate(
         else:
             _require_none(metric=metric, threshold=threshold, force=force)
             report = _of_night(words, plan, history, max_age)
-        _tell(report, destinations, told)
+        _report(report, destinations, listeners)
 
 
 def _summary_file(asked: bool | None) -> Path | None:
@@ -210,34 +210,34 @@ def _of_runs(
     return replace(report, file=in_repository(file), commit=made.git_commit)
 
 
-def _tell(report: "GateReport", destinations: "Destinations", told: _Told) -> None:
+def _report(report: "GateReport", destinations: "Destinations", listeners: _Listeners) -> None:
     """Write, print and tell the report; then end as it says."""
     from tracekit.cli import console
     from tracekit.nightly import Outcome, annotations, append_summary, tell, write_reports
 
     errors = write_reports(report, destinations)
-    _show(report, told)
+    _show(report, listeners)
     warnings: list[str] = []
-    if told.summary:
-        warnings.append(append_summary(report, told.summary))
-    if told.annotations:
+    if listeners.summary:
+        warnings.append(append_summary(report, listeners.summary))
+    if listeners.annotations:
         for line in annotations(report):
             # A reader of the document on stdout takes no lines of GitHub's.
-            typer.echo(line, err=told.json or told.markdown)
-    if told.on_regression and report.outcome is Outcome.REGRESSION:
-        warnings.append(tell(told.on_regression, report))
+            typer.echo(line, err=listeners.json or listeners.markdown)
+    if listeners.on_regression and report.outcome is Outcome.REGRESSION:
+        warnings.append(tell(listeners.on_regression, report))
     console.show_warnings([*report.warnings, *(one for one in warnings if one)])
     _end(report, errors)
 
 
-def _show(report: "GateReport", told: _Told) -> None:
+def _show(report: "GateReport", listeners: _Listeners) -> None:
     from tracekit.cli import console
     from tracekit.nightly import markdown
     from tracekit.nightly.gate.report import text
 
-    if told.json:
+    if listeners.json:
         console.show_json(report)
-    elif told.markdown:
+    elif listeners.markdown:
         console.show_line(markdown(report).rstrip("\n"))
     else:
         console.show_line(text.verdict(report))

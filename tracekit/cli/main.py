@@ -106,7 +106,7 @@ def application(arguments: Sequence[str]) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what a user can act on is told in words, not in a traceback."""
+    """Run a command; what a user can act on is a sentence, not a traceback."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with streams.guarded():

@@ -210,8 +210,8 @@ def planned(command: FileCommand, workload: Workload | None) -> FileCommand:
 
 def _described(workload: Workload) -> str:
     """Return what a workload says of itself, without sections such as Args."""
-    told = inspect.getdoc(workload.prepare) or "it does not say what it does."
-    paragraphs = [one for one in told.split("\n\n") if not _SECTION.match(one)]
+    text = inspect.getdoc(workload.prepare) or "it does not say what it does."
+    paragraphs = [one for one in text.split("\n\n") if not _SECTION.match(one)]
     return f"The workload {workload.name}: " + "\n\n".join(paragraphs)
 
 

@@ -196,8 +196,8 @@ def _end(done: "Parity") -> None:
 
     for one in done.breaches:
         apart = f", {error_words(one.apart)} from dense" if one.apart is not None else ""
-        told = one.failure or f"error {error_words(one.error)}{apart}; bound {one.bound:g}"
-        console.show_warnings([f"{one.subject} on {one.case}: {told}"])
+        why = one.failure or f"error {error_words(one.error)}{apart}; bound {one.bound:g}"
+        console.show_warnings([f"{one.subject} on {one.case}: {why}"])
     if done.breaches and done.worst is not None:
         console.show_error("A bound is exceeded.", f"Repeat it: {repeat(done.worst, done)}")
         raise typer.Exit(1)

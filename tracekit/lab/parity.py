@@ -298,7 +298,7 @@ def run_parity(
         backend: Where MLX runs.
         seed: Seed of all contents.
         emulate: Run Metal kernels on the CPU.
-        progress: Told the case.
+        progress: Called with the case.
 
     Raises:
         ToolError: Kernels are to be emulated, and there is no compiler.

@@ -124,7 +124,7 @@ def unknown(states: Sequence[State]) -> tuple[str, ...]:
 
 
 def unjudged(states: Sequence[State]) -> str:
-    """Say in one sentence what none of the states could tell; empty where each told all."""
+    """Say in one sentence what none of the states has; empty where each has everything."""
     names = [_NAMES[name] for name in JUDGED if states and not _readings(name, states)]
     listed = "; ".join(f"{one[0].lower()}{one[1:]}" for one in names)
     if not listed:

@@ -83,7 +83,7 @@ def _busy(sample: Sample) -> bool:
     return sample.get("gpu_active", 1.0) >= BUSY
 
 
-LOOK = 0.15  # seconds: what other processes take is told over such a time, not at a moment
+LOOK = 0.15  # seconds: other processes' share is measured over such a time, not at a moment
 
 _FIRST = 2.0  # seconds for a monitor to say its first word
 _STALE = 2.0  # seconds in which what a monitor said still holds
@@ -165,7 +165,7 @@ class Watch:
         """Tell what the machine was like since the last look; at least `LOOK` seconds.
 
         Where no processes were named as ours, as those of a traced capture cannot be, what others
-        took in between is not known; then it is told of `LOOK` seconds from now.
+        took in between is not known; then it is measured over `LOOK` seconds from now.
         """
         if self._last is None or not self._ours:
             self._last = self._moment()

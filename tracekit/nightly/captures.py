@@ -44,7 +44,7 @@ class Terms:
 def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:
     """Return the findings in the candidate's traces that count, the most frequent first.
 
-    A rule that finds several things in a trace is told by the first of them.
+    If a rule finds several things in a trace, the first of them counts.
 
     Args:
         pairs: All pairs of a capture.
@@ -59,7 +59,7 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:
     first: dict[str, Finding] = {}
     for found in own:
         first = found | first
-    told = [
+    rules = [
         Found(
             rule=rule,
             message=finding.message,
@@ -72,7 +72,7 @@ def findings_of(pairs: Sequence[Pair], folder: Path) -> tuple[Found, ...]:
         )
         for rule, finding in first.items()
     ]
-    return tuple(sorted(told, key=lambda one: -one.traces))
+    return tuple(sorted(rules, key=lambda one: -one.traces))
 
 
 def _findings(run: Path) -> dict[str, Finding]:
@@ -90,7 +90,7 @@ _AGAIN = 2
 
 
 @dataclass(frozen=True)
-class Sitter:
+class CaptureRunner:
     """What it takes to measure one capture.
 
     Attributes:
@@ -115,7 +115,7 @@ class Sitter:
         """What is known of the capture so far."""
         return self.terms.keeper.entry(self.name)
 
-    def sit(self) -> None:
+    def measure(self) -> None:
         """Measure, judge, and measure again where something is to be reproduced.
 
         Raises:
@@ -303,11 +303,11 @@ class Carrier:
         entry = self._keeper.entry(one.capture.name)
         accepted = self._terms.accepted.get(entry.capture)
         with self._ending(entry.capture), Watch(one.capture.telemetry) as watch:
-            sitter = Sitter(one, self._terms, accepted, watch)
+            runner = CaptureRunner(one, self._terms, accepted, watch)
             try:
-                sitter.sit()
+                runner.measure()
             except (BudgetSpentError, KeyboardInterrupt):
-                sitter.judge()
+                runner.judge()
                 raise
 
     @contextmanager

@@ -137,8 +137,8 @@ class Keeper:
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Add what a reader must know, each sentence once."""
-        told = tuple(dict.fromkeys((*self.night.warnings, *warnings)))
-        self._save(replace(self.night, warnings=told))
+        merged = tuple(dict.fromkeys((*self.night.warnings, *warnings)))
+        self._save(replace(self.night, warnings=merged))
 
     def _save(self, night: Night) -> None:
         if night != self.night:

@@ -63,15 +63,15 @@ def only(plan: NightPlan, names: Sequence[str]) -> NightPlan:
 
 def obstacles(plan: NightPlan) -> tuple[str, ...]:
     """Return why captures cannot be prepared, as far as a glance tells, a sentence each."""
-    told = list(_unwritable(plan.output))
-    told += [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
-    told += [
+    sentences = list(_unwritable(plan.output))
+    sentences += [f"{one.name}: {words}" for one in plan.captures for words in _unloadable(one)]
+    sentences += [
         f"{one.name}: {words}"
         for one in plan.captures
         if one.reference is not None
         for words in _in_the_way(one.reference, plan.file.parent)
     ]
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(sentences))
 
 
 def _unwritable(output: Path) -> Iterator[str]:

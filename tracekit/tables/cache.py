@@ -255,8 +255,8 @@ class _Place:
 
     @property
     def _stem(self) -> str:
-        told = f"{self.schema} {self.choice}".strip()
-        return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in told)
+        name = f"{self.schema} {self.choice}".strip()
+        return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
 
     def _named(self, content: str, reader: int) -> Path:
         return self.folder / f"{self._stem}.{content}.{reader}.parquet"

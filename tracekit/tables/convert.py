@@ -312,7 +312,7 @@ def unbundle(
         bundle: The bundle.
         folder: Where to write; it is made.
         suffix: The format: .parquet, .csv or .feather.
-        progress: Told which table is written.
+        progress: Called with the table that is written.
         run: The only run to write; None for all.
         force: Whether files of the same names are replaced that tracekit did not make.
 

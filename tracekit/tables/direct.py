@@ -74,12 +74,12 @@ class Stored:
     def stamp(self) -> Stamp:
         """Return one stamp for all files that its rows are read from."""
         found = dict(_stamps(self.bundle, self._names()))
-        told = repr(sorted((name, one) for name, one in found.items()))
+        listing = repr(sorted((name, one) for name, one in found.items()))
         return Stamp(
             size=sum(one.size for one in found.values()),
             modified=max((one.modified for one in found.values()), default=0),
             changed=max((one.changed for one in found.values()), default=0),
-            inode=int.from_bytes(blake2b(told.encode(), digest_size=7).digest(), "big"),
+            inode=int.from_bytes(blake2b(listing.encode(), digest_size=7).digest(), "big"),
         )
 
     def digest(self) -> str:
@@ -297,7 +297,7 @@ def tables_in(
 def places_of(run: BundleRun, toc: Toc | None = None) -> dict[int, Place]:
     """Return the places of a run's tables in its table of contents, by their numbers.
 
-    A bundle does not store that order. Tables are told apart by schema and attributes; where
+    A bundle does not store that order. Tables are distinguished by schema and attributes; where
     these are the same, the order of their numbers decides. What the table of contents lacks
     stands behind its last table.
     """

@@ -122,8 +122,8 @@ def schema_at(toc: Toc | None, place: Place) -> str | None:
 
 def described(place: Place, attributes: Mapping[str, str]) -> str:
     """Name a table and what sets it apart."""
-    told = ", ".join(worded(attributes))
-    return f"{place} ({told})" if told else str(place)
+    words = ", ".join(worded(attributes))
+    return f"{place} ({words})" if words else str(place)
 
 
 def worded(attributes: Mapping[str, str]) -> Sequence[str]:

@@ -81,7 +81,7 @@ def _reason(found: ExportIndex, tables: list[Listed], stems: Counter[str], cache
     if tables[0].file.is_symlink():
         return "it is a link"
     if any(stems[_stem(found, one)] > 1 for one in tables):
-        return "another file holds a table that cannot be told from one of its own"
+        return "another file holds a table that cannot be distinguished from one of its own"
     for one in tables:
         try:
             kept = Cache(cache).table(one.file, one.schema, _choice(found, one), found.toc)

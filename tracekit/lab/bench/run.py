@@ -63,7 +63,7 @@ def run_bench(
         settings: What to measure, and how much.
         subjects: The implementations; those of the settings' suite by default.
         clock: Nanoseconds.
-        progress: Told what goes on.
+        progress: Called with what goes on.
 
     Raises:
         UsageError: There is no such suite, or no such subject in it.

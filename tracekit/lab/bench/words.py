@@ -148,9 +148,9 @@ def _title(family: str, bench: Bench, row: Row) -> str:
         "prefill": f"{_many(shape.queries, 'token')}, {_heads(shape)}",
         "norm": f"{_many(shape.rows, 'row')}, {shape.dims} to {shape.out_dims} elements",
     }
-    told = sizes.get(family, f"{_many(row.tokens, 'token')} a call, {_heads(shape)}")
+    title = sizes.get(family, f"{_many(row.tokens, 'token')} a call, {_heads(shape)}")
     inputs = f"; {row.sets} inputs in turns, {size(row.working_set)}" if row.sets > 1 else ""
-    return f"{family}: {told}, {shape.dtype}{inputs}"
+    return f"{family}: {title}, {shape.dtype}{inputs}"
 
 
 def _sequences(shape: Shape) -> str:

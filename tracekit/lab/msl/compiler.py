@@ -26,16 +26,16 @@ def compiler_words(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> st
         for line in words.splitlines()
         if re.search(r"\berror: |: note: |undefined reference", line)
     ]
-    told = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
+    head = "\n".join(lines[:_MOST_LINES]) or "\n".join(words.splitlines()[:_MOST_LINES])
     more = len(lines) - _MOST_LINES
-    return located(told, texts) + (f"\n({more} more)" if more > 0 else "")
+    return located(head, texts) + (f"\n({more} more)" if more > 0 else "")
 
 
 def located(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
     """Put the names of files and the kernel's own columns in, and show the first such line."""
     shown = ""
 
-    def told(found: re.Match[str]) -> str:
+    def place(found: re.Match[str]) -> str:
         nonlocal shown
         kernel, text = texts[int(found[1])]
         if found[2] == "call":
@@ -48,7 +48,7 @@ def located(words: str, texts: Mapping[int, tuple[Kernel, Edited]]) -> str:
         shown = shown or _excerpt(kernel.text, line, column, own)
         return f"{file}:{own}:{column}" if found[4] else f"{file}:{own}"
 
-    return _PLACE.sub(told, words) + shown
+    return _PLACE.sub(place, words) + shown
 
 
 def _excerpt(text: str, line: int, column: int, shown_as: int) -> str:

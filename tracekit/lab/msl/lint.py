@@ -2,7 +2,7 @@
 
 clang's C++ for OpenCL has the address spaces of Metal under other names, and refuses what mixes
 them. What it has not is Metal's library: a header declares it, and a name that the header lacks
-is told apart from a mistake.
+is distinguished from a mistake.
 """
 
 import os
@@ -267,14 +267,14 @@ def _complaints(words: str) -> tuple[Complaint, ...]:
     found: dict[Complaint, None] = {}
     last: Complaint | None = None
     for file, line, column, kind, message in _SAID.findall(words):
-        told = _in_metal(message)
+        words = _in_metal(message)
         if kind == "error":
             place = (int(line), int(column)) if file == _KERNEL else (0, 0)
-            last = Complaint(*place, told)
+            last = Complaint(*place, words)
             found.setdefault(last)
         elif last is not None and last in found and "candidate" in message:
             del found[last]
-            last = Complaint(last.line, last.column, f"{last.message} ({told})")
+            last = Complaint(last.line, last.column, f"{last.message} ({words})")
             found.setdefault(last)
             last = None
     return tuple(found)

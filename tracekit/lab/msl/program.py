@@ -319,10 +319,10 @@ class Program:
                 f"{self.kernel.file} did not end within {patience:g} s and was stopped.",
                 hint="Threads that wait for each other without a barrier never meet here.",
             )
-        told = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), self._texts)
+        words = located(named(message, lambda at: f"buffer {names.get(at, at)!r}"), self._texts)
         unchecked = "access of memory" in message and not self.checked
         hint = _WHERE if unchecked else ""
-        return KernelError(f"{self.kernel.file}: {told}", hint=hint)
+        return KernelError(f"{self.kernel.file}: {words}", hint=hint)
 
     def _statistics(self, counts: Counts, bound: Bound) -> Statistics:
         traffic: dict[str, Traffic] = {}

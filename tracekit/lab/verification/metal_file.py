@@ -49,8 +49,8 @@ def triple(words: str, option: str) -> tuple[int, int, int]:
     """
     sizes = [int(one) for one in words.split(",") if re.fullmatch(r"\s*\d{1,9}\s*", one)]
     if not words or len(sizes) != len(words.split(",")) or len(sizes) > _AXES or 0 in sizes:
-        told = f"{option} {words!r} is no size." if words else f"{option} is not given."
-        raise UsageError(told, hint=f"Write for example {option} 256,1,1.")
+        message = f"{option} {words!r} is no size." if words else f"{option} is not given."
+        raise UsageError(message, hint=f"Write for example {option} 256,1,1.")
     x, y, z = [*sizes, 1, 1][:_AXES]
     return x, y, z
 
@@ -302,8 +302,8 @@ class _Runs:
             patience=self.launch.patience,
             threadgroup_bytes={whole(one): whole(size) for one, size in memory.items()},
         )
-        told = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
-        return Answer(arrays(told), (Launched(self.source, statistics),))
+        results = [self.buffers[name].readable(contents[name]) for name in self.compared or written]
+        return Answer(arrays(results), (Launched(self.source, statistics),))
 
     @property
     def source(self) -> Source:

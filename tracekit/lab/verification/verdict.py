@@ -182,8 +182,10 @@ def within_bound(answers: Answers, expected: Sequence[Array], bound: float) -> V
             error, place = error_and_place(one, wanted)
             if error > worst:
                 worst, where = error, f"at {_place(place, number, len(got))}, order {order}"
-    told = f"{worst:.2g} of {bound:g} allowed"
-    return passed(question, told) if worst <= bound else defect(question, f"{told}, {where}")
+    measured = f"{worst:.2g} of {bound:g} allowed"
+    return (
+        passed(question, measured) if worst <= bound else defect(question, f"{measured}, {where}")
+    )
 
 
 def error_and_place(got: Array, expected: Array) -> tuple[float, Array]:

@@ -139,10 +139,10 @@ def _stopped(subject: Subject, error: KernelError, order: Order) -> Verification
     question = next((to for words, to in _BLAMED if words in head), Question.ENDS)
     if question is Question.COMPILES and lines:
         head, *lines = lines
-    told = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
+    words = head if question is Question.COMPILES else f"{head.rstrip(':.')} (order {order})"
     if _UNENDED in head:
         lines.append("--patience SECONDS gives a launch longer.")
-    found = defect(question, told, lines)
+    found = defect(question, words, lines)
     why = "the kernel does not compile" if question is Question.COMPILES else "it was stopped"
     known = {question: found, Question.ADDRESS_SPACES: _of_sources(subject)}
     if question is not Question.COMPILES:
@@ -270,8 +270,8 @@ def in_short(one: Verification) -> Iterator[str]:
     counts = {
         outcome: sum(verdict.outcome is outcome for verdict in one.verdicts) for outcome in Outcome
     }
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-    yield f"{case(one.name, one.parameters)}: {told}"
+    tally = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    yield f"{case(one.name, one.parameters)}: {tally}"
     for verdict in one.defects:
         yield from _lines(verdict)
 

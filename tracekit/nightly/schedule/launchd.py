@@ -116,7 +116,7 @@ class Launchd:
 
 
 def property_list(job: Job) -> dict[str, Any]:
-    """Return what launchd is told, by the keys of launchd.plist(5).
+    """Return the job for launchd, by the keys of launchd.plist(5).
 
     ProcessType is Interactive because all others have launchd throttle processor and disk: the
     manual says so of Background, and of Standard, which is the default; Adaptive becomes the

@@ -110,7 +110,7 @@ def install(plan: NightPlan, at: time, method: Method = "auto") -> Installation:
     `auto` is launchd on macOS, systemd where it runs for this user, else a line for cron.
 
     Raises:
-        UsageError: A path cannot be told to a scheduler.
+        UsageError: A path cannot be written for a scheduler.
         ToolError: The scheduler is not here or refuses, the command line does not work in a bare
             environment, or a night runs now; what was installed before still is.
         RecordingError: A file cannot be written.

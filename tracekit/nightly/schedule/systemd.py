@@ -191,8 +191,8 @@ def _read(file: Path) -> Installed | None:
     with suppress(OSError, UnicodeDecodeError):
         due = _CALENDAR.search(file.read_text(encoding="utf-8"))
         beside = file.with_suffix(".service")
-        told = beside.read_text(encoding="utf-8") if beside.exists() else ""
-        since, log = _SINCE.search(told), _LOG.search(told)
+        words = beside.read_text(encoding="utf-8") if beside.exists() else ""
+        since, log = _SINCE.search(words), _LOG.search(words)
         if due is not None:
             return Installed(
                 method="systemd",

@@ -136,7 +136,7 @@ def paged_attention(
         longest: The longest context, if it is known: on Metal it limits how many partitions
             are made, elsewhere it spares gathering the rest of the table.
         kernel: "grouped", "per-head" or "barriers", see `tracekit.ops.attention.plan.Plan`. If this
-            or one of the following is given, a Metal kernel runs, or it is told why not.
+            or one of the following is given, a Metal kernel runs, or an error says why not.
         hd_tile: Elements of a head that one lane owns, 8 or 16.
         threadgroup: Threads of a threadgroup.
         partitions: Parts that the tokens of a sequence are shared out to.

@@ -222,7 +222,7 @@ class HandedOver:
 
 @dataclass
 class Tick:
-    """What is to be told of one tick."""
+    """What is reported of one tick."""
 
     variant: str = ""
     tokens: int = 0
@@ -316,7 +316,7 @@ class Engine:
     def finish(self) -> dict[str, float | Measured]:
         """End the run; say how late arrivals were seen, and how many were still to come.
 
-        Who was due and had not been seen yet is seen now, and will be told as unfinished.
+        Requests that were due and not seen yet are seen now, and reported as unfinished.
         """
         now = self._clock.now()
         self._closed = True
@@ -399,7 +399,7 @@ class Engine:
         return now
 
     def _read_levels(self, now: int) -> None:
-        """Tell the levels that have changed since they were told last."""
+        """Report the levels that have changed since the last report."""
         scheduler, blocks = self._scheduler, self._scheduler.blocks
         levels = {
             ("active_sequences", "count"): len(scheduler.active),

@@ -169,7 +169,7 @@ class Rate:
 
     @property
     def _climb(self) -> float:
-        """The ramp; none where it is shorter than times are told apart."""
+        """The ramp; none where it is shorter than the resolution of times."""
         return self.ramp if self.ramp * _SECOND >= 1 else 0.0
 
 

@@ -338,7 +338,7 @@ class Limits:
 
 
 class Server:
-    """An engine that plays to an empty house until it is told to begin."""
+    """An engine that idles until it is asked to begin."""
 
     def __init__(self, engine: Engine, model: Model) -> None:
         self._engine = engine

@@ -58,7 +58,7 @@ _ISSUES = """
 def issues_of(bundle: Bundle, run: BundleRun) -> tuple[str, ...]:
     """Return a sentence for each kind of issue that was noted of a run.
 
-    That the database is not there, or is damaged, is told in a sentence, too.
+    That the database is not there, or is damaged, is said in a sentence, too.
     """
     name = f"Trace{run.number}.run/RunIssues.storedata"
     try:
@@ -202,7 +202,7 @@ class RunInfo:
 
 
 def run_info(run: BundleRun) -> RunInfo:
-    """Return how a run went; what is not known is empty, and told in a remark."""
+    """Return how a run went; what is not known is empty, and named in a remark."""
     document, why = run.document.run(run.number), run.document.why_not(run.number)
     if document is not None:
         try:
@@ -253,7 +253,7 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
     duration = info.seconds("_rawDuration")
     status, reason, unsure = _end(info)
     target, unnamed = _target(run, info)
-    told = TocRun(
+    summary = TocRun(
         number=run.number,
         device={name: text for name, key in _DEVICE.items() if (text := info.text(key))},
         target=target,
@@ -275,7 +275,7 @@ def _documented(run: BundleRun, document: RunDocument) -> RunInfo:
         processes=tuple(process for process, _ in processes),
         paths={process.pid: path for process, path in processes if path},
     )
-    return RunInfo(told, settings, (*unnamed, *unsure, *_missing(run, told)))
+    return RunInfo(summary, settings, (*unnamed, *unsure, *_missing(run, summary)))
 
 
 def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...]]:
@@ -298,13 +298,13 @@ def _target(run: BundleRun, info: _Info) -> tuple[Process | None, tuple[str, ...
     return target, (f"{less}: it is taken from the parameters of the analysis, {target.pid}.",)
 
 
-def _missing(run: BundleRun, told: TocRun) -> tuple[str, ...]:
+def _missing(run: BundleRun, summary: TocRun) -> tuple[str, ...]:
     """Return a remark on what every document says of a run and this one does not."""
     said = {
-        "the system": told.device.get("os-version"),
-        "the kind of target": told.target_type or told.all_processes,
-        "the start": told.start_date,
-        "the duration": told.duration is not None,
+        "the system": summary.device.get("os-version"),
+        "the kind of target": summary.target_type or summary.all_processes,
+        "the start": summary.start_date,
+        "the duration": summary.duration is not None,
     }
     lacking = [name for name, there in said.items() if not there]
     where = f"The runInfo of run {run.number} in the {NAME} of {called(run.files.bundle)}"
@@ -423,9 +423,9 @@ def write_toc(bundle: Bundle, path: Path) -> None:
         BundleError: A run has no folder of stores.
         RecordingError: The file cannot be written.
     """
-    told = [(run, run_info(run)) for run in bundle.runs]
-    toc = Toc(tuple(_with_tables(run, info) for run, info in told))
-    settings = {run.number: info.settings for run, info in told}
+    infos = [(run, run_info(run)) for run in bundle.runs]
+    toc = Toc(tuple(_with_tables(run, info) for run, info in infos))
+    settings = {run.number: info.settings for run, info in infos}
     write_whole(path, toc_text(toc, settings).encode())
 
 

@@ -332,5 +332,5 @@ def listed(runs: Sequence[TocRun]) -> str:
 def _described(run: TocRun) -> str:
     target = f"{run.target.name} {run.target.pid}".strip() if run.target is not None else ""
     seconds = "" if run.duration is None else f"{run.duration:.3f} s"
-    told = [one for one in (target, run.start_date, seconds) if one]
-    return f"run {run.number} ({', '.join(told)})" if told else f"run {run.number}"
+    facts = [one for one in (target, run.start_date, seconds) if one]
+    return f"run {run.number} ({', '.join(facts)})" if facts else f"run {run.number}"

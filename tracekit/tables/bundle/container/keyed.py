@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 def has_room(content: bytes) -> bool:
     """Tell whether a property list holds no more than its size and `MOST_OBJECTS` allow.
 
-    What is so damaged that it cannot be told is left to its reader, which refuses it.
+    What is too damaged to be recognised is left to its reader, which refuses it.
     """
     if not content.startswith(_MAGIC):
         return content.count(b"<") <= 2 * MOST_OBJECTS

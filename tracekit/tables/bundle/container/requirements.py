@@ -74,9 +74,9 @@ def _versions(files: Files, found: object) -> dict[str, tuple[int, str]]:
 def _check(bundle: Path, versions: Mapping[str, tuple[int, str]]) -> None:
     trace = versions.get(_TRACE, (None, ""))[0]
     if trace != _TRACE_VERSION:
-        told = "none" if trace is None else trace
+        version = "none" if trace is None else trace
         raise unknown(
-            bundle, f"its {_TRACE} is {told}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
+            bundle, f"its {_TRACE} is {version}, and {_TRACE_VERSION} (Xcode 12 and later) is known"
         )
     for name, (version, message) in versions.items():
         if name == _TRACE or name.startswith(_TYPE):

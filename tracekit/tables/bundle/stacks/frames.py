@@ -242,5 +242,5 @@ class Members:
 
 
 def bare(stacks: Ragged, numbers: Numbers) -> Ragged:
-    """Return stacks of bare frames by their numbers: below zero, so that others can be told."""
+    """Return stacks of bare frames by numbers below zero, so that they differ from others."""
     return Ragged(stacks.offsets, (-1 - numbers).view(np.uint64))
