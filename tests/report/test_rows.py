@@ -4,8 +4,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tracekit.analysis.given import Given
 from tracekit.base.errors import InputError
-from tracekit.report.panel import Kept, of_others, of_target, rows
+from tracekit.base.recording import Provenance
+from tracekit.report.panel import of_others, of_target, rows
 
 Frame = Callable[[str, list[dict[str, Any]]], pd.DataFrame]
 
@@ -77,16 +79,10 @@ def test_two_clocks_in_one_table_are_both_named(frame: Frame) -> None:
     assert rows({"gpu_intervals": table}, "gpu_intervals").clock == "gpu and host"
 
 
-def test_kept_tables_are_asked_for_once(frame: Frame) -> None:
+def test_a_table_that_cannot_be_read_is_tried_once() -> None:
     damaged = Damaged()
-    kept = Kept(damaged)
+    given = Given(damaged, Provenance())
     for _ in range(3):
         with pytest.raises(InputError, match="ends in the middle"):
-            kept["steps"]
+            given["steps"]
     assert damaged.tried == 1
-    assert list(kept) == ["steps"]
-    assert len(kept) == 1
-    table = frame("phases", [])
-    assert Kept({"phases": table})["phases"] is table
-    with pytest.raises(KeyError):
-        Kept({})["phases"]

@@ -262,6 +262,7 @@ class Given(Mapping[str, pd.DataFrame]):
         self._made = {name: make(provenance) for name, make in OF_PROVENANCE.items()}
         self._read: dict[str, pd.DataFrame] = {}
         self._reasons: dict[str, Unavailable] = {}
+        self._unreadable: dict[str, TracekitError] = {}
         self._lost: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -270,8 +271,18 @@ class Given(Mapping[str, pd.DataFrame]):
         if name in {REMARKS, SETTINGS} and name not in self._made:
             self._made[name] = self._of_exports(name)
         if name not in self._made and name not in self._read:
-            self._read[name] = Recorded(self._tables[name])
+            self._read[name] = Recorded(self._readable(name))
         return self._made[name] if name in self._made else self._read[name]
+
+    def _readable(self, name: str) -> pd.DataFrame:
+        """Return a table of the recording; one that cannot be read is tried once."""
+        if name in self._unreadable:
+            raise self._unreadable[name]
+        try:
+            return self._tables[name]
+        except TracekitError as error:
+            self._unreadable[name] = error
+            raise
 
     def lost(self, name: str) -> str:
         """Say why nothing may be made of a table of the recording; "" where nothing is wrong."""

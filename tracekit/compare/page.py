@@ -9,7 +9,7 @@ from tracekit.compare.compare import Comparison
 from tracekit.compare.differences import Course, FindingChange, Kernel, KernelChange
 from tracekit.compare.samples import Sample
 from tracekit.compare.verdicts import Change, Shown, Verdict
-from tracekit.report import Detail, Kept, Timeline, Track, document, drawn, environment_of, timeline
+from tracekit.report import Detail, Timeline, Track, document, drawn, environment_of, timeline
 
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
 MOST_KERNELS = 20
@@ -188,7 +188,7 @@ def both(before: Sample, after: Sample) -> Timeline:
 
 
 def _laid(sample: Sample) -> Timeline:
-    tables = Kept(Given(sample.tables or {}, sample.result.provenance))
+    tables = Given(sample.tables or {}, sample.result.provenance)
     return timeline(sample.result, tables)
 
 

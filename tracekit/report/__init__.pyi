@@ -12,7 +12,6 @@ from .chart import moved as moved
 from .chart import span as span
 from .chart import svg_text as svg_text
 from .chart import upright as upright
-from .panel import Kept as Kept
 from .panels import PANELS as PANELS
 from .panels.timeline import drawn as drawn
 from .panels.verdict import Verdict as Verdict

@@ -1,7 +1,7 @@
 """A panel: one section of the page; its tables are frames, its numbers name their source."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,39 +103,6 @@ def of_others(tables: Tables, name: str) -> Rows:
 def _nothing(name: str) -> pd.DataFrame:
     columns = SCHEMAS[name].columns if name in SCHEMAS else ()
     return pd.DataFrame(columns=[column.name for column in columns])
-
-
-class Kept(Mapping[str, pd.DataFrame]):
-    """Tables that are asked for once each, however many panels want them.
-
-    Frames are shared: who gets one leaves it as it is. A table that is missing or cannot be
-    read raises what it raised the first time.
-    """
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._frames: dict[str, pd.DataFrame] = {}
-        self._errors: dict[str, KeyError | TracekitError | Unavailable] = {}
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        """Return the table `name`; raise what the tables raise."""
-        if name in self._errors:
-            raise self._errors[name]
-        if name not in self._frames:
-            try:
-                self._frames[name] = self._tables[name]
-            except (KeyError, TracekitError, Unavailable) as error:
-                self._errors[name] = error
-                raise
-        return self._frames[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names that the tables have."""
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        """Return how many tables there are."""
-        return len(self._tables)
 
 
 def phase_begins(tables: Tables) -> list[Moment]:

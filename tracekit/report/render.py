@@ -14,7 +14,7 @@ from tracekit.analysis import Given, Result
 from tracekit.base import Provenance, shipped, units
 from tracekit.report import text
 from tracekit.report.chart import Chart, svg
-from tracekit.report.panel import Kept, Panel, Tables
+from tracekit.report.panel import Panel, Tables
 from tracekit.report.panels import PANELS
 from tracekit.report.timeline.packing import pack
 from tracekit.report.timeline.track import Timeline
@@ -43,7 +43,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
     Returns:
         The document. The same input gives the same characters.
     """
-    once = Kept(Given(tables, result.provenance))
+    given = Given(tables, result.provenance)
     environment = environment_of(redact)
     return document(
         environment,
@@ -51,7 +51,7 @@ def render(result: Result, tables: Tables, *, redact: Redact) -> str:
         result=result,
         name=_name(result),
         origin=_origin(result.provenance),
-        sections=list(_sections(environment, result, once)),
+        sections=list(_sections(environment, result, given)),
     )
 
 
