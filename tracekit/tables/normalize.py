@@ -204,30 +204,19 @@ def _names(values: pd.Series, pids: pd.Series | None) -> pd.Series:
     return named.set_axis(values.index)
 
 
+_DTYPES: dict[Kind, str] = {
+    **dict.fromkeys((Kind.TIME, Kind.INSTANT, Kind.DURATION, Kind.INTEGER, Kind.STACK), "Int64"),
+    **dict.fromkeys((Kind.IDENTIFIER, Kind.BITS), "UInt64"),
+    **dict.fromkeys((Kind.TEXT, Kind.PROCESS, Kind.CLOCK), "string"),
+    Kind.NUMBER: "Float64",
+    Kind.FLAG: "boolean",
+    Kind.TARGET: "bool",
+}
 _CONVERT: dict[Kind, Callable[[pd.Series], pd.Series]] = {
-    Kind.TIME: _signed,
-    Kind.INSTANT: _signed,
-    Kind.DURATION: _signed,
-    Kind.INTEGER: _signed,
-    Kind.STACK: _signed,
+    **{kind: _signed for kind, dtype in _DTYPES.items() if dtype == "Int64"},
     Kind.IDENTIFIER: _identifier,
     Kind.BITS: _bits,
     Kind.NUMBER: _number,
     Kind.TEXT: _text,
     Kind.FLAG: _flag,
-}
-_DTYPES: dict[Kind, str] = {
-    Kind.TIME: "Int64",
-    Kind.INSTANT: "Int64",
-    Kind.DURATION: "Int64",
-    Kind.INTEGER: "Int64",
-    Kind.STACK: "Int64",
-    Kind.IDENTIFIER: "UInt64",
-    Kind.BITS: "UInt64",
-    Kind.NUMBER: "Float64",
-    Kind.TEXT: "string",
-    Kind.FLAG: "boolean",
-    Kind.PROCESS: "string",
-    Kind.TARGET: "bool",
-    Kind.CLOCK: "string",
 }

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from tracekit.base import InputError, open_input, unreadable
 from tracekit.tables.bundle.reader import BundleReader
-from tracekit.tables.direct import Stored, places_of, stored
+from tracekit.tables.direct import places_of, stored
 from tracekit.tables.place import xpath_of
 from tracekit.tables.toc.toc import Toc
 from tracekit.tables.xml.details import DetailReader, holds_details
@@ -70,45 +70,32 @@ def read_pieces(
     """
     of_bundle = stored(path)
     if of_bundle is not None:
-        return _directly(of_bundle, taker, toc)
-    if only == "exact":
-        return _exactly(path, taker, toc, "the exact reader was asked for")
-    try:
-        return _fast(path, taker)
-    except IrregularError as error:
-        if only == "fast":
-            raise
-        return _exactly(path, taker, toc, str(error))
+        run, store = of_bundle.open()
+        place = places_of(run, toc)[store.number]
+        reader = BundleReader(run, store, xpath_of(place))
+        return _read("bundle", reader, of_bundle.file, taker)
+    irregularity = "the exact reader was asked for"
+    if only != "exact":
+        try:
+            _check_end(path)
+            return _read("fast", FastReader(path), path, taker)
+        except IrregularError as error:
+            if only == "fast":
+                raise
+            irregularity = str(error)
+    exact = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
+    return _read("exact", exact, path, taker, irregularity)
 
 
-def _fast(path: Path, taker: Taker) -> Reading:
-    if not _ends_like_an_export(path):
-        raise IrregularError("the file does not end as an export does")
+def _read(
+    name: ReaderName, reader: Reader, path: Path, taker: Taker, irregularity: str = ""
+) -> Reading:
+    why = irregularity and f": {irregularity}"
+    _log.debug("%s: read by the %s reader%s", path, name, why)
     taker.begin()
-    reader = FastReader(path)
     for piece in _pieces(path, reader):
         taker.take(piece)
-    _log.debug("%s: read by the fast reader", path)
-    return Reading("fast", "", reader.symbols())
-
-
-def _exactly(path: Path, taker: Taker, toc: Toc | None, irregularity: str) -> Reading:
-    _log.debug("%s: read by the exact reader: %s", path, irregularity)
-    taker.begin()
-    reader = DetailReader(path) if holds_details(path) else ExactReader(path, toc)
-    for piece in _pieces(path, reader):
-        taker.take(piece)
-    return Reading("exact", irregularity, reader.symbols())
-
-
-def _directly(one: Stored, taker: Taker, toc: Toc | None) -> Reading:
-    run, store = one.open()
-    place = places_of(run, toc)[store.number]
-    taker.begin()
-    reader = BundleReader(run, store, xpath_of(place))
-    for piece in _pieces(one.file, reader):
-        taker.take(piece)
-    return Reading("bundle", "", reader.symbols())
+    return Reading(name, irregularity, reader.symbols())
 
 
 def _pieces(path: Path, reader: Reader) -> Iterator[Node]:
@@ -119,12 +106,14 @@ def _pieces(path: Path, reader: Reader) -> Iterator[Node]:
         raise unreadable(path, error) from error
 
 
-def _ends_like_an_export(path: Path) -> bool:
-    """Look at the end first: a cut file is not to be read twice."""
+def _check_end(path: Path) -> None:
+    """Raise IrregularError where a file is cut: it is not to be read twice."""
     try:
         with open_input(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))
-            return file.read().rstrip(b" \t\r\n").endswith(_END)
+            end = file.read().rstrip(b" \t\r\n")
     except (InputError, OSError):
-        return False  # the exact reader says why
+        end = b""  # the exact reader says why
+    if not end.endswith(_END):
+        raise IrregularError("the file does not end as an export does")
