@@ -190,11 +190,10 @@ class CaptureRunner:
             pairs=count,
             watch=self.watch,
             calibrate=self.terms.plan.state.canary is not None,
-            deadline=self.terms.deadline,
         )
 
     def _trace(self, sitting: int) -> Iterator[Pair]:
-        return trace(self.prepared, session=sitting, watch=self.watch, deadline=self.terms.deadline)
+        return trace(self.prepared, session=sitting, watch=self.watch)
 
     def _reconsider(self, sitting: int) -> None:
         """Weigh the pairs of a sitting: its best is known better now, and traces were not yet."""
@@ -283,7 +282,7 @@ class Carrier:
             )
             self._describe(one)
             self._terms.progress(f"{capture.name}: checking")
-            parity = check(one, deadline=self._terms.deadline)
+            parity = check(one)
             self._keeper.put(replace(self._keeper.entry(capture.name), parity=parity))
             return one
         return None

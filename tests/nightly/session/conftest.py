@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -10,8 +11,8 @@ import psutil
 import pytest
 
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
-from tracekit.nightly.session.child import Timeouts
 from tracekit.nightly.session.prepared import Prepared, prepared
+from tracekit.nightly.session.program import Timeouts
 
 HASTY = Timeouts(hello=20, ready=20, calibration=20, turn=20, finish=20, leave=0.3)
 
@@ -146,7 +147,7 @@ def ready(
     @contextmanager
     def make(**values: Any) -> Iterator[Prepared]:
         timeouts = values.pop("timeouts", HASTY)
-        deadline = values.pop("deadline", None)
+        deadline = values.pop("deadline", math.inf)
         one = capture(**values)
         with prepared(one, plan(one), night, deadline=deadline, timeouts=timeouts) as found:
             yield found

@@ -11,9 +11,16 @@ import pytest
 from tracekit.base.errors import ToolError
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import check, grid_of
+from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import BudgetSpentError, ParityError
 
 pytestmark = pytest.mark.usefixtures("children")
+
+
+def ending(prepared: Prepared, deadline: float) -> Prepared:
+    """Return a capture of a night whose time is spent then."""
+    return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
+
 
 HOLDS = {"kind": "parity", "version": 1, "breaches": 0, "repeat": None, "outcomes": [{}, {}]}
 
@@ -138,4 +145,4 @@ def test_a_check_that_is_not_there_is_told(ready: Callable[..., Any]) -> None:
 def test_a_check_ends_with_the_night(ready: Callable[..., Any]) -> None:
     checks = (("sh", "-c", "sleep 60 & wait"),)
     with ready(reference=None, checks=checks) as prepared, pytest.raises(BudgetSpentError):
-        check(prepared, deadline=time.monotonic() + 0.3)
+        check(ending(prepared, time.monotonic() + 0.3))

@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.base.processes import Child, start_child
-from tracekit.nightly.session.child import Bounds, RemoteWorkload, Timeouts
-from tracekit.nightly.session.program import BudgetSpentError
+from tracekit.nightly.session.child import RemoteWorkload
+from tracekit.nightly.session.program import Bounds, BudgetSpentError, Timeouts
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import (
     Answer,
@@ -38,9 +39,7 @@ def pretend(tmp_path: Path) -> Iterator[Pretend]:
     """Make a child of a script of Python; none outlives the test."""
     started: list[Child] = []
 
-    def make(
-        script: str, deadline: float | None = None, timeouts: Timeouts = HASTY
-    ) -> RemoteWorkload:
+    def make(script: str, deadline: float = math.inf, timeouts: Timeouts = HASTY) -> RemoteWorkload:
         log = tmp_path / "log"
         argv, pipe = [sys.executable, "-S", "-c", script], subprocess.PIPE
         with log.open("ab") as err:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,16 @@ import pytest
 from tracekit.base.errors import ToolError, UsageError
 from tracekit.machine.watch import Watch
 from tracekit.nightly.plan.plan import Reference
-from tracekit.nightly.session.child import Timeouts
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.program import BudgetSpentError
+from tracekit.nightly.session.prepared import Prepared
+from tracekit.nightly.session.program import BudgetSpentError, Timeouts
 
 pytestmark = pytest.mark.usefixtures("children")
+
+
+def ending(prepared: Prepared, deadline: float) -> Prepared:
+    """Return a capture of a night whose time is spent then."""
+    return replace(prepared, bounds=replace(prepared.bounds, deadline=deadline))
 
 
 def slower(factor: float) -> Reference:
@@ -196,14 +202,14 @@ def test_the_night_s_time_ends_even_a_side_that_hangs(ready: Callable[..., Any])
         ready(parameters={"trick": "hang"}, turn=0.05) as prepared,
         pytest.raises(BudgetSpentError, match=r"while the candidate of short worked"),
     ):
-        list(measure(prepared, deadline=begun + 1.5))
+        list(measure(ending(prepared, begun + 1.5)))
     assert time.monotonic() - begun < 10
 
 
 def test_no_pair_is_begun_once_the_time_is_spent(ready: Callable[..., Any], tmp_path: Path) -> None:
     mark = tmp_path / "pids"
     with ready(parameters={"mark": str(mark)}) as prepared, pytest.raises(BudgetSpentError):
-        list(measure(prepared, deadline=time.monotonic()))
+        list(measure(ending(prepared, time.monotonic())))
     assert not mark.exists()
 
 
@@ -240,6 +246,7 @@ def test_a_killed_night_leaves_nothing_behind(workloads: Path, tmp_path: Path) -
 from pathlib import Path
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
 from tracekit.nightly.session.measuring import measure
+from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.prepared import prepared
 home = Path({str(tmp_path)!r})
 capture = Capture("short", "naps", home / "plan" / "workloads", {{"mark": str(home / "pids")}},

@@ -8,7 +8,8 @@ import psutil
 import pytest
 
 from tracekit.base.errors import RecordingError, ToolError
-from tracekit.nightly.session.child import Bounds, started
+from tracekit.nightly.session.child import started
+from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.variants import CodeVariant
 from tracekit.record.supervisor.supervisor import Supervisor
 from tracekit.workload.interleaved.protocol import ChildRequest, RunSteps

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tracekit.base.errors import RecordingError, ToolError, UsageError
 from tracekit.base.git import git as ask
 from tracekit.nightly.plan.plan import Reference
 from tracekit.nightly.session.measuring import measure
-from tracekit.nightly.session.program import BudgetSpentError
+from tracekit.nightly.session.program import Bounds, BudgetSpentError
 from tracekit.nightly.session.worktree import KEPT, Worktree, checked_out
 from tracekit.nightly.session.worktree import repository as repository_of
 from tracekit.record.supervisor.supervisor import Supervisor
@@ -27,9 +28,9 @@ Git = Callable[..., str]
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with Supervisor(tmp_path) as one:
-        yield one
+def bounds(tmp_path: Path) -> Iterator[Bounds]:
+    with Supervisor(tmp_path) as supervisor:
+        yield Bounds(supervisor)
 
 
 @pytest.fixture
@@ -118,12 +119,12 @@ def test_a_revision_brings_its_own_interpreter(
 
 
 def test_a_work_tree_is_made_and_set_up_once(
-    worktree: Callable[..., Worktree], supervisor: Supervisor, tmp_path: Path
+    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
 ) -> None:
     count = tmp_path / "count"
     one = worktree("fast", "sh", "-c", f"echo set up; echo x >> {count}")
     for _ in range(2):
-        with checked_out(one, supervisor) as folder:
+        with checked_out(one, bounds) as folder:
             assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
     assert count.read_text() == "x\n"
     assert one.log.read_text() == "set up\n"
@@ -139,13 +140,13 @@ def test_another_setup_has_another_work_tree(worktree: Callable[..., Worktree]) 
 )
 def test_a_work_tree_that_is_not_whole_is_made_again(
     worktree: Callable[..., Worktree],
-    supervisor: Supervisor,
+    bounds: Bounds,
     repository: Path,
     git: Git,
     damage: str,
 ) -> None:
     one = worktree()
-    with checked_out(one, supervisor) as folder:
+    with checked_out(one, bounds) as folder:
         pass
     if damage == "note":
         one.note.unlink()
@@ -164,7 +165,7 @@ def test_a_work_tree_that_is_not_whole_is_made_again(
     else:
         shutil.rmtree(folder)
         folder.symlink_to(repository)
-    with checked_out(one, supervisor) as folder:
+    with checked_out(one, bounds) as folder:
         assert (folder / "module_of_plan.py").read_text() == "SPEED = 'fast'\n"
         assert not folder.is_symlink()
     assert (repository / "module_of_plan.py").read_text() == "SPEED = 'slow'\n"
@@ -172,72 +173,79 @@ def test_a_work_tree_that_is_not_whole_is_made_again(
 
 
 def test_a_locked_work_tree_is_left_alone(
-    worktree: Callable[..., Worktree], supervisor: Supervisor, repository: Path, git: Git
+    worktree: Callable[..., Worktree], bounds: Bounds, repository: Path, git: Git
 ) -> None:
     one = worktree()
-    with checked_out(one, supervisor) as folder:
+    with checked_out(one, bounds) as folder:
         git(repository, "worktree", "lock", "--reason", "I look at it", str(folder))
     (folder / "module_of_plan.py").write_text("mine\n")
-    with pytest.raises(ToolError, match=r"locked \(I look at it\)"), checked_out(one, supervisor):
+    with pytest.raises(ToolError, match=r"locked \(I look at it\)"), checked_out(one, bounds):
         pytest.fail("it was replaced")
     assert (folder / "module_of_plan.py").read_text() == "mine\n"
 
 
 def test_a_setup_that_fails_is_quoted_and_tried_again(
-    worktree: Callable[..., Worktree], supervisor: Supervisor, tmp_path: Path
+    worktree: Callable[..., Worktree], bounds: Bounds, tmp_path: Path
 ) -> None:
     script = f"test -e {tmp_path}/ok || {{ echo no such wheel >&2; exit 3; }}"
     one = worktree("fast", "sh", "-c", script)
-    with pytest.raises(ToolError) as caught, checked_out(one, supervisor):
+    with pytest.raises(ToolError) as caught, checked_out(one, bounds):
         pytest.fail("it was set up")
     assert "ended with exit code 3. Its last words: no such wheel" in caught.value.message
     assert str(one.log) in caught.value.hint
     (tmp_path / "ok").touch()
-    with checked_out(one, supervisor) as folder:
+    with checked_out(one, bounds) as folder:
         assert folder.is_dir()
 
 
 def test_a_setup_that_changes_the_commit_s_files_is_refused(
-    worktree: Callable[..., Worktree], supervisor: Supervisor
+    worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
     one = worktree("fast", "sh", "-c", "echo x > module_of_plan.py")
     told = r"changed files of the commit.*module_of_plan"
-    with pytest.raises(ToolError, match=told), checked_out(one, supervisor):
+    with pytest.raises(ToolError, match=told), checked_out(one, bounds):
         pytest.fail("it was accepted")
 
 
 def test_a_setup_is_ended_when_the_time_is_spent(
-    worktree: Callable[..., Worktree], supervisor: Supervisor
+    worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
     one = worktree("fast", "sleep", "60")
-    told, soon = "while sleep 60 ran", time.monotonic() + 0.7
-    with pytest.raises(BudgetSpentError, match=told), checked_out(one, supervisor, soon):
+    told, soon = "while sleep 60 ran", replace(bounds, deadline=time.monotonic() + 0.7)
+    with (
+        pytest.raises(BudgetSpentError, match=told),
+        checked_out(one, soon),
+    ):
         pytest.fail("it was set up")
     assert not one.whole
 
 
 def test_one_that_somebody_else_makes_is_waited_for_while_there_is_time(
-    worktree: Callable[..., Worktree], supervisor: Supervisor
+    worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
     one = worktree("fast")
     one.folder.parent.mkdir(parents=True)
-    told, soon = "while somebody else made", time.monotonic() + 0.3
+    told = "while somebody else made"
+    soon = replace(bounds, deadline=time.monotonic() + 0.3)
     with one.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(BudgetSpentError, match=told), checked_out(one, supervisor, soon):
+        with (
+            pytest.raises(BudgetSpentError, match=told),
+            checked_out(one, soon),
+        ):
             pytest.fail("it was not waited for")
         threading.Timer(0.2, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
-        with checked_out(one, supervisor, time.monotonic() + 60) as folder:
+        with checked_out(one, replace(bounds, deadline=time.monotonic() + 60)) as folder:
             assert (folder / "module_of_plan.py").is_file()
 
 
 def test_where_no_work_tree_can_be_put_another_place_is_asked_for(
-    worktree: Callable[..., Worktree], supervisor: Supervisor
+    worktree: Callable[..., Worktree], bounds: Bounds
 ) -> None:
     one = worktree("fast")
     one.folder.parent.parent.mkdir(parents=True, exist_ok=True)
     one.folder.parent.write_text("in the way")
-    with pytest.raises(RecordingError) as caught, checked_out(one, supervisor):
+    with pytest.raises(RecordingError) as caught, checked_out(one, bounds):
         pytest.fail("it was put somewhere")
     assert "cannot be opened" in caught.value.message
     assert "TRACEKIT_CACHE" in caught.value.hint
@@ -245,7 +253,7 @@ def test_where_no_work_tree_can_be_put_another_place_is_asked_for(
 
 def test_submodules_that_are_missing_are_named(
     worktree: Callable[..., Worktree],
-    supervisor: Supervisor,
+    bounds: Bounds,
     repository: Path,
     tmp_path: Path,
     git: Git,
@@ -256,25 +264,25 @@ def test_submodules_that_are_missing_are_named(
     git(other, "commit", "--quiet", "--allow-empty", "-m", "first")
     git(repository, "submodule", "--quiet", "add", str(other), "vendor")
     git(repository, "commit", "--quiet", "-m", "with a submodule")
-    with pytest.raises(ToolError) as caught, checked_out(worktree("main"), supervisor):
+    with pytest.raises(ToolError) as caught, checked_out(worktree("main"), bounds):
         pytest.fail("it was checked out")
     assert caught.value.message.endswith("has submodules whose files are not checked out: vendor.")
     setup = ("git", "submodule", "--quiet", "update", "--init")
-    with checked_out(worktree("main", *setup), supervisor) as folder:
+    with checked_out(worktree("main", *setup), bounds) as folder:
         assert (folder / "vendor" / ".git").exists()
 
 
 def test_only_the_last_used_are_kept_and_those_in_use(
-    repository: Path, supervisor: Supervisor, worktree: Callable[..., Worktree], git: Git
+    repository: Path, bounds: Bounds, worktree: Callable[..., Worktree], git: Git
 ) -> None:
     with ExitStack() as stack:
-        used = stack.enter_context(checked_out(worktree("fast"), supervisor))
+        used = stack.enter_context(checked_out(worktree("fast"), bounds))
         made = [worktree("fast", "true", str(number)) for number in range(KEPT + 1)]
         for number, one in enumerate(made):
-            with checked_out(one, supervisor):
+            with checked_out(one, bounds):
                 os.utime(one.note, (number, number))
         os.utime(worktree("fast").note, (0, 0))
-        with checked_out(worktree("main"), supervisor):
+        with checked_out(worktree("main"), bounds):
             pass
         there = [one.folder.is_dir() for one in made]
         assert there == [False, False, True, True, True]

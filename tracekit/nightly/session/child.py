@@ -3,7 +3,6 @@
 import logging
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Generator
@@ -16,14 +15,12 @@ from tracekit.base import (
     Child,
     InputError,
     RecordingError,
-    StopPolicy,
     ToolError,
     UsageError,
     exit_words,
 )
-from tracekit.nightly.session.program import BudgetSpentError, last_words
+from tracekit.nightly.session.program import Bounds, Timeouts, last_words
 from tracekit.nightly.session.variants import CodeVariant
-from tracekit.record import Supervisor
 from tracekit.workload import (
     PROTOCOL,
     Answer,
@@ -50,36 +47,6 @@ _SECOND = 1e9
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class Timeouts:
-    """Seconds to wait.
-
-    Attributes:
-        hello: For a child's first words.
-        ready: For a workload to be prepared and warm.
-        calibration: For the calibration work.
-        turn: For a turn, beyond ten times what it should take.
-        finish: For a workload's last words, and then for its end.
-        leave: For a child to end when nobody asks it any more, and again after SIGTERM.
-    """
-
-    hello: float = 60.0
-    ready: float = 900.0
-    calibration: float = 60.0
-    turn: float = 60.0
-    finish: float = 60.0
-    leave: float = 2.0
-
-    @property
-    def policy(self) -> StopPolicy:
-        """How a child is stopped: it leaves after its step once nobody asks any more."""
-        waits = ((0, self.leave), (signal.SIGTERM, self.leave), (signal.SIGKILL, 5.0))
-        return StopPolicy(waits, group=True, lifeline=True)
-
-
-TIMEOUTS = Timeouts()
-
-
 @dataclass
 class RemoteWorkload:
     """A workload in a process of its own.
@@ -96,7 +63,7 @@ class RemoteWorkload:
     child: Child
     log: Path
     since: int
-    bounds: "Bounds"
+    bounds: Bounds
     hello: Hello = field(default_factory=lambda: Hello(0))
     ready: Ready = field(default_factory=lambda: Ready(""))
     _rest: bytes = b""
@@ -165,12 +132,9 @@ class RemoteWorkload:
         return self._answer(limit)
 
     def _answer(self, limit: float) -> Answer:
-        end = time.monotonic() + limit
-        until = end if self.bounds.deadline is None else min(end, self.bounds.deadline)
-        line = self._line(until)
+        line = self._line(min(time.monotonic() + limit, self.bounds.deadline))
         if line is None:
-            if until != end:
-                raise BudgetSpentError(f"The night's time was spent while {self.name} worked.")
+            self.bounds.require_time(f"while {self.name} worked")
             raise ToolError(
                 f"{self._capital} did not answer within {limit:.0f} s and was ended."
                 f"{last_words(self.log, self.since)}"
@@ -238,21 +202,6 @@ def _other_protocol(name: str, python: Path, hello: Hello) -> ToolError:
     )
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """How long a child may live.
-
-    Attributes:
-        supervisor: Stops it, and all that it started, if tracekit is killed.
-        timeouts: How long to wait for what.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
-    """
-
-    supervisor: Supervisor
-    timeouts: Timeouts = TIMEOUTS
-    deadline: float | None = None
-
-
 @contextmanager
 def started(
     name: str, variant: CodeVariant, log: Path, bounds: Bounds
@@ -260,13 +209,7 @@ def started(
     """Start a child, wait for its first words, and stop it and all it started afterwards.
 
     It is in a session of its own, so that Ctrl-C is ours to handle; it leaves by itself when we
-    are gone, for its standard input ends then.
-
-    Args:
-        name: What messages call it.
-        variant: Whose interpreter, environment and folder it has.
-        log: What it says on standard error is added to this file.
-        bounds: How long it may live.
+    are gone, for its standard input ends then. What it says on standard error is added to `log`.
 
     Raises:
         ToolError: It cannot be started, or is none that can take turns.

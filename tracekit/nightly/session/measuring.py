@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 
 import msgspec
 
@@ -17,10 +16,9 @@ from tracekit.base import RecordingError, exit_words
 from tracekit.lab import VERSION
 from tracekit.machine import State, Watch
 from tracekit.nightly.history.night import Pair, Values
-from tracekit.nightly.session.child import Bounds, RemoteWorkload, started
+from tracekit.nightly.session.child import RemoteWorkload, started
 from tracekit.nightly.session.prepared import Prepared
 from tracekit.nightly.session.program import (
-    BudgetSpentError,
     ParityError,
     Program,
     last_words,
@@ -64,7 +62,7 @@ class _ParityDocument(msgspec.Struct):
     repeat: str | None = None
 
 
-def check(prepared: Prepared, *, deadline: float | None = None) -> str:
+def check(prepared: Prepared) -> str:
     """Check what the capture asks for, with the candidate's interpreter and code.
 
     Parity runs once a night: captures after the first take its result, which lies in the night's
@@ -78,9 +76,9 @@ def check(prepared: Prepared, *, deadline: float | None = None) -> str:
         ToolError: A check cannot be started, or did not end in time.
         BudgetSpentError: The night's time is spent.
     """
-    said = [_parity(prepared, grid, deadline)] if (grid := grid_of(prepared)) else []
+    said = [_parity(prepared, grid)] if (grid := grid_of(prepared)) else []
     for number, argv in enumerate(prepared.capture.checks, start=1):
-        _plan_check(prepared, argv, number, deadline)
+        _plan_check(prepared, argv, number)
         said.append(f"{argv[0]} succeeded")
     words = "; ".join(said)
     return f"{words[0].upper()}{words[1:]}." if words else ""
@@ -95,7 +93,7 @@ def grid_of(prepared: Prepared) -> str:
     return "" if asked == "off" else asked
 
 
-def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
+def _parity(prepared: Prepared, grid: str) -> str:
     output = prepared.folder / f"parity-{grid}.json"
     document = _read(output) if output.exists() else None
     if document is None or document.breaches:
@@ -103,7 +101,7 @@ def _parity(prepared: Prepared, grid: str, deadline: float | None) -> str:
         argv = (str(prepared.candidate.python), "-P", "-m", "tracekit", "parity", *quick, "--json")
         variant, log = prepared.candidate, prepared.log_of("parity")
         program = Program(argv, variant.env, variant.cwd, log, output)
-        status = run(program, prepared.supervisor, _LIMIT, deadline)
+        status = run(program, prepared.bounds, _LIMIT)
         document = _read(output) if status in {0, _BREACH} else None
         if document is None or (status == _BREACH) != bool(document.breaches):
             raise ParityError(
@@ -129,12 +127,10 @@ def _read(output: Path) -> _ParityDocument | None:
     return document if document.version <= VERSION else None
 
 
-def _plan_check(
-    prepared: Prepared, argv: tuple[str, ...], number: int, deadline: float | None
-) -> None:
+def _plan_check(prepared: Prepared, argv: tuple[str, ...], number: int) -> None:
     variant, log = prepared.candidate, prepared.log_of(f"check-{number}")
     program = Program(argv, variant.env, variant.cwd, log)
-    status = run(program, prepared.supervisor, _LIMIT, deadline)
+    status = run(program, prepared.bounds, _LIMIT)
     if status != 0:
         raise ParityError(
             f"The check {program.line} ended with {exit_words(status)}.{last_words(log)}",
@@ -146,6 +142,7 @@ LEAST = 5
 """Steps of a turn, at least."""
 WAKE = 0.05
 """Seconds of unmeasured steps before a turn, at most; a sixth of the turn where that is less."""
+_BETWEEN = "between its pairs"
 _LETTERS = {"a": "candidate", "b": "reference"}
 
 Letter = str
@@ -159,7 +156,6 @@ def measure(
     pairs: int | None = None,
     watch: Watch | None = None,
     calibrate: bool = True,
-    deadline: float | None = None,
 ) -> Iterator[Pair]:
     """Measure pairs; each one is whole when it comes.
 
@@ -173,7 +169,6 @@ def measure(
         pairs: How many; by default as many as the plan says.
         watch: Looks at the machine before and after each pair; None to leave that out.
         calibrate: Whether fixed work is done at each look, which shows the machine's pace.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
 
     Raises:
         ToolError: A process failed, ended or hung: the capture has failed.
@@ -183,10 +178,10 @@ def measure(
     count = prepared.capture.pairs if pairs is None else pairs
     with ExitStack() as stack:
         looks = watch is not None and calibrate
-        pace = _Calibration(prepared, stack, deadline) if looks else None
+        pace = _Calibration(prepared, stack) if looks else None
         for number in range(first, first + count):
-            _look_at(deadline)
-            pair = _Pair(prepared, Pair(session, number, order_of(prepared, number)), deadline)
+            prepared.bounds.require_time(_BETWEEN)
+            pair = _Pair(prepared, Pair(session, number, order_of(prepared, number)))
             yield (
                 pair.together(watch, pace) if prepared.capture.together else pair.apart(watch, pace)
             )
@@ -205,8 +200,8 @@ def order_of(prepared: Prepared, number: int) -> str:
 class _Calibration:
     """A third process, which does the same fixed work before and after each pair."""
 
-    def __init__(self, prepared: Prepared, stack: ExitStack, deadline: float | None) -> None:
-        self._prepared, self._stack, self._deadline = prepared, stack, deadline
+    def __init__(self, prepared: Prepared, stack: ExitStack) -> None:
+        self._prepared, self._stack = prepared, stack
         self._child: RemoteWorkload | None = None
 
     def measure(self, like: RemoteWorkload) -> int:
@@ -224,9 +219,7 @@ class _Calibration:
         if self._child is None:
             one = self._prepared
             name = f"the calibration of {one.capture.name}"
-            place = one.log_of("calibration")
-            bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
-            child = started(name, one.candidate, place, bounds)
+            child = started(name, one.candidate, one.log_of("calibration"), one.bounds)
             self._child = self._stack.enter_context(child)
         return self._child
 
@@ -234,8 +227,8 @@ class _Calibration:
 class _Pair:
     """One pair, while it is measured."""
 
-    def __init__(self, prepared: Prepared, pair: Pair, deadline: float | None) -> None:
-        self._prepared, self._pair, self._deadline = prepared, pair, deadline
+    def __init__(self, prepared: Prepared, pair: Pair) -> None:
+        self._prepared, self._pair = prepared, pair
         self._turns: dict[str, list[StepTimes]] = {}
         self._values: dict[str, Values] = {}
 
@@ -271,20 +264,19 @@ class _Pair:
         variant = self._variant(letter)
         one, capture = self._prepared, self._prepared.capture
         place: Path = one.log_of(variant.role)
-        bounds = Bounds(one.supervisor, one.timeouts, self._deadline)
-        child = stack.enter_context(started(one.named(variant), variant, place, bounds))
+        child = stack.enter_context(started(one.named(variant), variant, place, one.bounds))
         asked = Prepare(
             variant.workload, variant.workloads, dict(variant.parameters), capture.warmup
         )
         ready = child.prepare(asked)
         if variant.role == "candidate":
-            one.learned.ready(ready)
+            one.learned.backend, one.learned.device = ready.backend, dict(ready.device)
         for warning in ready.warnings:
             one.learned.remark(f"{warning.rstrip('.')}, in {one.named(variant)}.")
         return child
 
     def _turn(self, letter: Letter, child: RemoteWorkload, times: int) -> None:
-        _look_at(self._deadline)
+        self._prepared.bounds.require_time(_BETWEEN)
         seconds = times * self._prepared.capture.turn
         turn = child.run_steps(RunSteps(seconds, LEAST, min(WAKE, seconds / 6)))
         self._turns.setdefault(letter, []).append(require_steps(child.name, turn))
@@ -295,7 +287,7 @@ class _Pair:
 
     def _finish(self, letter: Letter, child: RemoteWorkload) -> None:
         finished = child.finish()
-        self._prepared.learned.found(quantities_of(finished))
+        self._prepared.learned.results |= quantities_of(finished)
         self._values[letter] = values_of(self._turns[letter], finished)
 
     def _before(
@@ -330,8 +322,3 @@ class _Pair:
             before=before,
             after=after,
         )
-
-
-def _look_at(deadline: float | None) -> None:
-    if deadline is not None and monotonic() >= deadline:
-        raise BudgetSpentError("The night's time was spent between its pairs.")

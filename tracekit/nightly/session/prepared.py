@@ -1,6 +1,7 @@
 """A capture whose variants are there: checked out, set up, and known to be able to take turns."""
 
 import logging
+import math
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from tracekit.nightly.gate.judge import Quantity
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan
-from tracekit.nightly.session.child import TIMEOUTS, Bounds, Timeouts, started
+from tracekit.nightly.session.child import started
+from tracekit.nightly.session.program import Bounds, Timeouts
 from tracekit.nightly.session.variants import CodeVariant, candidate_of, reference_of
 from tracekit.record import Supervisor
-from tracekit.workload import Ready
 
 log = logging.getLogger(__name__)
 
@@ -34,14 +35,6 @@ class Learned:
     results: dict[str, Quantity] = field(default_factory=dict[str, Quantity])
     remarks: list[str] = field(default_factory=list[str])
 
-    def ready(self, ready: Ready) -> None:
-        """Learn where the candidate's work runs."""
-        self.backend, self.device = ready.backend, dict(ready.device)
-
-    def found(self, results: Mapping[str, Quantity]) -> None:
-        """Learn what results there are."""
-        self.results |= results
-
     def remark(self, sentence: str) -> None:
         """Keep a sentence, and tell it at once if it is new."""
         if sentence not in self.remarks:
@@ -59,8 +52,7 @@ class Prepared:
         candidate: The candidate's variant.
         reference: The reference's; None where there is none.
         described: What the variants are, for the night's document.
-        supervisor: Ends what was started if tracekit is killed.
-        timeouts: How long to wait for what.
+        bounds: How long what is started may live.
         learned: What shows only once the work runs.
     """
 
@@ -69,8 +61,7 @@ class Prepared:
     candidate: CodeVariant
     reference: CodeVariant | None
     described: Mapping[Role, Described]
-    supervisor: Supervisor
-    timeouts: Timeouts = TIMEOUTS
+    bounds: Bounds
     learned: Learned = field(default_factory=Learned)
 
     @property
@@ -98,20 +89,15 @@ def prepared(
     plan: NightPlan,
     folder: Path,
     *,
-    deadline: float | None = None,
-    timeouts: Timeouts = TIMEOUTS,
+    deadline: float = math.inf,
+    timeouts: Timeouts | None = None,
 ) -> Generator[Prepared]:
     """Make both variants of a capture ready to be measured, and let them go afterwards.
 
     A revision is checked out and set up, unless an earlier night did; each interpreter is started
     once, to hear what it is.
 
-    Args:
-        capture: One of the plan.
-        plan: The night's plan.
-        folder: The night's folder.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
-        timeouts: How long to wait for what.
+    `deadline` is when the night's time is spent, in monotonic seconds.
 
     Raises:
         UsageError: The plan names something that is not there.
@@ -121,16 +107,14 @@ def prepared(
     """
     with ExitStack() as stack:
         supervisor = stack.enter_context(Supervisor(folder))
+        bounds = Bounds(supervisor, timeouts or Timeouts(), deadline)
         candidate = candidate_of(capture, plan)
-        reference = stack.enter_context(
-            reference_of(capture, plan, candidate, supervisor, deadline)
-        )
+        reference = stack.enter_context(reference_of(capture, plan, candidate, bounds))
         variants = (candidate,) if reference is None else (candidate, reference)
         logs = folder / capture.name / "logs"
-        bounds = Bounds(supervisor, timeouts, deadline)
         described: dict[Role, Described] = {}
         for variant in variants:
             name = f"the {variant.role} of {capture.name}"
             with started(name, variant, logs / f"{variant.role}.log", bounds) as child:
                 described[variant.role] = variant.described(child.hello)
-        yield Prepared(capture, folder, candidate, reference, described, supervisor, timeouts)
+        yield Prepared(capture, folder, candidate, reference, described, bounds)

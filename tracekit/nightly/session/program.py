@@ -1,11 +1,12 @@
-"""Runs a program to its end, what it says kept in a file; it does not outlive tracekit."""
+"""Programs of a session: how long they may live, and one that is run to its end."""
 
+import math
 import shlex
 import signal
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracekit.base import Child, InconclusiveError, RecordingError, StopPolicy, ToolError
@@ -19,6 +20,53 @@ class ParityError(ToolError):
 
 class BudgetSpentError(InconclusiveError):
     """The night's time is spent; the pair that was begun is not counted, those before are whole."""
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds to wait.
+
+    Attributes:
+        hello: For a child's first words.
+        ready: For a workload to be prepared and warm.
+        calibration: For the calibration work.
+        turn: For a turn, beyond ten times what it should take.
+        finish: For a workload's last words, and then for its end.
+        leave: For a child to end when nobody asks it any more, and again after SIGTERM.
+    """
+
+    hello: float = 60.0
+    ready: float = 900.0
+    calibration: float = 60.0
+    turn: float = 60.0
+    finish: float = 60.0
+    leave: float = 2.0
+
+    @property
+    def policy(self) -> StopPolicy:
+        """How a child is stopped: it leaves after its step once nobody asks any more."""
+        waits = ((0, self.leave), (signal.SIGTERM, self.leave), (signal.SIGKILL, 5.0))
+        return StopPolicy(waits, group=True, lifeline=True)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long what a session starts may live.
+
+    Attributes:
+        supervisor: Stops it, and all that it started, if tracekit is killed.
+        timeouts: How long to wait for what.
+        deadline: When the night's time is spent, in monotonic seconds; infinite for never.
+    """
+
+    supervisor: Supervisor
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    deadline: float = math.inf
+
+    def require_time(self, what: str) -> None:
+        """Raise BudgetSpentError once the night's time is spent; `what` says when that was."""
+        if time.monotonic() >= self.deadline:
+            raise BudgetSpentError(f"The night's time was spent {what}.")
 
 
 # A program that records has things to save when it is asked to stop.
@@ -50,34 +98,23 @@ class Program:
         return shlex.join(self.argv)
 
 
-def run(program: Program, supervisor: Supervisor, limit: float, deadline: float | None) -> int:
-    """Run a program; return its exit status, negative for a signal.
-
-    Args:
-        program: What to run.
-        supervisor: Ends it if tracekit is killed.
-        limit: Seconds that it may take.
-        deadline: When the night's time is spent, in monotonic seconds; None for never.
+def run(program: Program, bounds: Bounds, limit: float) -> int:
+    """Run a program for `limit` seconds at most; return its exit status, negative for a signal.
 
     Raises:
         ToolError: It cannot be started, or took too long and was ended.
         BudgetSpentError: The night's time is spent; it was ended.
         RecordingError: What it says cannot be kept.
     """
-    begun = time.monotonic()
-    ends = begun + limit if deadline is None else min(begun + limit, deadline)
-    child = _start(program, supervisor)
+    child = _start(program, bounds.supervisor)
     try:
-        ended = child.wait(max(0.0, ends - begun))
+        ended = child.wait(max(0.0, min(limit, bounds.deadline - time.monotonic())))
     finally:
         child.stop()
         child.clean_up()
     if ended:
         return child.process.returncode
-    if deadline is not None and ends == deadline:
-        raise BudgetSpentError(
-            f"The night's time was spent while {program.line} ran; it was ended."
-        )
+    bounds.require_time(f"while {program.line} ran; it was ended")
     raise ToolError(
         f"{program.line} did not end within {limit:g} s and was ended.{last_words(program.log)}",
         hint=f"What it said is in {program.log}.",

@@ -29,7 +29,6 @@ def trace(
     first: int = 1,
     pairs: int | None = None,
     watch: Watch | None = None,
-    deadline: float | None = None,
 ) -> Iterator[Pair]:
     """Trace pairs; each one is whole when it comes.
 
@@ -43,7 +42,7 @@ def trace(
     """
     count = prepared.capture.traced if pairs is None else pairs
     for number in range(first, first + count):
-        yield _pair(prepared, session, number, watch, deadline)
+        yield _pair(prepared, session, number, watch)
 
 
 def arguments_of(prepared: Prepared, variant: CodeVariant, output: Path) -> tuple[str, ...]:
@@ -76,9 +75,7 @@ def _option(name: str, value: Any) -> Iterator[str]:
         yield f"--{option}={value}"
 
 
-def _pair(
-    prepared: Prepared, session: int, number: int, watch: Watch | None, deadline: float | None
-) -> Pair:
+def _pair(prepared: Prepared, session: int, number: int, watch: Watch | None) -> Pair:
     variants = prepared.variants if number % 2 else tuple(reversed(prepared.variants))
     values: dict[str, Values] = {}
     runs: dict[str, str] = {}
@@ -87,8 +84,8 @@ def _pair(
     for variant in variants:
         name = f"{variant.role}-{session}-{number}"
         recording = Recording(prepared.own_folder / name)
-        result, known = _capture(prepared, variant, recording, deadline)
-        prepared.learned.found(traced_quantities(result))
+        result, known = _capture(prepared, variant, recording)
+        prepared.learned.results |= traced_quantities(result)
         values[variant.role] = traced_values(result)
         runs[variant.role] = f"{prepared.capture.name}/{name}"
         reasons += [] if known else [_NO_ROWS.format(role=variant.role)]
@@ -107,14 +104,12 @@ def _pair(
     )
 
 
-def _capture(
-    prepared: Prepared, variant: CodeVariant, recording: Recording, deadline: float | None
-) -> tuple[Result, bool]:
+def _capture(prepared: Prepared, variant: CodeVariant, recording: Recording) -> tuple[Result, bool]:
     """Capture a variant; return its result, and whether its work is known to be in the trace."""
     place = prepared.log_of(recording.folder.name)
     argv = arguments_of(prepared, variant, recording.folder.resolve())
     program = Program(argv, variant.env, variant.cwd, place, place.with_suffix(".out"))
-    status = run(program, prepared.supervisor, _LIMIT, deadline)
+    status = run(program, prepared.bounds, _LIMIT)
     if status not in {0, InconclusiveError.exit_code}:
         raise ToolError(
             f"The traced capture of {prepared.named(variant)} ended with {exit_words(status)}."

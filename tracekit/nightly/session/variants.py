@@ -13,8 +13,9 @@ from tracekit.machine import git_commit
 from tracekit.nightly.history.night import Described
 from tracekit.nightly.history.night import Side as Role
 from tracekit.nightly.plan.plan import Capture, NightPlan, Reference
+from tracekit.nightly.session.program import Bounds
 from tracekit.nightly.session.worktree import Worktree, checked_out, repository
-from tracekit.record import Supervisor, own_environment
+from tracekit.record import own_environment
 from tracekit.workload import Hello, find
 
 # What points a Python to the modules, or the environment, of another one.
@@ -98,8 +99,7 @@ def reference_of(
     capture: Capture,
     plan: NightPlan,
     candidate: CodeVariant,
-    supervisor: Supervisor,
-    deadline: float | None = None,
+    bounds: Bounds,
 ) -> Generator[CodeVariant | None]:
     """Return the reference, None where a capture has none; its revision is kept while it is used.
 
@@ -114,7 +114,7 @@ def reference_of(
     elif asked.revision:
         found = repository(candidate.cwd)
         worktree = Worktree(found, found.commit(asked.revision), asked.setup)
-        with checked_out(worktree, supervisor, deadline) as folder:
+        with checked_out(worktree, bounds) as folder:
             yield _at(capture, asked, candidate, worktree, folder)
     else:
         python = candidate.python

@@ -29,10 +29,10 @@ from tracekit.base import (
     git,
     notes_folder,
     now,
+    opened,
     save,
 )
-from tracekit.nightly.session.program import BudgetSpentError, Program, last_words, run
-from tracekit.record import Supervisor
+from tracekit.nightly.session.program import Bounds, Program, last_words, run
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,7 @@ class Worktree:
 
 
 @contextmanager
-def checked_out(
-    worktree: Worktree, supervisor: Supervisor, deadline: float | None = None
-) -> Generator[Path]:
+def checked_out(worktree: Worktree, bounds: Bounds) -> Generator[Path]:
     """Make the work tree if it is not whole, and keep it while it is used.
 
     Raises:
@@ -165,13 +163,13 @@ def checked_out(
     """
     with ExitStack() as stack:
         handle = stack.enter_context(_lock_file(worktree.folder))
-        _take(handle, fcntl.LOCK_SH, worktree, deadline)
+        _take(handle, fcntl.LOCK_SH, worktree, bounds)
         if not worktree.whole:
             fcntl.flock(handle, fcntl.LOCK_UN)
-            _take(handle, fcntl.LOCK_EX, worktree, deadline)
+            _take(handle, fcntl.LOCK_EX, worktree, bounds)
             if not worktree.whole:  # somebody else may have made it meanwhile
                 _remove(worktree.repository, worktree.folder)
-                _make(worktree, supervisor, deadline)
+                _make(worktree, bounds)
             fcntl.flock(handle, fcntl.LOCK_SH)
             _prune(worktree)
         with suppress(OSError):
@@ -184,12 +182,12 @@ def _place(repository: Repository) -> Path:
     return notes_folder().resolve() / "worktrees" / digest
 
 
-def _make(worktree: Worktree, supervisor: Supervisor, deadline: float | None) -> None:
+def _make(worktree: Worktree, bounds: Bounds) -> None:
     repository, folder = worktree.repository, worktree.folder
     done(repository.top, "worktree", "prune")
     done(repository.top, "worktree", "add", "--force", "--detach", str(folder), worktree.commit)
     if worktree.setup:
-        _set_up(worktree, supervisor, deadline)
+        _set_up(worktree, bounds)
     _require_submodules(worktree)
     if changed := worktree.changed:
         raise ToolError(
@@ -200,12 +198,12 @@ def _make(worktree: Worktree, supervisor: Supervisor, deadline: float | None) ->
     save(worktree.note, {"commit": worktree.commit, "setup": worktree.setup, "made": now()})
 
 
-def _set_up(worktree: Worktree, supervisor: Supervisor, deadline: float | None) -> None:
+def _set_up(worktree: Worktree, bounds: Bounds) -> None:
     left_out = REPOSITORY_VARIABLES | _OURS
     env = {name: one for name, one in os.environ.items() if name not in left_out}
     worktree.log.unlink(missing_ok=True)
     program = Program(worktree.setup, env, worktree.folder, worktree.log)
-    status = run(program, supervisor, _SETUP, deadline)
+    status = run(program, bounds, _SETUP)
     if status != 0:
         raise ToolError(
             f"The setup of revision {worktree.commit[:12]}, {program.line}, ended with "
@@ -271,31 +269,18 @@ def _prune(worktree: Worktree) -> None:
 
 @contextmanager
 def _lock_file(folder: Path) -> Generator[int]:
-    path = folder.with_suffix(".lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise RecordingError(
-            f"{path} cannot be opened: {error.strerror}.",
-            hint="Revisions are checked out beside it; TRACEKIT_CACHE names another place.",
-        ) from error
-    try:
+    why = "Revisions are checked out beside it; TRACEKIT_CACHE names another place."
+    with opened(folder.with_suffix(".lock"), why) as handle:
         yield handle
-    finally:
-        os.close(handle)
 
 
-def _take(handle: int, how: int, worktree: Worktree, deadline: float | None) -> None:
+def _take(handle: int, how: int, worktree: Worktree, bounds: Bounds) -> None:
     """Lock, once nobody else holds a lock that stands against it."""
     while True:
         try:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise BudgetSpentError(
-                    f"The night's time was spent while somebody else made {worktree.folder}."
-                ) from None
+            bounds.require_time(f"while somebody else made {worktree.folder}")
             time.sleep(_POLL)
         else:
             return
